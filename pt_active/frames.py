@@ -225,8 +225,13 @@ def ranker_names(columns: Iterable[object]) -> list[str]:
     return [str(c)[len("rank_") :] for c in columns if str(c).startswith("rank_")]
 
 
+def query_columns(columns: Iterable[object]) -> list[str]:
+    """The columns that belong to the query: those that start with ``q``, as in PyTerrier, and ``traffic``."""
+    return [str(c) for c in columns if str(c).startswith("q") or c == "traffic"]
+
+
 def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
-    """One row a query with the query columns (those that start with ``q``, and ``traffic``).
+    """One row a query with the query columns.
 
     Args:
         frame: Any frame with ``qid``.
@@ -235,6 +240,33 @@ def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
     Returns:
         The first row of each query; columns that the frame has for a query, ``qid`` first.
     """
-    columns = [c for c in frame.columns if str(c).startswith("q") or c == "traffic"]
+    columns = ["qid", *(c for c in query_columns(frame.columns) if c != "qid")]
     table = frame[columns].drop_duplicates("qid").set_index("qid")
     return table.reindex(pd.Index(qids, name="qid")).reset_index()
+
+
+def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
+    """Restrict a frame to the queries of the topics, and give it the topics' query columns.
+
+    Args:
+        frame: A result frame with string ids.
+        topics: One row a query, with string ids.
+
+    Returns:
+        The frame's rows whose query is in the topics. A warning names topics that have no row, since whatever is
+        computed from the frame says nothing about them.
+
+    Raises:
+        ValueError: If the topics hold a query twice.
+    """
+    if topics["qid"].duplicated().any():
+        raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
+    absent = topics["qid"][~topics["qid"].isin(frame["qid"])]
+    if len(absent):
+        warnings.warn(
+            f"{len(absent)} topics have no document from any ranker and are left out of the pool: {some(absent)}",
+            stacklevel=3,
+        )
+    known = topics[query_columns(topics.columns)]
+    rest = [c for c in frame.columns if c == "qid" or c not in known.columns]
+    return frame[rest].merge(known, on="qid", how="inner")

@@ -1,0 +1,130 @@
+"""What a judgment costs: one positive number a document, and an overhead a query.
+
+A cost reads columns and returns numbers; it never changes a frame. Costs are in the user's own unit: documents,
+minutes, money. The budget of a plan is in the same unit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+
+class Cost(Protocol):
+    """What a plan needs to know of a labelling cost.
+
+    Attributes:
+        per_query: The fixed cost of opening a query, in the unit of the documents' costs.
+    """
+
+    @property
+    def per_query(self) -> float:
+        """The fixed cost of opening a query."""
+
+    def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
+        """Cost of judging each document.
+
+        Args:
+            columns: The frame's columns for the documents that the measure sees.
+            query: int64[N], the query that each document belongs to, from 0.
+
+        Returns:
+            float64[N], positive.
+
+        Raises:
+            ValueError: If a cost would be missing, infinite, zero or negative.
+        """
+
+
+@dataclass(frozen=True)
+class UnitCost:
+    """Each document costs 1.
+
+    Args:
+        per_query: Overhead of opening a query, in documents.
+    """
+
+    per_query: float = 0.0
+
+    def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
+        """Ones, float64[N]; see `Cost.document_costs`."""
+        return np.ones(len(query))
+
+
+@dataclass(frozen=True)
+class ColumnCost:
+    """A column of the frame holds the cost of each document.
+
+    Args:
+        column: Its name.
+        per_query: Overhead of opening a query, in the column's unit.
+    """
+
+    column: str = "doc_cost"
+    per_query: float = 0.0
+
+    def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
+        """The column's numbers, float64[N]; see `Cost.document_costs`."""
+        return _positive(_column(columns, self.column), f"column {self.column!r}")
+
+
+@dataclass(frozen=True)
+class LogLengthCost:
+    """Proportional to the logarithm of the document's length; the average query costs 1 [T 6.4].
+
+    A document of n words costs ``log(1 + n)`` (an empty one counts as one word), divided by the mean over
+    queries of the sum over their documents.
+
+    Args:
+        column: Text, whose words are counted, or a length in numbers.
+        per_query: Overhead of opening a query, in average queries.
+    """
+
+    column: str = "text"
+    per_query: float = 0.0
+
+    def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
+        """Scaled log lengths, float64[N]; see `Cost.document_costs`."""
+        values = _column(columns, self.column)
+        if not np.issubdtype(values.dtype, np.number):
+            values = np.array([len(text.split()) if isinstance(text, str) else np.nan for text in values])
+        length = _number(values, f"column {self.column!r}")
+        if (length < 0).any():
+            raise ValueError(f"column {self.column!r}: lengths must not be negative, got {length.min()}")
+        cost = np.log1p(np.maximum(length, 1.0))
+        return cost * (len(np.unique(query)) / cost.sum())
+
+
+def check_per_query(cost: Cost) -> float:
+    """The overhead of a query.
+
+    Raises:
+        ValueError: If it is negative or not a finite number.
+    """
+    if not (np.isfinite(cost.per_query) and cost.per_query >= 0):
+        raise ValueError(f"per_query must be a finite number and not negative, got {cost.per_query}")
+    return float(cost.per_query)
+
+
+def _column(columns: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+    if name not in columns:
+        raise ValueError(f"the cost needs a column {name!r}; the frame has {', '.join(map(str, columns))}")
+    return np.asarray(columns[name])
+
+
+def _number(values: np.ndarray, what: str) -> np.ndarray:
+    values = values.astype(np.float64)
+    wrong = ~np.isfinite(values)
+    if wrong.any():
+        raise ValueError(f"{what}: {int(wrong.sum())} documents have no finite value")
+    return values
+
+
+def _positive(values: np.ndarray, what: str) -> np.ndarray:
+    values = _number(values, what)
+    if (values <= 0).any():
+        raise ValueError(f"{what}: costs must be positive; {int((values <= 0).sum())} are not, such as {values.min()}")
+    return values

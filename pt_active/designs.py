@@ -1,0 +1,158 @@
+"""Query sampling distributions ``q``: where to spend the judging budget [theory 4, 5].
+
+Every design is a function of the moments ``(M, C)``, the query costs ``λ`` and the query weights ``p``. A new one
+is a function below and a line in `DESIGNS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from pt_active.moments import Moments
+
+Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(mean float64[m], variance float64[m], weight p float64[m]) → a(x) float64[m], the variance that a draw brings."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """How a design turns moments into a distribution.
+
+    Attributes:
+        score: ``a(x)`` in ``q ∝ p √(a/λ)``.
+        uniform_grades: Whether the moments are taken under ``P(y) = 1/|Y|`` instead of the grade model.
+        uniform_cost: Whether λ counts as 1 in q (it is still paid).
+        separate: Whether systems are treated one by one even where they are to be compared.
+        fixed: Whether q ignores the moments, so that no mixture over pairs is needed.
+    """
+
+    score: Score
+    uniform_grades: bool = False
+    uniform_cost: bool = False
+    separate: bool = False
+    fixed: bool = False
+
+
+def optimal_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """``(M − Ř)² + C`` with the introspective ``Ř = Σ p M`` [T 6.10, 6.11]."""
+    return (mean - weight @ mean) ** 2 + variance
+
+
+def assisted_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """``C + C̄`` with the pool's mean ``C̄ = Σ p C``: suits the regression estimator [theory 5]."""
+    return variance + weight @ variance
+
+
+def constant_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """1 for each query: no opinion on where the variance lies."""
+    return np.ones_like(mean)
+
+
+DESIGNS: dict[str, Design] = {
+    "assisted": Design(assisted_score),
+    "optimal": Design(optimal_score),
+    "passive": Design(constant_score, uniform_cost=True, fixed=True),
+    "active_uniform_grades": Design(optimal_score, uniform_grades=True),
+    "active_uniform_cost": Design(optimal_score, uniform_cost=True),
+    "cost_only": Design(constant_score, fixed=True),
+    "risk_mixture": Design(optimal_score, separate=True),
+}
+"""The designs by name: `assisted` (theory 5), `optimal` (theory 4), and the baselines of theory 4."""
+
+
+def design_named(name: str) -> Design:
+    """Look a design up.
+
+    Raises:
+        ValueError: If there is none of that name; the message lists those there are.
+    """
+    if name not in DESIGNS:
+        raise ValueError(f"unknown design {name!r}; the designs are {', '.join(DESIGNS)}")
+    return DESIGNS[name]
+
+
+def sampling_distribution(
+    design: str, moments: Moments, cost: np.ndarray, weight: np.ndarray, defensive: float = 0.1
+) -> np.ndarray:
+    """The query sampling distribution of a design.
+
+    For one system ``q ∝ p √(a/λ)`` of its own moments [T 6.10]; for two, of their difference [T 6.11]; for
+    more, the average of all pairwise q [T 5.16, AC 15]. Then the defensive mixture
+    ``q ← (1 − ε) q + ε p`` [theory 4].
+
+    Args:
+        design: A name in `DESIGNS`.
+        moments: Of the k systems on m queries.
+        cost: float64[m], λ > 0, the cost of judging each query.
+        weight: float64[m], p, which sums to 1.
+        defensive: ε in [0, 1]. Above 0 it bounds the importance weights ``p/q`` by 1/ε.
+
+    Returns:
+        float64[m], sums to 1. Where every ``a(x)`` of a pair is zero (the model is certain, or the systems
+        agree), the pair's q is that of a constant a, ``p/√λ``; a warning says so.
+
+    Raises:
+        ValueError: If the design is unknown or ``defensive`` lies outside [0, 1].
+    """
+    if not 0 <= defensive <= 1:
+        raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
+    kind = design_named(design)
+    spread = np.ones_like(cost) if kind.uniform_cost else np.sqrt(cost)
+    parts = [weight * _root_score(kind.score, *contrast, weight) / spread for contrast in _contrasts(kind, moments)]
+    q = np.mean([part / part.sum() for part in parts], axis=0)
+    q = (1 - defensive) * q + defensive * weight
+    _warn_if_unreachable(q, weight)
+    return q
+
+
+def _contrasts(kind: Design, moments: Moments) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and variance of what is estimated: each system, or each pair's difference."""
+    mean, covariance = moments.mean, moments.covariance
+    k = mean.shape[1]
+    if kind.fixed:
+        return [(mean[:, 0], covariance[:, 0, 0])]
+    if k == 1 or kind.separate:
+        return [(mean[:, s], covariance[:, s, s]) for s in range(k)]
+    return [difference_moments(mean, covariance, a, b) for a, b in combinations(range(k), 2)]
+
+
+def difference_moments(
+    mean: np.ndarray, covariance: np.ndarray, first: int, second: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``, both float64[m] [T 6.11].
+
+    Args:
+        mean: float64[m, k].
+        covariance: float64[m, k, k].
+        first: Index of the first system.
+        second: Index of the second.
+    """
+    variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
+    return mean[:, first] - mean[:, second], np.maximum(variance, 0.0)
+
+
+def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    root = np.sqrt(score(mean, variance, weight))
+    if (root * weight).sum() > 0:
+        return root
+    warnings.warn(
+        "the model sees no variance in any query (it is certain of every grade, or the rankings agree above the "
+        "cutoff); the design falls back to q ∝ p/√cost",
+        stacklevel=4,
+    )
+    return np.ones_like(root)
+
+
+def _warn_if_unreachable(q: np.ndarray, weight: np.ndarray) -> None:
+    unreachable = int(((q <= 0) & (weight > 0)).sum())
+    if unreachable:
+        warnings.warn(
+            f"{unreachable} queries with a positive weight have q = 0 and can never be drawn, so estimates would be "
+            "biased; use defensive > 0",
+            stacklevel=3,
+        )

@@ -1,0 +1,293 @@
+"""``pt.Experiment`` for a sample: the same frame, weighted, with an interval beside each mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import frames
+from pt_active.estimators import effective_size
+from pt_active.judged import JudgedSample, match_labels
+from pt_active.measures import parse_measure
+from pt_active.plan import Plan
+from pt_active.results import Basis
+from pt_active.tests_of_difference import corrected_pvalues
+
+System = pt.Transformer | pd.DataFrame
+
+HIGHLIGHTS = {
+    "bold": "font-weight: bold",
+    "color": "background-color: lightgreen",
+    "colour": "background-color: lightgreen",
+}
+"""How the best mean of each measure is marked."""
+
+
+def Experiment(
+    retr_systems: Sequence[System] | Mapping[str, System],
+    plan: Plan,
+    qrels: pd.DataFrame,
+    eval_metrics: Sequence[str | irm.Measure],
+    names: Sequence[str] | None = None,
+    perquery: bool = False,
+    baseline: int | str | None = None,
+    correction: str | None = None,
+    correction_alpha: float = 0.05,
+    highlight: str | None = None,
+    round: int | None = None,
+    confidence: float = 0.95,
+    missing: str = "error",
+    **kwargs: Any,
+) -> pd.DataFrame:
+    """Evaluate systems on the judged sample of a plan, as ``pt.Experiment`` does on full qrels.
+
+    ``pt.Experiment`` itself must not be handed sampled qrels: it drops queries without qrels from its mean and ignores
+    the weights. This function lets it compute the per-query values of the sampled queries, and weights them.
+
+    A system whose rankings are those of one of the plan's rankers is estimated by ``regression``, with the grade
+    model as control variate; any other by ``snis``, since the model has no opinion on documents that it has not
+    seen. The column ``estimator`` says which; a comparison with the baseline uses ``regression`` if both allow it.
+
+    Args:
+        retr_systems: Transformers or run frames, as a list or as name → system.
+        plan: The plan whose assessments were judged.
+        qrels: ``qid, docno, label``.
+        eval_metrics: Measures or their names, `ir_measures`' or trec_eval's.
+        names: What to call the systems of a list; their ``str()`` if left out.
+        perquery: Whether to return the values of each sampled query with its weight, instead of the means.
+        baseline: Index or name of the system that the others are compared with.
+        correction: A name that statsmodels' ``multipletests`` knows, such as ``"holm"``.
+        correction_alpha: Level of the correction.
+        highlight: ``"bold"`` or ``"color"`` marks the best mean of each measure.
+        round: Decimal places.
+        confidence: Level of the intervals.
+        missing: What to do about a document without a label above a measure's cutoff in some system: ``"error"``,
+            or ``"nonrelevant"``.
+        **kwargs: Passed on to ``pt.Experiment`` (``batch_size``, ``verbose``, ``save_dir``, …).
+
+    Returns:
+        One row a system: ``name``, ``estimator``, then per measure its mean, ``low`` and ``high``; with a baseline
+        also how many sampled queries improved (``+``) and degraded (``-``), and ``p-value``, with a correction
+        ``reject`` and ``p-value corrected``. With ``perquery``: ``name, qid, measure, value, weight``.
+
+    Raises:
+        ValueError: If an argument is unknown, the labels do not fit the plan, or labels are missing.
+        TypeError: If ``test`` is given; its functions see two vectors of values, so weights cannot enter.
+    """
+    if "test" in kwargs:
+        raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
+    if missing not in ("error", "nonrelevant"):
+        raise ValueError(f"missing must be 'error' or 'nonrelevant', got {missing!r}")
+    if correction is not None and baseline is None:
+        raise ValueError("a correction needs a baseline")
+    if highlight not in (None, *HIGHLIGHTS):
+        raise ValueError(f"unknown highlight {highlight!r}; it is one of {', '.join(HIGHLIGHTS)}")
+    systems = _named(retr_systems, names)
+    measures = [parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics]
+    reference = None if baseline is None else _index(list(systems), baseline)
+    runs, labels = _ranked_runs(systems, plan), _labels(plan, qrels, missing)
+    unlabelled = {m: _unlabelled(runs, labels, m, missing) for m in measures}
+    values = _values(runs, plan, labels, measures, kwargs)
+    if perquery:
+        return values
+    controls = _matching_rankers(runs, plan, measures)
+    judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
+    frame = _summary(judged, controls, reference, confidence, correction, correction_alpha)
+    frame = frame if round is None else frame.round(round)
+    return frame if highlight is None else _highlighted(frame, [str(m) for m in measures], highlight)
+
+
+def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:
+    if isinstance(systems, Mapping):
+        return dict(systems)
+    labels = [str(system) for system in systems] if names is None else list(names)
+    if len(labels) != len(systems) or len(set(labels)) != len(labels):
+        raise ValueError(f"{len(systems)} systems need as many different names, got {frames.some(labels)}")
+    return dict(zip(labels, systems, strict=True))
+
+
+def _index(names: list[str], baseline: int | str) -> int:
+    if baseline in names:
+        return names.index(str(baseline))
+    if isinstance(baseline, int) and 0 <= baseline < len(names):
+        return baseline
+    raise ValueError(f"unknown baseline {baseline!r}; the systems are {frames.some(names, 20)}")
+
+
+def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFrame]:
+    """Each system's ranking of the sampled queries, run once."""
+    topics = plan.sample[frames.query_columns(plan.sample.columns)]
+    runs = {}
+    for name, system in systems.items():
+        run = frames.with_string_ids(system if isinstance(system, pd.DataFrame) else system.transform(topics))
+        runs[name] = frames.ranked_run(run[run["qid"].isin(topics["qid"])], name)
+    return runs
+
+
+def _labels(plan: Plan, qrels: pd.DataFrame, missing: str) -> pd.DataFrame:
+    """The labels of the sampled queries, checked against the plan."""
+    sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
+    match_labels(sampled, qrels, plan.measure, missing)
+    labels = frames.checked_qrels(qrels)
+    return labels[labels["qid"].isin(sampled.qids)]
+
+
+def _unlabelled(
+    runs: dict[str, pd.DataFrame], labels: pd.DataFrame, measure: irm.Measure, missing: str
+) -> tuple[tuple[str, str], ...]:
+    """The pairs above the measure's cutoff in some system that no one has judged."""
+    cutoff = measure.params.get("cutoff")
+    found: dict[tuple[str, str], None] = {}
+    for name, run in runs.items():
+        seen = run[["qid", "docno"]] if cutoff is None else run.loc[run["rank"] < cutoff, ["qid", "docno"]]
+        merged = seen.merge(labels, how="left", on=["qid", "docno"])
+        pairs = list(merged.loc[merged["label"].isna(), ["qid", "docno"]].itertuples(index=False, name=None))
+        if pairs and missing == "error":
+            raise ValueError(
+                f"{measure} of {name!r}: {len(pairs)} sampled documents have no label: {frames.some(pairs)}; "
+                'judge them, use a lower cutoff, or say missing="nonrelevant"'
+            )
+        found |= dict.fromkeys(pairs)
+    return tuple(found)
+
+
+def _values(
+    runs: dict[str, pd.DataFrame],
+    plan: Plan,
+    labels: pd.DataFrame,
+    measures: list[irm.Measure],
+    kwargs: dict[str, Any],
+) -> pd.DataFrame:
+    """``name, qid, measure, value, weight`` of every sampled query, from ``pt.Experiment``."""
+    sample = plan.sample
+    topics = sample[frames.query_columns(sample.columns)]
+    values = pt.Experiment(list(runs.values()), topics, labels, measures, names=list(runs), perquery=True, **kwargs)
+    values["measure"] = values["measure"].map(str)
+    values = values.set_index(["name", "measure", "qid"])["value"]
+    every = pd.MultiIndex.from_product(
+        [list(runs), [str(m) for m in measures], sample["qid"]], names=["name", "measure", "qid"]
+    )
+    weight = sample["q_importance"] * sample["q_draws"]
+    frame = values.reindex(every, fill_value=0.0).reset_index()
+    frame["weight"] = frame["qid"].map(dict(zip(sample["qid"], weight / weight.sum(), strict=True)))
+    return frame[["name", "qid", "measure", "value", "weight"]]
+
+
+def _matching_rankers(runs: dict[str, pd.DataFrame], plan: Plan, measures: list[irm.Measure]) -> dict[str, str | None]:
+    """System → the plan's ranker with the same rankings down to the deepest cutoff, or None."""
+    cutoffs = [measure.params.get("cutoff") for measure in measures]
+    depth = np.inf if None in cutoffs else max(cutoffs)
+    pool = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0)).document_frame()
+    planned = {name: _top(pool, f"rank_{name}", depth) for name in plan.rankers}
+    tops = {name: _top(run, "rank", depth) for name, run in runs.items()}
+    return {
+        name: next((ranker for ranker, other in planned.items() if other.equals(top)), None)
+        for name, top in tops.items()
+    }
+
+
+def _top(frame: pd.DataFrame, rank: str, depth: float) -> pd.DataFrame:
+    top = frame.loc[(frame[rank] >= 0) & (frame[rank] < depth), ["qid", "docno", rank]]
+    top = top.set_axis(["qid", "docno", "rank"], axis=1).astype({"qid": object, "docno": object, "rank": np.int64})
+    return top.sort_values(["qid", "rank"]).reset_index(drop=True)
+
+
+def _judged(
+    plan: Plan,
+    names: list[str],
+    values: pd.DataFrame,
+    measure: irm.Measure,
+    controls: dict[str, str | None],
+    unlabelled: tuple[tuple[str, str], ...],
+    missing: str,
+) -> JudgedSample:
+    """One measure of all systems on the sampled queries, with the model's values where it has them."""
+    tables, sample = plan.tables, plan.sample
+    own = values[values["measure"] == str(measure)].pivot(index="qid", columns="name", values="value")
+    model = np.full((len(tables.queries), len(names)), np.nan)
+    if any(controls.values()):
+        means = plan.model_means(measure)
+        for s, name in enumerate(names):
+            if (ranker := controls[name]) is not None:
+                model[:, s] = means[:, plan.rankers.index(ranker)]
+    draws, importance = sample["q_draws"].to_numpy(), sample["q_importance"].to_numpy()
+    basis = Basis(
+        measure=str(measure),
+        estimator="",
+        n_draws=int(draws.sum()),
+        n_queries=len(sample),
+        n_judged=len(tables.assessments),
+        n_effective=effective_size(np.repeat(importance, draws)),
+        census=bool(plan.manifest["census"]),
+        missing=unlabelled,
+        missing_policy=missing,
+        ignored=0,
+    )
+    rows = np.flatnonzero(tables.queries["q_draws"] > 0)
+    measured = own.loc[sample["qid"], names].to_numpy()
+    return JudgedSample(tuple(names), draws, importance, measured, model[rows], tables.pool.query_weight @ model, basis)
+
+
+def _summary(
+    judged: dict[irm.Measure, JudgedSample],
+    controls: dict[str, str | None],
+    baseline: int | None,
+    confidence: float,
+    correction: str | None,
+    correction_alpha: float,
+) -> pd.DataFrame:
+    estimators = ["snis" if ranker is None else "regression" for ranker in controls.values()]
+    columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
+    for measure, sample in judged.items():
+        columns |= _means(str(measure), sample, estimators, confidence)
+    if baseline is not None:
+        for measure, sample in judged.items():
+            columns |= _against(str(measure), sample, estimators, baseline, confidence, correction, correction_alpha)
+    return pd.DataFrame(columns)
+
+
+def _means(measure: str, sample: JudgedSample, estimators: list[str], confidence: float) -> dict[str, Any]:
+    estimates = [sample.estimate(s, e, "effective", confidence) for s, e in enumerate(estimators)]
+    intervals = [estimate.confidence_interval() for estimate in estimates]
+    return {
+        measure: [estimate.value for estimate in estimates],
+        f"{measure} low": [low for low, _ in intervals],
+        f"{measure} high": [high for _, high in intervals],
+    }
+
+
+def _against(
+    measure: str,
+    sample: JudgedSample,
+    estimators: list[str],
+    baseline: int,
+    confidence: float,
+    correction: str | None,
+    correction_alpha: float,
+) -> dict[str, Any]:
+    """Improved and degraded queries and p-values against the baseline; None and NaN in its own row."""
+    others = [s for s in range(len(estimators)) if s != baseline]
+    gain = sample.values - sample.values[:, [baseline]]
+    pvalue = np.full(len(estimators), np.nan)
+    for s in others:
+        both = "regression" if {estimators[s], estimators[baseline]} == {"regression"} else "snis"
+        pvalue[s] = sample.compare(s, baseline, both, "effective", confidence).pvalue
+    counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
+    columns: dict[str, Any] = {
+        f"{measure} {sign}": [None if s == baseline else int(n) for s, n in enumerate(count)]
+        for sign, count in counts.items()
+    }
+    columns[f"{measure} p-value"] = pvalue
+    if correction is not None:
+        reject, corrected = corrected_pvalues(pvalue, correction_alpha, correction)
+        columns |= {f"{measure} reject": reject, f"{measure} p-value corrected": corrected}
+    return columns
+
+
+def _highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any:
+    return frame.style.highlight_max(subset=list[Any](measures), props=HIGHLIGHTS[highlight])

@@ -1,0 +1,222 @@
+"""Judgments meet the sample: measured values, model values and weights of every draw."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+from pt_active.estimators import effective_size, estimator_named, reference_degrees
+from pt_active.measures import has_rank_form
+from pt_active.moments import document_moments
+from pt_active.montecarlo import evaluator, sampled_moments
+from pt_active.pool import Pool
+from pt_active.results import Basis, Comparison, Estimate
+from pt_active.tests_of_difference import two_sided_pvalue
+
+MISSING_POLICIES = ("error", "nonrelevant", "expected")
+"""What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
+
+_ROUNDING = 1e-12
+"""A standard error below this share of the largest value is rounding, not spread."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of the documents that were to be judged.
+
+    Attributes:
+        label: int64[N] in the order of the sampled pool; -1 where there is none.
+        missing: The (qid, docno) pairs without a label that the measure sees.
+        ignored: How many labels belong to queries that were not sampled.
+    """
+
+    label: np.ndarray
+    missing: tuple[tuple[str, str], ...]
+    ignored: int
+
+
+@dataclass(frozen=True)
+class JudgedSample:
+    """One row a sampled query.
+
+    Attributes:
+        names: The k rankers.
+        draws: int64[s], how often each query was drawn.
+        importance: float64[s], p/q.
+        values: float64[s, k], measured.
+        model: float64[s, k], expected by the grade model; NaN where it has no opinion.
+        pool_mean: float64[k], ``Σ_D p M``.
+        basis: What every inference from it rests on, but for the estimator.
+    """
+
+    names: tuple[str, ...]
+    draws: np.ndarray
+    importance: np.ndarray
+    values: np.ndarray
+    model: np.ndarray
+    pool_mean: np.ndarray
+    basis: Basis
+
+    def estimate(self, ranker: int, estimator: str, reference: str, confidence: float) -> Estimate:
+        """Estimate the performance of one ranker [theory 5].
+
+        Args:
+            ranker: Its index in ``names``.
+            estimator: A name in `estimators.ESTIMATORS`.
+            reference: A name in `estimators.REFERENCES`.
+            confidence: Level of the interval, in (0, 1).
+        """
+        columns = self.values[:, ranker], self.model[:, ranker], self.pool_mean[ranker]
+        value, fields = self._infer(*columns, estimator, reference, confidence)
+        return Estimate(name=self.names[ranker], value=value, **fields)
+
+    def compare(self, first: int, second: int, estimator: str, reference: str, confidence: float) -> Comparison:
+        """Estimate and test the difference of two rankers, first minus second [theory 5]; see `estimate`."""
+        values = self.values[:, first] - self.values[:, second]
+        model = self.model[:, first] - self.model[:, second]
+        pool_mean = self.pool_mean[first] - self.pool_mean[second]
+        difference, fields = self._infer(values, model, pool_mean, estimator, reference, confidence)
+        pvalue = two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"])
+        return Comparison(
+            first=self.names[first],
+            second=self.names[second],
+            difference=difference,
+            pvalue=np.nan if fields["degenerate"] else pvalue,
+            **fields,
+        )
+
+    def _infer(
+        self, values: np.ndarray, model: np.ndarray, pool_mean: float, estimator: str, reference: str, confidence: float
+    ) -> tuple[float, dict]:
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        importance = np.repeat(self.importance, self.draws)
+        mean = estimator_named(estimator)(
+            importance, np.repeat(values, self.draws), np.repeat(model, self.draws), float(pool_mean)
+        )
+        census = self.basis.census
+        still = mean.standard_error <= _ROUNDING * max(1.0, float(np.abs(values).max()))
+        fields = {
+            "basis": Basis(**{**vars(self.basis), "estimator": estimator}),
+            "standard_error": 0.0 if census or still else mean.standard_error,
+            "degrees_of_freedom": reference_degrees(reference, mean.degrees_of_freedom, len(importance)),
+            "confidence_level": confidence,
+            "degenerate": bool(still and not census),
+        }
+        return mean.value, fields
+
+
+def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
+    """Find the label of each document of the sampled queries.
+
+    Args:
+        pool: The sampled queries alone.
+        qrels: ``qid, docno, label``, as they came back.
+        measure: Decides which documents need a label.
+        missing: One of `MISSING_POLICIES`.
+
+    Returns:
+        The labels; a warning says how many belong to queries that were not sampled.
+
+    Raises:
+        ValueError: If a label is not one of the model's grades, no label belongs to the sample, or a document that
+            the measure sees has none and ``missing`` is ``"error"``.
+    """
+    if missing not in MISSING_POLICIES:
+        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    qrels = frames.checked_qrels(qrels, pool.max_grade)
+    sampled = qrels["qid"].isin(pool.qids)
+    ignored = int((~sampled).sum())
+    if ignored:
+        warnings.warn(
+            f"{ignored} labels of {qrels['qid'][~sampled].nunique()} queries that were not sampled are ignored: "
+            "hand-picked judgments are not part of the sample",
+            stacklevel=4,
+        )
+    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
+    label = documents.merge(qrels, how="left", on=["qid", "docno"])["label"].fillna(-1).to_numpy(np.int64)
+    if (label < 0).all():
+        raise ValueError(
+            "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
+        )
+    unlabelled = pool.seen(measure) & (label < 0)
+    pairs = tuple(documents[unlabelled].itertuples(index=False, name=None))
+    if pairs and missing == "error":
+        raise ValueError(
+            f"{len(pairs)} sampled documents have no label: {frames.some(pairs)}; judge them, or say "
+            'missing="nonrelevant" or missing="expected"'
+        )
+    return Labels(label, pairs, ignored)
+
+
+def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
+    """The measure of every ranker for each sampled query.
+
+    Args:
+        pool: The sampled queries alone.
+        measure: As `parse_measure` returns it.
+        label: int64[N]; -1 where there is none.
+        expected: Whether a missing label counts as the model expects it, rather than as grade 0.
+
+    Returns:
+        float64[s, k]. With ``expected`` the conditional expectation given the labels: exact for additive and
+        cascade measures, since they are multilinear, by Monte Carlo for others.
+    """
+    known = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
+    grades = np.where((label < 0)[:, None], pool.grades, known) if expected else known
+    if has_rank_form(measure):
+        return document_moments(measure, pool.indptr, pool.ranks, grades, pool.max_grade)
+    if expected and (label < 0).any():
+        return sampled_moments(measure, pool.indptr, pool.ranks, grades, samples=1000, seed=0, progress=True)[0]
+    evaluate = evaluator(measure, pool.max_grade)
+    queries = [slice(*ends) for ends in zip(pool.indptr[:-1], pool.indptr[1:], strict=True)]
+    return np.vstack([evaluate(np.maximum(label[z], 0)[None, :], pool.ranks[:, z]) for z in queries])
+
+
+def judged_sample(
+    pool: Pool,
+    queries: pd.DataFrame,
+    measure: irm.Measure,
+    model: np.ndarray,
+    qrels: pd.DataFrame,
+    missing: str,
+    census: bool,
+) -> JudgedSample:
+    """Bring the labels of a plan together with its sample.
+
+    Args:
+        pool: All queries.
+        queries: The plan's table of all queries, with ``q_draws`` and ``q_importance``.
+        measure: The measure to estimate.
+        model: float64[m, k], what the grade model expects of it.
+        qrels: The labels that came back.
+        missing: One of `MISSING_POLICIES`.
+        census: Whether all queries were to be judged.
+
+    Raises:
+        ValueError: As `match_labels` does.
+    """
+    rows = np.flatnonzero(queries["q_draws"].to_numpy() > 0)
+    sampled = pool.select(rows)
+    labels = match_labels(sampled, qrels, measure, missing)
+    draws = queries["q_draws"].to_numpy()[rows]
+    importance = queries["q_importance"].to_numpy()[rows]
+    basis = Basis(
+        measure=str(measure),
+        estimator="",
+        n_draws=int(draws.sum()),
+        n_queries=len(rows),
+        n_judged=int((labels.label >= 0).sum()),
+        n_effective=effective_size(np.repeat(importance, draws)),
+        census=census,
+        missing=labels.missing,
+        missing_policy=missing,
+        ignored=labels.ignored,
+    )
+    values = measured_values(sampled, measure, labels.label, expected=missing == "expected")
+    return JudgedSample(pool.names, draws, importance, values, model[rows], pool.query_weight @ model, basis)

@@ -1,0 +1,119 @@
+"""Mean and covariance of a measure, per query, when labels are drawn from the graded-relevance model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ir_measures.measures as irm
+import numpy as np
+
+from pt_active import montecarlo
+from pt_active.measures import has_rank_form, rank_form
+
+
+@dataclass(frozen=True)
+class Moments:
+    """What the model expects of k systems on m queries [theory 3].
+
+    Attributes:
+        mean: float64[m, k], ``M(x)``.
+        covariance: float64[m, k, k], ``C(x)``.
+        monte_carlo_error: float64[m, k], the standard error of ``mean`` from drawing label vectors; None
+            where the moments are exact.
+    """
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    monte_carlo_error: np.ndarray | None = None
+
+    def of(self, systems: list[int]) -> Moments:
+        """The moments of some of the systems, in the order given."""
+        error = self.monte_carlo_error
+        return Moments(
+            self.mean[:, systems],
+            self.covariance[:, systems][:, :, systems],
+            None if error is None else error[:, systems],
+        )
+
+
+def label_moments(
+    measure: irm.Measure,
+    indptr: np.ndarray,
+    ranks: np.ndarray,
+    grades: np.ndarray,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+    quasi_linear: bool = True,
+    progress: bool = False,
+) -> Moments:
+    """Moments of a measure under independent document labels [theory 3].
+
+    Exact for additive and cascade measures, in time linear in the documents (times the pairs of systems, and
+    for cascade measures the logarithm of the list length); by seeded Monte Carlo for any other.
+
+    Args:
+        measure: As `parse_measure` returns it.
+        indptr: int64[m+1], the documents of query x are ``indptr[x]:indptr[x+1]``.
+        ranks: int32[k, N], rank of each document in each system from 1; 0 = not retrieved.
+        grades: float64[N, G+1], ``P(y = g)``.
+        samples: Label vectors per query for Monte Carlo.
+        seed: Of the Monte Carlo draws.
+        quasi_linear: Whether two-system cascade moments use the segment tree or the plain double loop.
+        progress: Whether Monte Carlo shows a progress bar.
+
+    Returns:
+        The moments; ``monte_carlo_error`` is None where they are exact.
+
+    Raises:
+        ValueError: If a grade lies above ERR's ``max_rel``.
+    """
+    if not has_rank_form(measure):
+        return Moments(*montecarlo.sampled_moments(measure, indptr, ranks, grades, samples, seed, progress))
+    form = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0)))
+    first = grades @ form.values
+    return _exact(form.family, indptr, ranks, first, grades @ form.values**2, form.weights, quasi_linear)
+
+
+def document_moments(
+    measure: irm.Measure, indptr: np.ndarray, ranks: np.ndarray, values: np.ndarray, max_grade: int
+) -> np.ndarray:
+    """The measure when each document's variable is known or replaced by its mean.
+
+    An additive measure is linear and a cascade measure multilinear in the document variables [theory 2], so
+    this is the measure itself for observed labels and its expectation where ``values`` holds means.
+
+    Args:
+        measure: An additive or cascade measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        values: float64[N, G+1], one-hot for an observed label, probabilities for a missing one.
+        max_grade: G.
+
+    Returns:
+        float64[m, k].
+    """
+    form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
+    variable = values @ form.values
+    return _exact(form.family, indptr, ranks, variable, variable**2, form.weights, True).mean
+
+
+def _exact(
+    family: str,
+    indptr: np.ndarray,
+    ranks: np.ndarray,
+    first: np.ndarray,
+    second: np.ndarray,
+    weights: np.ndarray,
+    quasi_linear: bool,
+) -> Moments:
+    from pt_active import _kernels
+
+    m, k = len(indptr) - 1, len(ranks)
+    mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
+    if family == "additive":
+        variance = np.maximum(second - first**2, 0.0)
+        _kernels.additive_moments(indptr, ranks, first, variance, weights, mean, covariance)
+    else:
+        _kernels.cascade_moments(indptr, ranks, first, second, weights, quasi_linear, mean, covariance)
+    return Moments(mean, covariance)

@@ -1,0 +1,344 @@
+"""A judging plan: which queries to judge, kept on disk until the labels come back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, cast
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import exports, frames
+from pt_active.costs import Cost, UnitCost
+from pt_active.judged import JudgedSample, judged_sample
+from pt_active.measures import parse_measure
+from pt_active.plan_tables import PlanTables, plan_manifest, read_tables, write_tables
+from pt_active.pool import Pool, design_table
+from pt_active.results import Comparison, Estimate
+from pt_active.sampling import Sample, draw_number, draw_to_budget
+
+LEVELS = ("query",)
+"""What is sampled: whole queries, each judged down to the measure's cutoff."""
+
+
+class Plan(pt.Artifact):
+    """A drawn sample of queries with everything an estimate needs.
+
+    An estimate must use the rankings that were sampled, so the plan keeps them. Make one with `create`, read one
+    with ``Plan.load(path)`` or ``pt.Artifact.load(path)``.
+
+    Args:
+        path: The folder of a saved plan.
+    """
+
+    ARTIFACT_TYPE = "active_plan"
+    ARTIFACT_FORMAT = "parquet"
+    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self._tables: PlanTables | None = None
+
+    @classmethod
+    def load(cls, path: str | Path, **kwargs: Any) -> Plan:
+        """Read a saved plan.
+
+        Raises:
+            FileNotFoundError: If there is none at the path.
+            ValueError: If it was saved in a format that this version does not read.
+        """
+        plan = cls(path, **kwargs)
+        plan._tables = read_tables(Path(path))
+        return plan
+
+    @classmethod
+    def create(
+        cls,
+        pool: pt.Transformer | pd.DataFrame,
+        topics: pd.DataFrame | None,
+        measure: str | irm.Measure,
+        cost: Cost | None = None,
+        budget: float | None = None,
+        design: str = "assisted",
+        level: str = "query",
+        seed: int = 0,
+        *,
+        draws: int | None = None,
+        defensive: float = 0.1,
+    ) -> Plan:
+        """Choose the queries to judge.
+
+        Args:
+            pool: A pipeline that ends in a graded-relevance model, or the frame that it returns. One ranker in it
+                means that its own performance is wanted, two their difference, more all pairwise differences.
+            topics: ``qid, query`` (+ ``traffic``), the target population of queries. May be None if ``pool`` is a
+                frame.
+            measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
+            cost: Labelling cost; `UnitCost` (each document 1) if left out.
+            budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
+            design: A name in `designs.DESIGNS`.
+            level: What is sampled; ``"query"``.
+            seed: Of everything random.
+            draws: A number of draws with replacement, in the place of a budget.
+            defensive: Share of ``p`` in the defensive mixture; it bounds the importance weights by its inverse.
+
+        Returns:
+            The plan, in memory; see `save`.
+
+        Raises:
+            ValueError: If an argument is out of range, not exactly one of ``budget`` and ``draws`` is given, or the
+                pool is malformed; the message says what and where.
+        """
+        if level not in LEVELS:
+            raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
+        cost = cost or UnitCost()
+        frame = _graded_frame(pool, topics)
+        grades = frames.grade_columns(frame.columns)
+        measure = parse_measure(measure, max_grade=len(grades) - 1 if grades else None)
+        arrays = Pool.from_frame(frame, measure, cost)
+        queries = design_table(arrays, measure, design, defensive, seed=seed)
+        sample = draw(queries, budget, draws, seed)
+        queries = queries.assign(q_draws=sample.draws, q_importance=sample.importance)
+        assessments = _assessments(arrays, measure, sample, frame)
+        arguments = {"measure": str(measure), "cost": repr(cost), "design": design, "level": level, "seed": seed}
+        arguments |= {"budget": budget, "draws": draws, "defensive": defensive}
+        plan = cls(cast(Any, pt.Artifact.NO_PATH))
+        manifest = plan_manifest(arguments, arrays, queries, assessments, sample, frame, topics)
+        plan._tables = PlanTables(arrays, queries, assessments, manifest)
+        return plan
+
+    @property
+    def tables(self) -> PlanTables:
+        """Everything the plan holds, read from disk on first use."""
+        if self._tables is None:
+            self._tables = read_tables(Path(str(self.path)))
+        return self._tables
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Seed, versions, arguments, measure, budget, counts, and digests of the inputs."""
+        return self.tables.manifest
+
+    @property
+    def measure(self) -> irm.Measure:
+        """What the sample was designed for."""
+        return parse_measure(self.manifest["arguments"]["measure"])
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """Names of the rankers, in the order of the pool."""
+        return self.tables.pool.names
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        """All queries: the design with ``q_draws`` (0 where not drawn) and ``q_importance``."""
+        return self.tables.queries.copy()
+
+    @property
+    def sample(self) -> pd.DataFrame:
+        """The queries that were drawn, as topics for a pipeline."""
+        return self.tables.queries.query("q_draws > 0").reset_index(drop=True)
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+
+        Sorted by qid and docno, so that the order tells nothing about any ranking.
+        """
+        return self.tables.assessments.copy()
+
+    def save(self, path: str | Path) -> Plan:
+        """Write the plan to a new folder; a crash leaves none behind.
+
+        Returns:
+            The plan at its path.
+
+        Raises:
+            FileExistsError: If the path exists.
+            FileNotFoundError: If its parent folder does not.
+        """
+        path = Path(path).absolute()
+        if path.exists():
+            raise FileExistsError(f"{path} exists; choose another folder for the plan")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        with pt.io.finalized_directory(str(path)) as folder:
+            write_tables(self.tables, Path(folder))
+            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
+            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
+            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+        saved = type(self)(path)
+        saved._tables = self.tables
+        return saved
+
+    def export(self, path: str | Path, format: str = "trec") -> Path:
+        """Write the assessments for the judges.
+
+        Args:
+            path: A new file.
+            format: A name in `exports.FORMATS`: ``trec``, ``csv`` or ``jsonl``.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format is unknown.
+        """
+        exports.write_assessments(self.tables.assessments, path, format)
+        return Path(path)
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+    ) -> dict[str, Estimate]:
+        """Estimate the performance of every ranker over the whole pool [theory 5].
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, counted
+                and warned of: hand-picked judgments are not a sample.
+            measure: Another measure than the plan's, on the same labels.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``.
+            confidence: Level of the intervals.
+            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
+            reference: What the interval is read off: t on the ``effective`` degrees of freedom, ``t`` on
+                n − 1, or the ``normal``.
+
+        Returns:
+            Ranker name → estimate.
+
+        Raises:
+            ValueError: If an argument is unknown or the labels do not fit the plan.
+        """
+        judged = self.judged(qrels, measure, missing)
+        return {name: judged.estimate(s, estimator, reference, confidence) for s, name in enumerate(judged.names)}
+
+    def compare(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Comparison:
+        """Estimate and test the difference of two rankers, first minus second [theory 5].
+
+        Args:
+            qrels: As for `estimate`, like the arguments after it.
+            measure: See `estimate`.
+            estimator: See `estimate`.
+            confidence: Level of the interval; the test's level is ``1 − confidence``.
+            missing: See `estimate`.
+            reference: See `estimate`.
+            first: A ranker; the first of the plan if left out.
+            second: Another; the second of the plan if left out.
+
+        Raises:
+            ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
+        """
+        pair = self._pair(first, second)
+        return self.judged(qrels, measure, missing).compare(*pair, estimator, reference, confidence)
+
+    def judged(
+        self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
+    ) -> JudgedSample:
+        """The measured values of every draw, from which `estimate` and `compare` follow; see there."""
+        tables = self.tables
+        wanted = self.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
+        census = bool(self.manifest["census"])
+        return judged_sample(tables.pool, tables.queries, wanted, self.model_means(wanted), qrels, missing, census)
+
+    def model_means(self, measure: irm.Measure) -> np.ndarray:
+        """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
+        tables = self.tables
+        if measure == self.measure:
+            return tables.queries[[f"q_mean_{name}" for name in self.rankers]].to_numpy()
+        return tables.pool.moments(measure).mean
+
+    def _pair(self, first: str | None, second: str | None) -> tuple[int, int]:
+        names = self.rankers
+        if len(names) < 2:
+            raise ValueError(f"a comparison needs two rankers; this plan has only {names[0]!r}")
+        if len(names) > 2 and (first is None or second is None):
+            raise ValueError(f"say which rankers to compare, first= and second=, of {frames.some(names, 20)}")
+        chosen = (first or names[0], second or names[1])
+        for name in chosen:
+            if name not in names:
+                raise ValueError(f"no ranker {name!r} in this plan; it has {frames.some(names, 20)}")
+        if chosen[0] == chosen[1]:
+            raise ValueError(f"cannot compare ranker {chosen[0]!r} with itself")
+        return names.index(chosen[0]), names.index(chosen[1])
+
+    def __str__(self) -> str:
+        counts, arguments = self.manifest["counts"], self.manifest["arguments"]
+        kind = "census" if self.manifest["census"] else f"{counts['draws']} draws by {arguments['design']}"
+        return (
+            f"Plan for {arguments['measure']} of {', '.join(self.rankers)}\n"
+            f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries ({kind})\n"
+            f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for the whole pool of "
+            f"{counts['queries']} queries"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self}</pre>"
+
+
+def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int) -> Sample:
+    """Draw from a design table, in the order of the qids, so that row order does not matter.
+
+    Args:
+        queries: ``qid, q_prob, q_weight, q_cost``.
+        budget: What may be spent, or None.
+        draws: How many draws, or None.
+        seed: Of the draws.
+
+    Returns:
+        The sample in the row order of ``queries``.
+
+    Raises:
+        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
+    """
+    if (budget is None) == (draws is None):
+        raise ValueError("say either budget= or draws=, and not both")
+    order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
+    q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
+    rng = np.random.default_rng(seed)
+    if draws is not None:
+        sample = draw_number(q, p, draws, rng)
+    else:
+        sample = draw_to_budget(q, p, cost, float(budget or 0), rng)
+    back = np.argsort(order)
+    return Sample(sample.draws[back], sample.importance[back], sample.census)
+
+
+def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
+    """The pool's frame for the topics, with the topics' query columns."""
+    if isinstance(pool, pt.Transformer):
+        if topics is None:
+            raise ValueError("topics are needed where the pool is a pipeline")
+        pool = pool.transform(topics)
+    if topics is None:
+        return pool
+    return frames.with_query_columns(frames.with_string_ids(pool), frames.with_string_ids(topics))
+
+
+def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
+    query = pool.query_of_document
+    judge = pool.seen(measure) & (sample.draws[query] > 0)
+    table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
+    texts = frames.with_string_ids(frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]])
+    table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
+    return table.sort_values(["qid", "docno"]).reset_index(drop=True)

@@ -1,0 +1,103 @@
+"""What a plan holds, and its form on disk."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pt_active import files
+from pt_active.pool import Pool
+from pt_active.sampling import Sample
+
+FORMAT_VERSION = 1
+"""Of the tables on disk; a plan of another format is refused rather than misread."""
+
+
+@dataclass(frozen=True)
+class PlanTables:
+    """What a plan holds.
+
+    Attributes:
+        pool: All queries with their sampled rankings and grades.
+        queries: The design of all queries with ``q_draws`` and ``q_importance``.
+        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
+        manifest: Seed, versions, arguments, counts and digests of the inputs.
+    """
+
+    pool: Pool
+    queries: pd.DataFrame
+    assessments: pd.DataFrame
+    manifest: dict[str, Any]
+
+
+def plan_manifest(
+    arguments: dict[str, Any],
+    pool: Pool,
+    queries: pd.DataFrame,
+    assessments: pd.DataFrame,
+    sample: Sample,
+    frame: pd.DataFrame,
+    topics: pd.DataFrame | None,
+) -> dict[str, Any]:
+    """Everything that is needed to make the plan again, and to see that it is the same.
+
+    Args:
+        arguments: Of ``Plan.create``, as plain values.
+        pool: All queries.
+        queries: The design table.
+        assessments: What is to be judged.
+        sample: What was drawn.
+        frame: The graded frame that the pool was made from.
+        topics: The topics, if any.
+    """
+    packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    drawn = sample.draws > 0
+    counts = {"queries": len(queries), "documents": len(pool.docno), "rankers": len(pool.names)}
+    counts |= {"sampled_queries": int(drawn.sum()), "draws": int(sample.draws.sum())}
+    return {
+        "format_version": FORMAT_VERSION,
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+        "arguments": arguments,
+        "rankers": list(pool.names),
+        "census": sample.census,
+        "counts": counts | {"assessments": len(assessments)},
+        "spent": float(pool.query_cost[drawn].sum()),
+        "pool_cost": float(pool.query_cost.sum()),
+        "inputs": {"pool": files.digest(frame), "topics": None if topics is None else files.digest(topics)},
+    }
+
+
+def write_tables(tables: PlanTables, folder: Path) -> None:
+    """Write the tables into an empty folder: three Parquet files and ``manifest.json``."""
+    tables.pool.document_frame().to_parquet(folder / "documents.parquet", index=False)
+    tables.queries.to_parquet(folder / "queries.parquet", index=False)
+    tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
+    (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def read_tables(folder: Path) -> PlanTables:
+    """Read the tables of a saved plan.
+
+    Raises:
+        FileNotFoundError: If the folder holds no plan.
+        ValueError: If it was saved in a format that this version does not read.
+    """
+    manifest_file = folder / "manifest.json"
+    if not manifest_file.is_file():
+        raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
+    manifest = json.loads(manifest_file.read_text(encoding="utf-8"))
+    if manifest.get("format_version") != FORMAT_VERSION:
+        saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
+        raise ValueError(
+            f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
+            f"{manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
+        )
+    queries = pd.read_parquet(folder / "queries.parquet")
+    pool = Pool.from_tables(pd.read_parquet(folder / "documents.parquet"), queries)
+    return PlanTables(pool, queries, pd.read_parquet(folder / "assessments.parquet"), manifest)

@@ -1,0 +1,236 @@
+"""What an estimate or a comparison says, and how it is printed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pt_active.estimators import interval
+
+
+class ConfidenceInterval(NamedTuple):
+    """A two-sided interval.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+    """
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What an inference rests on.
+
+    Attributes:
+        measure: What was measured, fully spelt out.
+        estimator: Its name.
+        n_draws: Draws, repeated ones counted each time.
+        n_queries: Distinct queries among them.
+        n_judged: Labels that were used.
+        n_effective: ``(Σv)²/Σv²``, the equally weighted draws that would say as much.
+        census: Whether every query of the pool was judged, so that nothing was left to chance.
+        missing: The (qid, docno) pairs that were to be judged and have no label.
+        missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
+        ignored: Labels for queries that were not sampled; they are not part of the sample.
+    """
+
+    measure: str
+    estimator: str
+    n_draws: int
+    n_queries: int
+    n_judged: int
+    n_effective: float
+    census: bool
+    missing: tuple[tuple[str, str], ...]
+    missing_policy: str
+    ignored: int
+
+    def lines(self) -> list[str]:
+        """The sample in words, for printing."""
+        drawn = f"{self.n_draws} draws of {self.n_queries} queries, {self.n_effective:.1f} effective"
+        sample = f"census of {self.n_queries} queries" if self.census else drawn
+        lines = [f"sample      {sample}; {self.n_judged} judgments"]
+        if self.missing:
+            lines.append(f"missing     {len(self.missing)} labels, taken as {self.missing_policy}")
+        if self.ignored:
+            lines.append(f"ignored     {self.ignored} labels of queries that were not sampled")
+        return lines
+
+
+@dataclass(frozen=True)
+class _Inference:
+    """A number with its spread; the common part of `Estimate` and `Comparison`."""
+
+    basis: Basis
+    standard_error: float
+    degrees_of_freedom: float
+    confidence_level: float
+    degenerate: bool
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws the estimate uses, repeated ones counted each time."""
+        return self.basis.n_draws
+
+    @property
+    def n_effective(self) -> float:
+        """``(Σv)²/Σv²`` [theory 5]."""
+        return self.basis.n_effective
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        """The (qid, docno) pairs that were to be judged and have no label."""
+        return self.basis.missing
+
+    @property
+    def note(self) -> str:
+        """What a reader must know before trusting the interval; empty if there is nothing."""
+        if self.basis.census:
+            return "every query of the pool was judged, so there is no sampling error"
+        if self.degenerate:
+            return (
+                "nothing varies among the sampled queries, so the sample cannot tell how far off the estimate is: "
+                "no interval, no test"
+            )
+        if not self.degrees_of_freedom > 0:
+            return "too few draws for an interval"
+        return ""
+
+    @property
+    def _point(self) -> float:
+        raise NotImplementedError
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``value ± t · SE`` on the estimator's degrees of freedom [theory 5, T 3.24].
+
+        Args:
+            confidence_level: In (0, 1); the level asked for at estimation (0.95) if left out.
+
+        Returns:
+            Low and high. NaN where nothing varies in the sample, infinite where there are too few draws, and the
+            value itself in a census.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        level = self.confidence_level if confidence_level is None else confidence_level
+        ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
+        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*ends)
+
+    def _interval_text(self) -> str:
+        low, high = self.confidence_interval()
+        return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
+
+    def _with_basis(self, text: list[str]) -> str:
+        return "\n  ".join(text + self.basis.lines() + ([f"note        {self.note}"] if self.note else []))
+
+    def _row(self, columns: dict[str, object]) -> pd.DataFrame:
+        low, high = self.confidence_interval()
+        row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
+        row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
+        return pd.DataFrame([row])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the result."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, object]:
+        """The row of `to_frame`, ready for JSON: NaN and infinite numbers become None."""
+        row = {str(k): v for k, v in self.to_frame().astype(object).iloc[0].items()}
+        plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
+        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in plain.items()}
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self}</pre>"
+
+
+@dataclass(frozen=True)
+class Estimate(_Inference):
+    """The performance of one ranker over the whole pool, from the sampled queries.
+
+    Attributes:
+        name: The ranker.
+        value: The estimate of ``Σ p ℓ``.
+        standard_error: Of the estimate.
+        degrees_of_freedom: Of the t distribution behind the interval; infinite for the normal.
+        confidence_level: Of the interval that is printed.
+        degenerate: Whether nothing varies in the sample, so that there is no interval.
+        basis: What the estimate rests on.
+    """
+
+    name: str
+    value: float
+
+    @property
+    def _point(self) -> float:
+        return self.value
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the estimate."""
+        return self._row({"name": self.name, "value": self.value, "standard_error": self.standard_error})
+
+    def __str__(self) -> str:
+        level = f"{self.confidence_level:.0%} interval"
+        head = f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
+        return self._with_basis(
+            [head, f"estimate    {self.value:.4f}   {level} {self._interval_text()}   SE {self.standard_error:.4f}"]
+        )
+
+
+@dataclass(frozen=True)
+class Comparison(_Inference):
+    """The difference of two rankers over the whole pool, first minus second.
+
+    Attributes:
+        first: The ranker that is compared.
+        second: The ranker that it is compared with.
+        difference: The estimate of ``R_first − R_second``.
+        standard_error: Of the difference.
+        pvalue: Two-sided, of no difference; NaN where nothing varies in the sample.
+        degrees_of_freedom: Of the t distribution behind interval and test; infinite for the normal.
+        confidence_level: Of the interval that is printed; ``1 − level`` is the level of the test.
+        degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
+        basis: What the comparison rests on.
+    """
+
+    first: str
+    second: str
+    difference: float
+    pvalue: float
+
+    @property
+    def _point(self) -> float:
+        return self.difference
+
+    @property
+    def winner(self) -> str | None:
+        """The better ranker, or None where the data do not resolve it at the level of the test."""
+        if not self.pvalue < 1 - self.confidence_level:
+            return None
+        return self.first if self.difference > 0 else self.second
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the comparison."""
+        columns = {"first": self.first, "second": self.second, "difference": self.difference}
+        return self._row(
+            columns | {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
+        )
+
+    def __str__(self) -> str:
+        level = f"{self.confidence_level:.0%} interval"
+        head = f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
+        unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
+        return self._with_basis(
+            [
+                head,
+                f"difference  {self.difference:+.4f}   {level} {self._interval_text()}   SE {self.standard_error:.4f}",
+                f"p-value     {self.pvalue:.4g}",
+                f"winner      {self.winner or unresolved}",
+            ]
+        )

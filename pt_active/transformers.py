@@ -1,0 +1,219 @@
+"""PyTerrier transformers: runs become a pool, a pool a design, a design a sample."""
+
+from __future__ import annotations
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import frames
+from pt_active.costs import Cost, UnitCost
+from pt_active.measures import parse_measure
+from pt_active.plan import LEVELS, draw
+from pt_active.pool import SINGLE, Pool, design_table
+
+HELP = "https://github.com/pyterrier-active/pt_active"
+"""Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
+
+
+class Runs(pt.Transformer):
+    """Union of the rankings of several rankers: topics in, one row a document out.
+
+    Columns: the topics' own, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>`` (NaN =
+    not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.
+
+    Args:
+        depth: Documents to keep of each ranking; None keeps all.
+        allow_missing_queries: Whether to go on where a ranker returns nothing for some queries that others answer;
+            it then scores 0 on them. Otherwise that is an error, since it usually means the wrong file.
+        **rankers: Name → a transformer, or a run frame (``qid, docno, score``).
+    """
+
+    schematic = {"label": "Runs", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        depth: int | None = None,
+        *,
+        allow_missing_queries: bool = False,
+        **rankers: pt.Transformer | pd.DataFrame,
+    ) -> None:
+        self.depth = depth
+        self.allow_missing_queries = allow_missing_queries
+        self.rankers = rankers
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Run the rankers on the topics and unite their rankings.
+
+        Raises:
+            ValueError: If there is no ranker, a run is empty or malformed, or rankers answer different queries.
+        """
+        pt.validate.query_frame(inp, context=self)
+        if not self.rankers:
+            raise ValueError("Runs needs at least one ranker: Runs(name=ranker, …)")
+        if inp.empty:
+            return self._empty(inp)
+        topics = frames.with_string_ids(inp)
+        runs = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
+        if not self.allow_missing_queries:
+            _check_same_queries(runs)
+        return frames.with_query_columns(_union(runs), topics)
+
+    def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
+        if not isinstance(ranker, pd.DataFrame):
+            return frames.ranked_run(ranker.transform(topics), name, self.depth)
+        run = frames.with_string_ids(ranker)
+        answered = run[run["qid"].isin(topics["qid"])]
+        if answered.empty:
+            raise ValueError(f"run {name!r} answers none of the {len(topics)} topics; do the qids match?")
+        return frames.ranked_run(answered, name, self.depth)
+
+    def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
+        outputs = [self._output_columns(ranker, inp) for ranker in self.rankers.values()]
+        ranked = [f"{kind}_{name}" for name in self.rankers for kind in ("rank", "score")]
+        return _with_columns(inp.iloc[:0], ["docno", *ranked, *dict.fromkeys(c for cols in outputs for c in cols)])
+
+    @staticmethod
+    def _output_columns(ranker: pt.Transformer | pd.DataFrame, inp: pd.DataFrame) -> list[str]:
+        columns = ranker.columns if isinstance(ranker, pd.DataFrame) else ranker.transform(inp).columns
+        return [c for c in columns if c not in (*inp.columns, *frames.query_columns(columns), "docno", "rank", "score")]
+
+    def subtransformers(self) -> dict[str, pt.Transformer]:
+        """The rankers that are transformers, for PyTerrier's inspection and schematics."""
+        return {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pt.Transformer)}
+
+
+class SamplingDistribution(pt.Transformer):
+    """The query sampling distribution of a graded pool [theory 4, 5]: one row a query out, with ``q_prob``.
+
+    One ranker in the frame means its own performance, two their difference, more the mixture of pairs; a plain R frame
+    counts as one ranker named ``run``.
+
+    Args:
+        measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
+        cost: Labelling cost; each document 1 if left out.
+        design: A name in `designs.DESIGNS`.
+        defensive: Share of ``p`` in the defensive mixture.
+        level: What is sampled; ``"query"``.
+    """
+
+    schematic = {"label": "SamplingDistribution", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        measure: str | irm.Measure,
+        cost: Cost = UnitCost(),  # noqa: B008
+        design: str = "assisted",
+        defensive: float = 0.1,
+        level: str = "query",
+    ) -> None:
+        self.measure = measure
+        self.cost = cost
+        self.design = design
+        self.defensive = defensive
+        self.level = level
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Compute the distribution; see `pool.design_table` for the columns.
+
+        Raises:
+            ValueError: If an argument is out of range or the frame is malformed.
+        """
+        with pt.validate.any(inp, context=self) as v:
+            v.result_frame(_ranking_columns(inp), mode="graded")
+        if self.level not in LEVELS:
+            raise ValueError(f"unknown level {self.level!r}; it is one of {', '.join(LEVELS)}")
+        if inp.empty:
+            return self._empty(inp)
+        measure = parse_measure(self.measure, max_grade=len(frames.grade_columns(inp.columns)) - 1)
+        return design_table(Pool.from_frame(inp, measure, self.cost), measure, self.design, self.defensive)
+
+    def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
+        names = frames.ranker_names(inp.columns) or [SINGLE]
+        moments = [f"q_{kind}_{name}" for kind in ("mean", "var") for name in names]
+        added = ["q_prob", "q_cost", "q_weight", *moments, *(["q_cov"] if len(names) == 2 else [])]
+        return _with_columns(inp[["qid"]].iloc[:0], [*frames.query_columns(inp.columns), *added])
+
+
+class Draw(pt.Transformer):
+    """Draw queries with replacement from a design [theory 4]: the drawn queries with ``q_draws`` and ``q_importance``.
+
+    A query that is drawn again is looked up, not judged again, so it costs nothing the second time.
+
+    Args:
+        budget: What may be spent, in the unit of ``q_cost``; it is never exceeded.
+        draws: A number of draws, in the place of a budget.
+        replace: Whether a query can be drawn more than once; True.
+        seed: Of the draws. The same seed gives the same sample, whatever the row order.
+    """
+
+    schematic = {"label": "Draw", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(
+        self, budget: float | None = None, draws: int | None = None, replace: bool = True, seed: int = 0
+    ) -> None:
+        self.budget = budget
+        self.draws = draws
+        self.replace = replace
+        self.seed = seed
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Draw the sample.
+
+        Raises:
+            ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it does not fit the costs.
+        """
+        pt.validate.query_frame(inp, ["q_prob", "q_cost", "q_weight"], context=self)
+        if not self.replace:
+            raise ValueError("queries are drawn with replacement: replace must be True")
+        if inp.empty:
+            return _with_columns(inp, ["q_draws", "q_importance"])
+        queries = frames.with_string_ids(inp)
+        sample = draw(queries, self.budget, self.draws, self.seed)
+        queries = queries.assign(q_draws=sample.draws, q_importance=sample.importance)
+        return queries[sample.draws > 0].reset_index(drop=True)
+
+
+def _ranking_columns(inp: pd.DataFrame) -> list[str]:
+    """What a graded frame must have besides qid and docno."""
+    return ["grade_0", "grade_1", *([] if frames.ranker_names(inp.columns) else ["score"])]
+
+
+def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
+    answered = {name: set(run["qid"]) for name, run in runs.items()}
+    everyone = set().union(*answered.values())
+    for name, qids in answered.items():
+        if qids != everyone:
+            raise ValueError(
+                f"run {name!r} has no documents for {len(everyone - qids)} queries that other runs answer: "
+                f"{frames.some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 on them"
+            )
+
+
+def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    """One row a (qid, docno) pair, in order of first appearance."""
+    pairs = pd.concat([run[["qid", "docno"]] for run in runs.values()], ignore_index=True)
+    query, docno = pd.factorize(pairs["qid"])[0], pd.factorize(pairs["docno"])[0]
+    row, distinct = pd.factorize(query * np.int64(docno.max() + 1) + docno)
+    united = pairs[~pd.Series(row).duplicated()].reset_index(drop=True)
+    united = united.join(_document_columns(runs, row))
+    start = 0
+    for name, run in runs.items():
+        at = row[start : start + len(run)]
+        start += len(run)
+        rank, score = np.full(len(distinct), -1), np.full(len(distinct), np.nan)
+        rank[at], score[at] = run["rank"], run["score"]
+        united[f"rank_{name}"], united[f"score_{name}"] = rank, score
+    return united
+
+
+def _document_columns(runs: dict[str, pd.DataFrame], row: np.ndarray) -> pd.DataFrame:
+    """What the runs say of a document beyond its rank; the first run that says anything is believed."""
+    rest = [run.drop(columns=["docno", "rank", "score", *frames.query_columns(run.columns)]) for run in runs.values()]
+    columns = pd.concat(rest, ignore_index=True)
+    return columns.groupby(row).first() if len(columns.columns) else pd.DataFrame(index=range(row.max() + 1))
+
+
+def _with_columns(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:
+    return frame.reindex(columns=list(dict.fromkeys([*frame.columns, *columns])))
