@@ -17,14 +17,13 @@ _compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"c
 
 
 @_compiled
-def additive_moments(indptr, ranks, mu, variance, weights, mean, covariance):  # type: ignore[no-untyped-def]
+def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
     """Moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12], written into ``mean`` and ``covariance``.
 
     Args:
         indptr: int64[m+1].
         ranks: int32[k, N].
-        mu: float64[N], mean of each document's gain.
-        variance: float64[N], its variance.
+        variable: float64[N, 2], mean and raw second moment of each document's gain.
         weights: float64[L], ``d(i)``.
         mean: float64[m, k], zeros on entry.
         covariance: float64[m, k, k], zeros on entry.
@@ -34,27 +33,28 @@ def additive_moments(indptr, ranks, mu, variance, weights, mean, covariance):  #
     discount = np.zeros(k)
     for x in range(len(indptr) - 1):
         for z in range(indptr[x], indptr[x + 1]):
+            mu = variable[z, 0]
+            variance = max(variable[z, 1] - mu * mu, 0.0)
             for a in range(k):
                 rank = ranks[a, z]
                 discount[a] = weights[rank - 1] if 0 < rank <= depth else 0.0
-                mean[x, a] += discount[a] * mu[z]
+                mean[x, a] += discount[a] * mu
             for a in range(k):
                 for b in range(a + 1):
-                    covariance[x, a, b] += discount[a] * discount[b] * variance[z]
+                    covariance[x, a, b] += discount[a] * discount[b] * variance
         for a in range(k):
             for b in range(a):
                 covariance[x, b, a] = covariance[x, a, b]
 
 
 @_compiled
-def cascade_moments(indptr, ranks, mu, second, weights, quasi_linear, mean, covariance):  # type: ignore[no-untyped-def]
+def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covariance):  # type: ignore[no-untyped-def]
     """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into the last two.
 
     Args:
         indptr: int64[m+1].
         ranks: int32[k, N].
-        mu: float64[N], mean of each document's κ.
-        second: float64[N], its raw second moment.
+        variable: float64[N, 2], mean and raw second moment of each document's κ.
         weights: float64[L], ``u(i)``.
         quasi_linear: whether pairs of systems go through the segment tree or the plain double loop.
         mean: float64[m, k].
@@ -65,12 +65,12 @@ def cascade_moments(indptr, ranks, mu, second, weights, quasi_linear, mean, cova
     order = np.empty((k, depth), dtype=np.int64)
     moment = np.empty((k, 2, depth))
     length = np.empty(k, dtype=np.int64)
-    tail = np.empty(depth + 1)
+    tails = np.empty(depth)
     tree = np.empty((4 * depth, 2))
     for x in range(len(indptr) - 1):
         for a in range(k):
-            length[a] = _by_rank(indptr[x], indptr[x + 1], ranks[a], mu, second, order[a], moment[a])
-            first, raw = _cascade_one(length[a], moment[a], weights, tail)
+            length[a] = _by_rank(indptr[x], indptr[x + 1], ranks[a], variable, order[a], moment[a])
+            first, raw = _cascade_one(length[a], moment[a, 0], moment[a, 1], weights, tails)
             mean[x, a] = first
             covariance[x, a, a] = max(raw - first * first, 0.0)
         for a in range(k):
@@ -88,7 +88,7 @@ def cascade_moments(indptr, ranks, mu, second, weights, quasi_linear, mean, cova
 
 
 @_compiled
-def _by_rank(start, stop, rank, mu, second, order, moment):  # type: ignore[no-untyped-def]
+def _by_rank(start, stop, rank, variable, order, moment):  # type: ignore[no-untyped-def]
     """Documents and their two moments by rank; a rank where none stands gets κ = 0, which changes nothing."""
     depth = len(order)
     deepest = 0
@@ -100,23 +100,24 @@ def _by_rank(start, stop, rank, mu, second, order, moment):  # type: ignore[no-u
     for z in range(start, stop):
         i = rank[z] - 1
         if 0 <= i < depth:
-            order[i], moment[0, i], moment[1, i] = z, mu[z], second[z]
+            order[i], moment[0, i], moment[1, i] = z, variable[z, 0], variable[z, 1]
     return deepest
 
 
 @_compiled
-def _cascade_one(n, moment, weights, tail):  # type: ignore[no-untyped-def]
+def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
     """``E[ℓ]`` and ``E[ℓ²]`` by a backward tail and a forward pass; no division, so κ = 1 is safe."""
-    tail[n] = 0.0
+    tail = 0.0
     for i in range(n - 1, -1, -1):
-        tail[i] = weights[i] * moment[0, i] + (1.0 - moment[0, i]) * tail[i + 1]
+        tails[i] = tail
+        tail = weights[i] * mu[i] + (1.0 - mu[i]) * tail
     raw = 0.0
     reach_squared = 1.0
     for i in range(n):
-        u, first, second = weights[i], moment[0, i], moment[1, i]
-        raw += reach_squared * u * (u * second + 2.0 * (first - second) * tail[i + 1])
-        reach_squared *= 1.0 - 2.0 * first + second
-    return tail[0], raw
+        cross = mu[i] - second[i]
+        raw += reach_squared * (weights[i] * (weights[i] * second[i] + 2.0 * cross * tails[i]))
+        reach_squared *= (1.0 - mu[i]) - cross
+    return tail, raw
 
 
 @_compiled

@@ -63,17 +63,24 @@ def _id_string(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def check_pairs(frame: pd.DataFrame, what: str) -> None:
+def pair_codes(frame: pd.DataFrame) -> np.ndarray:
+    """int64[N], a number for each distinct (qid, docno) of a frame without missing ids."""
+    query, docno = pd.factorize(frame["qid"])[0], pd.factorize(frame["docno"])[0]
+    return query * np.int64(docno.max(initial=0) + 1) + docno
+
+
+def check_pairs(frame: pd.DataFrame, what: str, codes: np.ndarray | None = None) -> None:
     """Refuse a frame that holds a document twice for one query.
 
     Args:
         frame: A frame with ``qid`` and ``docno``.
         what: How to call the frame in the message, such as ``run 'candidate'``.
+        codes: Its `pair_codes`, where they are known already.
 
     Raises:
         ValueError: If a (qid, docno) pair stands in more than one row.
     """
-    repeated = frame.duplicated(["qid", "docno"])
+    repeated = pd.Series(pair_codes(frame) if codes is None else codes).duplicated().to_numpy()
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise ValueError(
@@ -82,7 +89,25 @@ def check_pairs(frame: pd.DataFrame, what: str) -> None:
         )
 
 
-def ranked_run(run: pd.DataFrame, name: str = "run", depth: int | None = None) -> pd.DataFrame:
+def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
+    """Order a run as trec_eval does and make sure that no document stands twice in a query.
+
+    Args:
+        run: A result frame with ``qid``, ``docno`` and ``score``.
+        name: The ranker's name, for messages.
+
+    Returns:
+        As `ordered_run`.
+
+    Raises:
+        ValueError: As `ordered_run`, and if the run holds a duplicate pair.
+    """
+    ranked = ordered_run(run, name)
+    check_pairs(ranked, f"run {name!r}")
+    return ranked
+
+
+def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.DataFrame:
     """Order a run as trec_eval does: score descending, ties by docno descending.
 
     Scores are compared at single precision, as in trec_eval. A ``rank`` column that came with the run is
@@ -97,7 +122,7 @@ def ranked_run(run: pd.DataFrame, name: str = "run", depth: int | None = None) -
         The rows sorted by qid (in order of first appearance) and rank, with string ids and ``rank`` from 0.
 
     Raises:
-        ValueError: If the run is empty, holds a duplicate pair, or has a score that is not a number.
+        ValueError: If the run is empty or has a score that is not a number.
     """
     what = f"run {name!r}"
     missing = {"qid", "docno", "score"} - set(run.columns)
@@ -111,7 +136,6 @@ def ranked_run(run: pd.DataFrame, name: str = "run", depth: int | None = None) -
     score = pd.to_numeric(run["score"]).to_numpy(dtype=np.float64)
     if np.isnan(score).any():
         raise ValueError(f"{what}: {int(np.isnan(score).sum())} scores are not a number")
-    check_pairs(run, what)
     query = pd.factorize(run["qid"])[0]
     order = _trec_order(query, score, run["docno"])
     run, query = run.iloc[order].reset_index(drop=True), query[order]
@@ -123,10 +147,9 @@ def ranked_run(run: pd.DataFrame, name: str = "run", depth: int | None = None) -
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
     """Row order by query code, score descending, docno descending; docnos are only compared within ties."""
-    with np.errstate(over="ignore"):
-        single = -score.astype(np.float32)
-    order = np.lexsort((single, query))
-    same = (query[order][1:] == query[order][:-1]) & (single[order][1:] == single[order][:-1])
+    key = (query.astype(np.int64) << 32) | _descending_code(score)
+    order = np.argsort(key)
+    same = np.diff(key[order]) == 0
     if not same.any():
         return order
     tied = np.zeros(len(order), dtype=bool)
@@ -137,6 +160,14 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
     names = pd.Categorical(docno.iloc[rows].astype(object)).codes
     order[tied] = rows[np.lexsort((-names.astype(np.int64), block))]
     return order
+
+
+def _descending_code(score: np.ndarray) -> np.ndarray:
+    """Numbers from 0 to 2³² − 1 that order as the scores do at single precision, highest first."""
+    with np.errstate(over="ignore"):
+        bits = (score.astype(np.float32) + np.float32(0)).view(np.uint32).astype(np.int64)
+    ascending = np.where(bits < 1 << 31, bits + (1 << 31), (1 << 32) - 1 - bits)
+    return (1 << 32) - 1 - ascending
 
 
 def _position_in_group(group: np.ndarray) -> np.ndarray:
@@ -261,7 +292,7 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
     """
     if topics["qid"].duplicated().any():
         raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
-    absent = topics["qid"][~topics["qid"].isin(frame["qid"])]
+    absent = topics["qid"][~topics["qid"].isin(frame["qid"].unique())]
     if len(absent):
         warnings.warn(
             f"{len(absent)} topics have no document from any ranker and are left out of the pool: {some(absent)}",

@@ -8,7 +8,7 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active import montecarlo
-from pt_active.measures import has_rank_form, rank_form
+from pt_active.measures import RankForm, has_rank_form, rank_form
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,7 @@ def label_moments(
     if not has_rank_form(measure):
         return Moments(*montecarlo.sampled_moments(measure, indptr, ranks, grades, samples, seed, progress))
     form = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0)))
-    first = grades @ form.values
-    return _exact(form.family, indptr, ranks, first, grades @ form.values**2, form.weights, quasi_linear)
+    return _exact(form, indptr, ranks, grades @ np.column_stack([form.values, form.values**2]), quasi_linear)
 
 
 def document_moments(
@@ -95,25 +94,19 @@ def document_moments(
     """
     form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
     variable = values @ form.values
-    return _exact(form.family, indptr, ranks, variable, variable**2, form.weights, True).mean
+    return _exact(form, indptr, ranks, np.column_stack([variable, variable**2]), True).mean
 
 
 def _exact(
-    family: str,
-    indptr: np.ndarray,
-    ranks: np.ndarray,
-    first: np.ndarray,
-    second: np.ndarray,
-    weights: np.ndarray,
-    quasi_linear: bool,
+    form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray, quasi_linear: bool
 ) -> Moments:
+    """Moments from the mean and raw second moment of each document's variable, float64[N, 2]."""
     from pt_active import _kernels
 
     m, k = len(indptr) - 1, len(ranks)
     mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
-    if family == "additive":
-        variance = np.maximum(second - first**2, 0.0)
-        _kernels.additive_moments(indptr, ranks, first, variance, weights, mean, covariance)
+    if form.family == "additive":
+        _kernels.additive_moments(indptr, ranks, variable, form.weights, mean, covariance)
     else:
-        _kernels.cascade_moments(indptr, ranks, first, second, weights, quasi_linear, mean, covariance)
+        _kernels.cascade_moments(indptr, ranks, variable, form.weights, quasi_linear, mean, covariance)
     return Moments(mean, covariance)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import ir_measures.measures as irm
@@ -68,7 +69,7 @@ class Pool:
         columns = frames.grade_columns(frame.columns)
         if not columns:
             raise ValueError("the pool has no grade columns; end its pipeline in a graded-relevance model")
-        qids, query = np.unique(frame["qid"].to_numpy(dtype=object), return_inverse=True)
+        qids, query = _sorted_codes(frame["qid"])
         order = np.lexsort([*np.where(ranks > 0, ranks, np.iinfo(np.int32).max)[::-1], query])
         frame, query, ranks = frame.iloc[order], query[order], np.ascontiguousarray(ranks[:, order])
         _check_ranks(frame, query, ranks, names)
@@ -197,6 +198,14 @@ def design_table(
     return pd.concat([pool.queries, pd.DataFrame(columns)], axis=1)
 
 
+def _sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values, sorted, and the place of each row's value among them."""
+    code, distinct = pd.factorize(column)
+    distinct = np.asarray(distinct, dtype=object)
+    order = np.argsort(distinct)
+    return distinct[order], np.argsort(order)[code]
+
+
 def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFrame]:
     """Names, ranks from 1 as int32[k, N], and the frame whose rows they belong to."""
     names = frames.ranker_names(frame.columns)
@@ -256,12 +265,29 @@ def _costs(
     """Costs of the documents that the measure sees (NaN elsewhere), and of the queries."""
     overhead = check_per_query(cost)
     document_cost = np.full(len(frame), np.nan)
-    document_cost[seen] = cost.document_costs({str(c): frame[c].to_numpy()[seen] for c in frame.columns}, query[seen])
+    document_cost[seen] = cost.document_costs(_Columns(frame, seen), query[seen])
     total = np.bincount(query[seen], weights=document_cost[seen], minlength=m) + overhead
     if not (total > 0).all():
         qid = frame["qid"].iloc[int(np.searchsorted(query, np.argmin(total)))]
         raise ValueError(f"query {qid!r} has no document above the measure's cutoff in any ranker")
     return document_cost, total
+
+
+class _Columns(Mapping[str, np.ndarray]):
+    """Columns of some rows of a frame, copied only when a cost asks for them."""
+
+    def __init__(self, frame: pd.DataFrame, rows: np.ndarray) -> None:
+        self.frame = frame
+        self.rows = rows
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        return self.frame[column].to_numpy()[self.rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(map(str, self.frame.columns))
+
+    def __len__(self) -> int:
+        return len(self.frame.columns)
 
 
 def _weights(queries: pd.DataFrame) -> np.ndarray:

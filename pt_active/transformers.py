@@ -62,12 +62,12 @@ class Runs(pt.Transformer):
 
     def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
         if not isinstance(ranker, pd.DataFrame):
-            return frames.ranked_run(ranker.transform(topics), name, self.depth)
+            return frames.ordered_run(ranker.transform(topics), name, self.depth)
         run = frames.with_string_ids(ranker)
         answered = run[run["qid"].isin(topics["qid"])]
         if answered.empty:
             raise ValueError(f"run {name!r} answers none of the {len(topics)} topics; do the qids match?")
-        return frames.ranked_run(answered, name, self.depth)
+        return frames.ordered_run(answered, name, self.depth)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         outputs = [self._output_columns(ranker, inp) for ranker in self.rankers.values()]
@@ -181,7 +181,7 @@ def _ranking_columns(inp: pd.DataFrame) -> list[str]:
 
 
 def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
-    answered = {name: set(run["qid"]) for name, run in runs.items()}
+    answered = {name: set(run["qid"].unique()) for name, run in runs.items()}
     everyone = set().union(*answered.values())
     for name, qids in answered.items():
         if qids != everyone:
@@ -194,13 +194,13 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
 def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One row a (qid, docno) pair, in order of first appearance."""
     pairs = pd.concat([run[["qid", "docno"]] for run in runs.values()], ignore_index=True)
-    query, docno = pd.factorize(pairs["qid"])[0], pd.factorize(pairs["docno"])[0]
-    row, distinct = pd.factorize(query * np.int64(docno.max() + 1) + docno)
+    row, distinct = pd.factorize(frames.pair_codes(pairs))
     united = pairs[~pd.Series(row).duplicated()].reset_index(drop=True)
     united = united.join(_document_columns(runs, row))
     start = 0
     for name, run in runs.items():
         at = row[start : start + len(run)]
+        frames.check_pairs(run, f"run {name!r}", at)
         start += len(run)
         rank, score = np.full(len(distinct), -1), np.full(len(distinct), np.nan)
         rank[at], score[at] = run["rank"], run["score"]

@@ -1,0 +1,110 @@
+"""Speed of the road from frames to a design, as ratios inside one run.
+
+Run ``python tests/benchmarks/bench_speed.py`` (``--queries 2000`` for a quick look). Prints a Markdown table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import ERR, Runs, SamplingDistribution
+from pt_active.moments import label_moments
+
+GRADES = 5
+
+
+class ScoreGrades(pt.Transformer):
+    """Grade probabilities from the mean score: stands in for a fitted model, whose own time is not measured."""
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        score = inp.filter(like="score_").mean(axis=1).to_numpy()
+        weight = np.exp(np.outer(score - 1, np.arange(GRADES)))
+        weight /= weight.sum(axis=1, keepdims=True)
+        return inp.assign(**{f"grade_{g}": weight[:, g] for g in range(GRADES)})
+
+
+def timed(work: Callable[[], object], repeat: int = 1) -> float:
+    """Fastest of some runs, in seconds."""
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def err_moments(queries: int, documents: int, quasi_linear: bool) -> Callable[[], object]:
+    """ERR moments of two systems that rank the same documents in different orders."""
+    rng = np.random.default_rng(1)
+    orders = [np.argsort(rng.random((queries, documents)), axis=1).ravel() for _ in range(2)]
+    ranks = np.stack(orders).astype(np.int32) + np.int32(1)
+    grades = rng.dirichlet(np.array([8.0, 3.0, 2.0, 1.0, 0.5]), size=queries * documents)
+    indptr = np.arange(queries + 1) * documents
+    measure = ERR(max_rel=GRADES - 1)
+    return lambda: label_moments(measure, indptr, ranks, grades, quasi_linear=quasi_linear)
+
+
+def run_frames(queries: int, documents: int) -> tuple[pd.DataFrame, list[pd.DataFrame], pd.DataFrame]:
+    """Topics, two runs over the same documents, and qrels for a third of them."""
+    rng = np.random.default_rng(2)
+    qid = np.repeat(np.array([f"q{x}" for x in range(queries)], dtype=object), documents)
+    docno = np.array([f"doc{z}" for z in rng.integers(10**9, size=len(qid)) * 200 + np.arange(len(qid)) % 200], dtype=object)
+    pairs = pd.DataFrame({"qid": qid, "docno": docno})
+    runs = [pairs.assign(score=rng.normal(size=len(pairs))) for _ in range(2)]
+    topics = pd.DataFrame({"qid": pairs["qid"].unique()})
+    qrels = pairs.assign(label=rng.integers(GRADES, size=len(pairs))).sample(frac=1 / 3, random_state=3)
+    return topics, runs, qrels
+
+
+def import_seconds(module: str) -> float:
+    """Import time in a fresh interpreter, the fastest of five; PyTerrier's entry points do not load ours."""
+    code = (
+        "import time, importlib.metadata as m; own = m.entry_points\n"
+        "m.entry_points = lambda **k: [e for e in own(**k) if not e.value.startswith('pt_active')]\n"
+        f"t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    return min(float(run.stdout) for run in runs)
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=31_531)
+    parser.add_argument("--documents", type=int, default=120)
+    arguments = parser.parse_args()
+    queries, documents = arguments.queries, arguments.documents
+    rows = []
+    for m, n in ((queries, documents), (max(queries // 50, 20), 1000)):
+        quick, plain = (err_moments(m, n, q) for q in (True, False))
+        quick()
+        seconds = timed(quick, 3), timed(plain, 3)
+        rows.append((f"ERR comparison moments, {m:,} queries × {n:,} documents", "double loop", *seconds))
+    topics, runs, qrels = run_frames(queries, documents)
+    design = Runs(first=runs[0], second=runs[1]) >> ScoreGrades() >> SamplingDistribution(ERR(max_rel=GRADES - 1))
+    ours = timed(lambda: design(topics))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    irm = [frame.rename(columns=names) for frame in (qrels, runs[0])]
+    theirs = timed(lambda: ir_measures.calc_aggregate([ir_measures.nDCG @ 10], *irm))
+    rows.append((f"two run frames to a design, {queries:,} × {documents}", "ir_measures nDCG@10 of one run", ours, theirs))
+    imports = import_seconds("pt_active"), import_seconds("pyterrier")
+    rows.append(("import pt_active", "import pyterrier", *imports))
+    print("| what | against | seconds | against | times faster |\n|---|---|---|---|---|")
+    for what, against, ours, theirs in rows:
+        print(f"| {what} | {against} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} |")
+    print(f"\nPeak memory up to the design: {peak:.2f} GB (two run frames included).")
+
+
+if __name__ == "__main__":
+    main()
