@@ -1,0 +1,113 @@
+"""``Experiment``: the frame of ``pt.Experiment``, weighted."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from pt_active import DCG, Experiment, Plan, measure_values
+from pt_active.demo import DemoCollection
+
+
+@pytest.fixture(scope="module")
+def plan(demo: DemoCollection, pipeline: pt.Transformer) -> Plan:
+    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=600, seed=4)
+
+
+@pytest.fixture(scope="module")
+def qrels(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
+    return demo.judge(plan.assessments)
+
+
+def upside_down(demo: DemoCollection) -> pd.DataFrame:
+    run = demo.runs["production"].drop(columns="rank")
+    return run.assign(score=-run.score)
+
+
+def test_means_and_intervals_are_the_plans(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"]).set_index("name")
+    assert frame.estimator.tolist() == ["regression", "regression"]
+    for measure in ("DCG@10", "ERR(max_rel=3)@5"):
+        for name, estimate in plan.estimate(qrels, measure).items():
+            low, high = estimate.confidence_interval()
+            assert frame.loc[name, [measure, f"{measure} low", f"{measure} high"]].tolist() == pytest.approx(
+                [estimate.value, low, high], abs=1e-10
+            )
+
+
+def test_a_census_reports_what_pt_experiment_reports(
+    demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataFrame
+) -> None:
+    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=10**6)
+    judged = demo.judge(plan.assessments)
+    metrics = [DCG @ 10, "nDCG@10", "P(rel=2)@5"]
+    systems = [pt.Transformer.from_df(run) for run in demo.runs.values()]
+    ours = Experiment(systems, plan, judged, metrics, names=list(demo.runs), baseline=0)
+    theirs = pt.Experiment(systems, demo.topics, judged, [DCG @ 10, "ndcg_cut_10"], names=list(demo.runs), baseline=0)
+    assert ours["DCG@10"].tolist() == pytest.approx(theirs["DCG@10"].tolist(), abs=1e-10)
+    assert ours["nDCG@10"].tolist() == pytest.approx(theirs["ndcg_cut_10"].tolist(), abs=1e-10)
+    for sign in "+-":
+        assert ours[f"DCG@10 {sign}"].tolist()[1:] == theirs[f"DCG@10 {sign}"].tolist()[1:]
+        assert np.isnan(ours[f"DCG@10 {sign}"][0])
+
+
+def test_baseline_and_correction(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    systems = demo.runs | {"weak": upside_down(demo)}
+    frame = Experiment(
+        systems, plan, qrels, [DCG @ 10], baseline="production", correction="holm", missing="nonrelevant"
+    )
+    assert frame.estimator.tolist() == ["regression", "regression", "snis"]
+    assert frame["DCG@10 p-value"].isna().tolist() == [True, False, False]
+    assert frame["DCG@10 p-value"][1] == pytest.approx(plan.compare(qrels).pvalue, abs=1e-10)
+    raw, corrected = frame["DCG@10 p-value"][1:], frame["DCG@10 p-value corrected"][1:]
+    assert corrected.max() == pytest.approx(max(raw.max(), 2 * raw.min()), abs=1e-12)
+    assert frame["DCG@10 reject"].tolist()[2]
+
+
+def test_unjudged_documents_are_never_silently_zero(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    deep = upside_down(demo)
+    with pytest.raises(ValueError, match=r"DCG@10 of 'deep': \d+ sampled documents have no label"):
+        Experiment({"deep": deep}, plan, qrels, [DCG @ 10])
+    frame = Experiment({"deep": deep}, plan, qrels, [DCG @ 10], missing="nonrelevant")
+    assert frame.estimator.tolist() == ["snis"]
+
+
+def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True)
+    candidate = frame[frame.name == "candidate"].set_index("qid")
+    expected = measure_values(demo.runs["candidate"], qrels, DCG @ 10).set_index("qid").value
+    assert candidate.value.to_dict() == pytest.approx(expected.to_dict(), abs=1e-12)
+    assert (candidate.value * candidate.weight).sum() == pytest.approx(
+        plan.estimate(qrels, estimator="snis")["candidate"].value, abs=1e-12
+    )
+
+
+def test_round_and_highlight(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], round=2)
+    assert (frame["DCG@10"] * 100 % 1).round(9).isin([0, 1]).all()
+    assert "font-weight: bold" in Experiment(demo.runs, plan, qrels, [DCG @ 10], highlight="bold").to_html()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"test": "t"}, TypeError, "would ignore the sampling weights"),
+        ({"missing": "expected"}, ValueError, "'error' or 'nonrelevant'"),
+        ({"correction": "holm"}, ValueError, "needs a baseline"),
+        ({"baseline": "none"}, ValueError, "unknown baseline 'none'"),
+        ({"baseline": 7}, ValueError, "unknown baseline 7"),
+        ({"highlight": "glow"}, ValueError, "unknown highlight"),
+    ],
+)
+def test_bad_arguments(
+    plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, arguments: dict, error: type[Exception], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        Experiment(demo.runs, plan, qrels, [DCG @ 10], **arguments)
+
+
+def test_systems_of_a_list_need_different_names(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    with pytest.raises(ValueError, match="2 systems need as many different names"):
+        Experiment(list(demo.runs.values()), plan, qrels, [DCG @ 10], names=["a", "a"])

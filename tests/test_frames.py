@@ -1,0 +1,102 @@
+"""Runs and qrels, checked on the way in."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pt_active import frames
+
+RUN = pd.DataFrame({"qid": ["q", "q", "p"], "docno": ["a", "b", "a"], "score": [1.0, 2.0, 0.5]})
+
+
+def qrels(*labels: object) -> pd.DataFrame:
+    return pd.DataFrame({"qid": "q", "docno": [f"d{i}" for i in range(len(labels))], "label": list(labels)})
+
+
+def test_a_run_is_ordered_by_score_and_ranked_from_zero() -> None:
+    run = frames.ranked_run(RUN)
+    assert run[["qid", "docno", "rank"]].values.tolist() == [["q", "b", 0], ["q", "a", 1], ["p", "a", 0]]
+    assert "rank" not in RUN.columns
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("qp"), st.sampled_from("abcdef"), st.sampled_from([-1.5, 0.0, -0.0, 1.0, 1e30])),
+        min_size=1,
+        unique_by=lambda t: t[:2],
+    )
+)
+def test_order_is_that_of_trec_eval(rows: list[tuple[str, str, float]]) -> None:
+    run = frames.ranked_run(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
+    for qid, group in run.groupby("qid"):
+        mine = [(score, docno) for q, docno, score in rows if q == qid]
+        assert list(zip(group.score, group.docno, strict=True)) == sorted(mine, reverse=True)
+        assert group["rank"].tolist() == list(range(len(mine)))
+
+
+def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
+    with pytest.warns(UserWarning, match="disagrees .* in 1 queries"):
+        frames.ranked_run(RUN.assign(rank=[0, 1, 0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frames.ranked_run(RUN.assign(rank=[1, 0, 0]))
+        frames.ranked_run(RUN.assign(rank=[2, 1, 1]))
+
+
+@pytest.mark.parametrize(
+    ("run", "message"),
+    [
+        (RUN.iloc[:0], "run 'x' is empty"),
+        (pd.concat([RUN, RUN.iloc[:1]]), "run 'x': 1 duplicate rows; document 'a' .* query 'q'"),
+        (RUN.assign(score=[1.0, np.nan, 2.0]), "1 scores are not a number"),
+        (RUN.drop(columns="score"), "lacks 'score'"),
+        (RUN.assign(qid=["q", None, "p"]), "1 rows have no qid"),
+    ],
+)
+def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        frames.ranked_run(run, "x")
+
+
+def test_ids_become_strings() -> None:
+    frame = pd.DataFrame({"qid": [1, 2], "docno": [3.0, 4.0]})
+    assert frames.with_string_ids(frame).values.tolist() == [["1", "3"], ["2", "4"]]
+    assert frame.qid.tolist() == [1, 2]
+
+
+def test_trec_negative_labels() -> None:
+    found = frames.checked_qrels(qrels(1, -1, -2, 0))
+    assert found[["docno", "label"]].values.tolist() == [["d0", 1], ["d2", 0], ["d3", 0]]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ((1.5,), "must be whole numbers"),
+        (("good",), "must be whole numbers.*'good'"),
+        ((np.nan, 1), "must be whole numbers; 1 are not"),
+        ((-3,), "must not be below -2"),
+        ((4,), "must not be above the highest grade, 3"),
+    ],
+)
+def test_malformed_labels(labels: tuple[object, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        frames.checked_qrels(qrels(*labels), max_grade=3)
+
+
+def test_repeated_judgments() -> None:
+    same = pd.concat([qrels(1, 2), qrels(1, 2)])
+    assert len(frames.checked_qrels(same)) == 2
+    with pytest.raises(ValueError, match=r"document 'd0' of query 'q' has different labels: \[0, 1\]"):
+        frames.checked_qrels(pd.concat([qrels(1), qrels(0)]))
+
+
+def test_whole_numbers_in_other_types() -> None:
+    assert frames.checked_qrels(qrels("2", "0")).label.tolist() == [2, 0]
+    assert frames.checked_qrels(qrels(2.0, 0.0)).label.dtype == np.int64

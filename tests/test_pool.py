@@ -1,0 +1,218 @@
+"""From graded frames to designs, through the transformers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, ERR, ColumnCost, Draw, LogLengthCost, Runs, SamplingDistribution, UniformGrades, UnitCost
+from pt_active.demo import DemoCollection
+from pt_active.designs import DESIGNS
+from pt_active.grade_models import OrderedLogitGrades
+
+TOPICS = pd.DataFrame({"qid": ["1", "2"], "query": ["one", "two"], "traffic": [3.0, 1.0]})
+
+
+def run(*rows: tuple[str, str, float]) -> pd.DataFrame:
+    return pd.DataFrame(rows, columns=["qid", "docno", "score"])
+
+
+A = run(("1", "a", 3), ("1", "b", 2), ("1", "c", 1), ("2", "a", 1))
+B = run(("1", "b", 9), ("1", "d", 8), ("2", "e", 2), ("2", "a", 1))
+
+
+def test_union_of_runs() -> None:
+    frame = Runs(first=A, second=B)(TOPICS)
+    rows = frame.set_index(["qid", "docno"])[["rank_first", "rank_second"]].T.to_dict("list")
+    assert rows == {
+        ("1", "a"): [0, -1],
+        ("1", "b"): [1, 0],
+        ("1", "c"): [2, -1],
+        ("2", "a"): [0, 1],
+        ("1", "d"): [-1, 1],
+        ("2", "e"): [-1, 0],
+    }
+    assert frame.score_first.isna().sum() == 2
+    assert set(frame["query"]) == {"one", "two"}
+    assert set(frame.traffic) == {1.0, 3.0}
+
+
+def test_union_keeps_document_columns_of_the_first_run_that_has_them() -> None:
+    frame = Runs(first=A.assign(text=["x", None, "z", "w"]), second=B.assign(text="second"))(TOPICS)
+    texts = frame.set_index(["qid", "docno"]).text.to_dict()
+    assert (texts["1", "a"], texts["1", "b"], texts["1", "d"]) == ("x", "second", "second")
+
+
+def test_depth_cuts_each_ranking() -> None:
+    frame = Runs(first=A, second=B, depth=1)(TOPICS)
+    assert sorted(zip(frame.qid, frame.docno, strict=True)) == [("1", "a"), ("1", "b"), ("2", "a"), ("2", "e")]
+
+
+def test_rankers_must_answer_the_same_queries() -> None:
+    with pytest.raises(ValueError, match="run 'second' has no documents for 1 queries .*'2'"):
+        Runs(first=A, second=B[B.qid == "1"])(TOPICS)
+    frame = Runs(first=A, second=B[B.qid == "1"], allow_missing_queries=True)(TOPICS)
+    assert set(frame.qid) == {"1", "2"}
+    with pytest.raises(ValueError, match="run 'first' answers none of the 2 topics"):
+        Runs(first=A.assign(qid="7"))(TOPICS)
+    with pytest.raises(ValueError, match="run 'second': 1 duplicate rows"):
+        Runs(first=A, second=pd.concat([B, B.iloc[:1]]))(TOPICS)
+
+
+def test_topics_without_documents_are_named() -> None:
+    with pytest.warns(UserWarning, match="1 topics have no document .*'3'"):
+        frame = Runs(first=A)(pd.concat([TOPICS, pd.DataFrame({"qid": ["3"], "query": ["three"], "traffic": [1.0]})]))
+    assert set(frame.qid) == {"1", "2"}
+
+
+def test_transformer_rankers_and_inspection() -> None:
+    ranker = pt.Transformer.from_df(A.assign(text="t"))
+    pipeline = Runs(a=ranker, b=B) >> UniformGrades(max_grade=2) >> SamplingDistribution(DCG @ 2) >> Draw(draws=3)
+    declared = pt.inspect.transformer_outputs(pipeline, ["qid", "query"])
+    assert declared == list(pipeline(TOPICS[["qid", "query"]]).columns)
+    assert pt.inspect.subtransformers(Runs(a=ranker, b=B)) == {"a": ranker}
+
+
+@pt.testing.transformer_test_class
+def RunsTest() -> pt.Transformer:
+    return Runs(a=A, b=B)
+
+
+@pt.testing.transformer_test_class
+def SamplingDistributionTest() -> pt.Transformer:
+    return SamplingDistribution(DCG @ 10)
+
+
+@pt.testing.transformer_test_class
+def DrawTest() -> pt.Transformer:
+    return Draw(budget=10)
+
+
+def test_query_weights_and_costs() -> None:
+    graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS)
+    table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive")(graded)
+    assert table.q_weight.tolist() == [0.75, 0.25]
+    assert table.q_prob.tolist() == [0.75, 0.25]
+    assert table.q_cost.tolist() == [3.5, 2.5]
+    costs = graded.assign(doc_cost=[1.0, 2.0, 99.0, 4.0, 5.0, 6.0])
+    assert SamplingDistribution(DCG @ 2, ColumnCost())(costs).q_cost.tolist() == [8.0, 10.0]
+    assert SamplingDistribution("nDCG@2", ColumnCost())(costs).q_cost.tolist() == [107.0, 10.0]
+
+
+def test_log_length_cost_averages_one_a_query() -> None:
+    graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS)
+    texts = graded.assign(text=["a b c", "a", "", "one two", "x", "y z"])
+    table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25))(texts)
+    lengths = [np.log([4, 2, 2, 2]), np.log([3, 3])]
+    expected = np.array([costs.sum() for costs in lengths])
+    assert table.q_cost.to_numpy() == pytest.approx(expected / expected.mean() + 0.25)
+    by_number = SamplingDistribution(DCG, LogLengthCost("length"))(texts.assign(length=[3, 1, 0, 2, 1, 2]))
+    assert by_number.q_cost.to_numpy() == pytest.approx(expected / expected.mean())
+
+
+@pytest.mark.parametrize(
+    ("cost", "values", "message"),
+    [
+        (ColumnCost(), [1, 2, 3, 4, 5, 0.0], "costs must be positive"),
+        (ColumnCost(), [1, 2, 3, 4, 5, np.nan], "no finite value"),
+        (ColumnCost("minutes"), [1] * 6, "needs a column 'minutes'"),
+        (ColumnCost(per_query=-1), [1] * 6, "per_query must be"),
+        (LogLengthCost("doc_cost"), [-1, 1, 1, 1, 1, 1], "lengths must not be negative"),
+    ],
+)
+def test_malformed_costs(cost: object, values: list[float], message: str) -> None:
+    graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS).assign(doc_cost=values)
+    with pytest.raises(ValueError, match=message):
+        SamplingDistribution(DCG, cost)(graded)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "message"),
+    [
+        ("grade_0", [np.nan] + [0.5] * 5, "must not be NaN; .* document 'a' of query '1'"),
+        ("grade_0", [-0.5] + [0.5] * 5, "must not be negative"),
+        ("grade_0", [0.6] + [0.5] * 5, "must sum to 1"),
+        ("rank_first", [0.5, 1, 2, 0, -1, -1], "run 'first': rank 0.5"),
+        ("rank_first", [0, 0, 2, 0, -1, -1], "run 'first': query '1' has more than one document at rank 0"),
+        ("traffic", [-1] * 6, "traffic must be finite"),
+        ("docno", ["a", "a", "c", "a", "d", "e"], "the pool: 1 duplicate rows"),
+        ("grade_3", [0.0] * 6, "without a gap"),
+    ],
+)
+def test_malformed_pools(column: str, values: list[object], message: str) -> None:
+    graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS).assign(**{column: values})
+    with pytest.raises(ValueError, match=message):
+        SamplingDistribution(DCG @ 2)(graded)
+
+
+def test_missing_columns_are_pyterrier_errors() -> None:
+    with pytest.raises(pt.validate.InputValidationError, match="grade_0"):
+        SamplingDistribution(DCG @ 2)(Runs(a=A)(TOPICS))
+    with pytest.raises(pt.validate.InputValidationError, match="q_prob"):
+        Draw(draws=3)(TOPICS)
+
+
+def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="unknown design 'best'; the designs are assisted, optimal, passive"):
+        SamplingDistribution(DCG @ 10, design="best")(graded)
+    with pytest.raises(ValueError, match="unknown level 'page'"):
+        SamplingDistribution(DCG @ 10, level="page")(graded)
+    with pytest.raises(ValueError, match="replace must be True"):
+        Draw(draws=3, replace=False)(SamplingDistribution(DCG @ 10)(graded))
+    with pytest.raises(ValueError, match="either budget= or draws="):
+        Draw()(SamplingDistribution(DCG @ 10)(graded))
+
+
+def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedLogitGrades) -> None:
+    plain = grades(demo.runs["candidate"])
+    table = SamplingDistribution(DCG @ 10)(plain)
+    named = SamplingDistribution(DCG @ 10)((Runs(run=demo.runs["candidate"]) >> grades)(demo.topics))
+    assert table.q_mean_run.tolist() == pytest.approx(named.q_mean_run.tolist(), abs=1e-12)
+    assert table.q_prob.tolist() == pytest.approx(named.q_prob.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+@pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10, "nDCG@10"])
+def test_designs_are_distributions(graded: pd.DataFrame, design: str, measure: object) -> None:
+    table = SamplingDistribution(measure, design=design)(graded)
+    assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
+    assert (table.q_weight / table.q_prob).max() <= 10 + 1e-9
+    assert ("q_mc_error_candidate" in table) == (measure == "nDCG@10")
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 1000))
+def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> None:
+    pipeline = SamplingDistribution(ERR @ 10) >> Draw(budget=600, seed=5)
+    renamed = graded.assign(docno="x" + graded.docno).sample(frac=1, random_state=seed)
+    expected, found = pipeline(graded), pipeline(renamed)
+    assert found.qid.tolist() == expected.qid.tolist()
+    assert found.q_draws.tolist() == expected.q_draws.tolist()
+    assert found.q_prob.to_numpy() == pytest.approx(expected.q_prob.to_numpy(), abs=1e-14)
+
+
+def test_a_duplicated_collection_has_the_same_design_twice(graded: pd.DataFrame) -> None:
+    twice = pd.concat([graded, graded.assign(qid=graded.qid + "-again")])
+    once, both = (SamplingDistribution(DCG @ 10)(frame).set_index("qid").q_prob for frame in (graded, twice))
+    assert both[once.index].to_numpy() == pytest.approx(once.to_numpy() / 2, abs=1e-14)
+    assert both[once.index + "-again"].to_numpy() == pytest.approx(once.to_numpy() / 2, abs=1e-14)
+
+
+def test_the_frame_that_came_in_is_left_alone(graded: pd.DataFrame) -> None:
+    before = graded.copy(deep=True)
+    (SamplingDistribution(DCG @ 10) >> Draw(budget=600))(graded)
+    pd.testing.assert_frame_equal(graded, before)
+
+
+def test_drawing_keeps_the_order_of_the_design(graded: pd.DataFrame) -> None:
+    table = SamplingDistribution(DCG @ 10)(graded)
+    shuffled = table.sample(frac=1, random_state=1)
+    drawn = Draw(budget=600, seed=9)(shuffled)
+    assert drawn.qid.tolist() == [qid for qid in shuffled.qid if qid in set(drawn.qid)]
+    assert (
+        drawn.set_index("qid").q_draws.to_dict() == Draw(budget=600, seed=9)(table).set_index("qid").q_draws.to_dict()
+    )
