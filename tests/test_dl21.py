@@ -6,6 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,6 +16,10 @@ from pt_active.files import read_qrels, read_run
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT.parent / "shared" / "data" / "dl21"
+
+CUT_BY_ITS_OWN_RANKS = "uogTrPC"
+"""Its ranks are not in the order of its scores, and the stored file keeps the first 50 ranks: the documents that its
+scores put on top, and so its published value, cannot be had from it. trec_eval on the stored file is the reference."""
 
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason="the track's files are not here"),
@@ -39,7 +44,15 @@ def test_ndcg_equals_the_published_values() -> None:
     for name in names:
         assert len(published[name]) == 53
         found = measure_values(read_run(FOLDER / "runs" / f"{name}.gz"), qrels, "nDCG@10").set_index("qid").value
-        assert found[published[name].index].to_numpy() == pytest.approx(published[name].to_numpy(), abs=5.1e-5)
+        expected = trec_eval_values(name) if name == CUT_BY_ITS_OWN_RANKS else published[name]
+        assert found[expected.index].to_numpy() == pytest.approx(expected.to_numpy(), abs=5.1e-5)
+
+
+def trec_eval_values(name: str) -> pd.Series:
+    run = ir_measures.read_trec_run(str(FOLDER / "runs" / f"{name}.gz"))
+    qrels = ir_measures.read_trec_qrels(str(FOLDER / "qrels.txt"))
+    metrics = ir_measures.iter_calc([ir_measures.nDCG @ 10], qrels, run)
+    return pd.Series({metric.query_id: metric.value for metric in metrics})
 
 
 def test_two_submissions_end_to_end(example: ModuleType) -> None:
