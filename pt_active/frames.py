@@ -111,7 +111,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     """Order a run as trec_eval does: score descending, ties by docno descending.
 
     Scores are compared at single precision, as in trec_eval. A ``rank`` column that came with the run is
-    replaced; a warning says so where it orders the documents differently.
+    replaced; a warning says so where it contradicts the scores (another order of tied documents is no contradiction).
 
     Args:
         run: A result frame with ``qid``, ``docno`` and ``score``.
@@ -140,7 +140,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     order = _trec_order(query, score, run["docno"])
     run, query = run.iloc[order].reset_index(drop=True), query[order]
     rank = _position_in_group(query)
-    _warn_if_reordered(run, query, what)
+    _warn_if_reordered(run, query, score[order].astype(np.float32), what)
     run["rank"] = rank
     return run if depth is None else run[rank < depth].reset_index(drop=True)
 
@@ -176,14 +176,14 @@ def _position_in_group(group: np.ndarray) -> np.ndarray:
     return np.arange(len(group)) - np.repeat(start, np.diff(np.append(start, len(group))))
 
 
-def _warn_if_reordered(run: pd.DataFrame, query: np.ndarray, what: str) -> None:
+def _warn_if_reordered(run: pd.DataFrame, query: np.ndarray, score: np.ndarray, what: str) -> None:
     if "rank" not in run.columns:
         return
     rank = pd.to_numeric(run["rank"], errors="coerce").to_numpy(dtype=np.float64)
-    inverted = (rank[1:] < rank[:-1]) & (query[1:] == query[:-1])
+    inverted = (rank[1:] < rank[:-1]) & (query[1:] == query[:-1]) & (score[1:] < score[:-1])
     if inverted.any():
         warnings.warn(
-            f"{what}: the rank column disagrees with the order of the scores (ties by docno, descending) in "
+            f"{what}: the rank column disagrees with the order of the scores in "
             f"{len(np.unique(query[1:][inverted]))} queries; the scores decide, as in trec_eval",
             stacklevel=4,
         )

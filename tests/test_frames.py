@@ -47,6 +47,7 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
         warnings.simplefilter("error")
         frames.ranked_run(RUN.assign(rank=[1, 0, 0]))
         frames.ranked_run(RUN.assign(rank=[2, 1, 1]))
+        frames.ranked_run(RUN.assign(rank=[0, 1, 0], score=1.0))
 
 
 @pytest.mark.parametrize(

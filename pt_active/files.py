@@ -1,0 +1,399 @@
+"""Runs, judgments, topics and texts from TREC files and Parquet, and the digest of what was read.
+
+Text files (plain, or compressed, such as ``.gz``) are parsed at the speed of pandas' C parser. Only when that
+fails, or leaves something odd, are the lines read one by one, to say which of them is wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import hashlib
+import json
+import re
+import warnings
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames import SPAM, checked_qrels, ranked_run, some, with_string_ids
+
+_EXCESS = "_excess"
+_WRONG = (ValueError, pd.errors.ParserWarning, gzip.BadGzipFile, EOFError, zlib.error)
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+
+
+class Rule(NamedTuple):
+    """What the numbers of a column must be: in words, and as a test of each."""
+
+    says: str
+    holds: Callable[[np.ndarray], np.ndarray]
+
+
+NUMBER = Rule("a number", lambda values: ~np.isnan(values))
+"""Any number but NaN."""
+
+LABEL = Rule(
+    f"a whole number from {SPAM}", lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values < np.inf)
+)
+"""A grade, or TREC's -1 (unjudged) and -2 (spam)."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What each line of a text file holds.
+
+    Attributes:
+        columns: The names of the columns, in order.
+        wanted: The columns that are needed; a Parquet file may leave out the others.
+        rules: The columns that hold numbers, each with its rule.
+    """
+
+    columns: tuple[str, ...]
+    wanted: tuple[str, ...]
+    rules: Mapping[str, Rule]
+
+    @property
+    def shape(self) -> str:
+        """The line in words, for messages."""
+        return f"{len(self.columns)} columns, {' '.join(self.columns)}"
+
+    def complaint(self, line: str) -> str | None:
+        """What is wrong with a line, or None if it is blank or in order."""
+        fields = re.split(r"[ \t]+", line.strip(" \t\r\n"))
+        if fields == [""]:
+            return None
+        if _NOT_UTF8.search(line):
+            return "bytes that are not UTF-8"
+        if len(fields) != len(self.columns):
+            return f"{len(fields)} columns"
+        named = dict(zip(self.columns, fields, strict=True))
+        for name, rule in self.rules.items():
+            if not rule.holds(_as_number(named[name])):
+                return f"{name} {named[name]!r}, which is not {rule.says}"
+        return None
+
+    def is_odd(self, frame: pd.DataFrame) -> bool:
+        """Whether a parsed frame shows signs of a line that was too short or too long, or breaks a rule."""
+        ends = (frame[_EXCESS] != "").any() or (frame[self.columns[-1]] == "").any()
+        return bool(ends) or not all(rule.holds(frame[name].to_numpy()).all() for name, rule in self.rules.items())
+
+
+RUN = Layout(
+    ("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score"), {"rank": NUMBER, "score": NUMBER}
+)
+"""A TREC run."""
+
+QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "docno", "label"), {"label": LABEL})
+"""TREC relevance judgments."""
+
+
+def read_run(path: str | Path) -> pd.DataFrame:
+    """Read a ranker's results from a TREC run (six columns) or a Parquet frame.
+
+    The scores decide the order, as in trec_eval; a warning says so where the file's own ranks disagree.
+
+    Args:
+        path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``score``.
+
+    Returns:
+        ``qid, docno, score, rank`` with ``rank`` from 0; a Parquet frame keeps its other columns too.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, has a line that is not of a run, or holds a document twice for a query.
+    """
+    run = ranked_run(read_columns(path, RUN), str(path))
+    first = ["qid", "docno", "score", "rank"]
+    return run[first + [name for name in run.columns if name not in first]]
+
+
+def read_qrels(path: str | Path) -> pd.DataFrame:
+    """Read relevance judgments from a TREC qrels file (four columns) or a Parquet frame.
+
+    ``-1`` (pooled but unjudged) counts as no label: such rows are dropped. ``-2`` (spam) becomes grade 0.
+
+    Args:
+        path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``label``.
+
+    Returns:
+        ``qid, docno, label``.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, has a line that is not of qrels, or gives a pair two labels.
+    """
+    frame = read_columns(path, QRELS)
+    with naming(path):
+        return checked_qrels(frame)
+
+
+def read_topics(path: str | Path) -> pd.DataFrame:
+    """Read queries from lines of ``qid<TAB>query``, a TREC topics file (SGML or XML), or a Parquet frame.
+
+    Of a TREC topic the title or query is taken, not its description and narrative.
+
+    Args:
+        path: A text file, compressed or not, or ``.parquet`` with ``qid`` and ``query``.
+
+    Returns:
+        ``qid, query`` in the file's order; a Parquet frame keeps its other columns too.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, has a line that is not of topics, or gives a qid two queries.
+    """
+    if Path(path).suffix == ".parquet":
+        frame = _read_parquet(path, ("qid", "query"))
+    elif first_line(path).lstrip().startswith("<"):
+        frame = _read_tagged_topics(path)
+    else:
+        frame = _read_pairs(path, ("qid", "query"))
+    return _once_each(frame, "qid", "query", path)
+
+
+def read_texts(path: str | Path) -> pd.DataFrame:
+    """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
+
+    The first tab ends the docno; further tabs, and quotation marks, are part of the text.
+
+    Args:
+        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; text may be compressed.
+
+    Returns:
+        ``docno, text`` in the file's order; a Parquet frame keeps its other columns too.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, has a line that is not of texts, or gives a docno two texts.
+    """
+    if Path(path).suffix == ".parquet":
+        frame = _read_parquet(path, ("docno", "text"))
+    elif ".jsonl" in Path(path).suffixes[-2:]:
+        frame = read_json_lines(path, ("docno", "text")).reset_index(drop=True)
+    else:
+        frame = _read_pairs(path, ("docno", "text"))
+    return _once_each(frame, "docno", "text", path)
+
+
+def digest(source: str | Path | pd.DataFrame) -> str:
+    """Fingerprint a file or a frame, to recognise it again.
+
+    Args:
+        source: A file, of which every byte counts; or a frame, of which neither the order of rows and columns
+            nor the index counts, nor whether strings are kept as ``object`` or ``str``.
+
+    Returns:
+        A SHA-256 as 64 hexadecimal digits.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    return _digest_frame(source) if isinstance(source, pd.DataFrame) else _digest_file(_existing(source))
+
+
+def read_columns(path: str | Path, layout: Layout) -> pd.DataFrame:
+    """Read a text file or a Parquet frame of one layout.
+
+    Args:
+        path: The file; its suffix says whether it is Parquet.
+        layout: What its lines hold.
+
+    Returns:
+        The wanted columns and those with numbers; of a Parquet file all columns.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, or has a line or a column that does not fit the layout.
+    """
+    if Path(path).suffix != ".parquet":
+        return _read_text(path, layout)
+    frame = _read_parquet(path, layout.wanted)
+    with naming(path):
+        return frame.assign(**{name: pd.to_numeric(frame[name]) for name in layout.rules if name in frame})
+
+
+def read_json_lines(path: str | Path, keys: tuple[str, ...]) -> pd.DataFrame:
+    """Read some keys, which every object must have, of a file with one JSON object a line.
+
+    Returns:
+        One column a key; the index holds the line numbers.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, or a line is not an object with these keys.
+    """
+    with naming(path):
+        found = {number: _json_object(line, number, keys) for number, line in _lines(path) if line.strip()}
+        if not found:
+            raise ValueError(f"the file is empty; expected objects with {some(keys)}")
+        return pd.DataFrame.from_dict(found, orient="index", columns=list(keys))
+
+
+def first_line(path: str | Path) -> str:
+    """The first line that is not blank, or nothing.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is compressed and damaged.
+    """
+    with naming(path):
+        return next((line for _, line in _lines(path) if line.strip()), "")
+
+
+@contextmanager
+def naming(path: str | Path) -> Iterator[None]:
+    """Put the file's name before the message of any ValueError raised inside, and of damaged compression.
+
+    Raises:
+        ValueError: Instead of the exception that came.
+    """
+    try:
+        yield
+    except _WRONG as error:
+        raise ValueError(f"{path}: {error}") from error
+
+
+def _existing(path: str | Path) -> Path:
+    """The path, after the operating system has found the file or raised its FileNotFoundError."""
+    Path(path).stat()
+    return Path(path)
+
+
+def _as_number(text: str) -> np.ndarray:
+    return pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").to_numpy(dtype=np.float64)
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Number the lines as an editor does; bytes that are not UTF-8 become lone surrogates."""
+    reading = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": "\n"}
+    with pt.io.autoopen(str(_existing(path)), "rt", **reading) as lines:
+        yield from enumerate(lines, start=1)
+
+
+def _read_text(path: str | Path, layout: Layout) -> pd.DataFrame:
+    try:
+        frame = _parse(_existing(path), layout)
+    except _WRONG as error:
+        _check_lines(path, layout)
+        raise ValueError(f"{path}: expected {layout.shape}; got {error}") from error
+    if frame.empty:
+        raise ValueError(f"{path}: the file is empty; expected {layout.shape}")
+    if layout.is_odd(frame):
+        _check_lines(path, layout)
+    return frame[[name for name in layout.columns if name in layout.wanted or name in layout.rules]]
+
+
+def _parse(path: Path, layout: Layout) -> pd.DataFrame:
+    """Parse at full speed; an extra column shows lines that are too long."""
+    types: dict[str, str | type] = dict.fromkeys((*layout.columns, _EXCESS), "category")
+    types |= dict.fromkeys(layout.wanted, str) | dict.fromkeys(layout.rules, float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        return pd.read_csv(
+            path,
+            sep=r"\s+",
+            header=None,
+            names=list(types),
+            dtype=types,
+            index_col=False,
+            na_filter=False,
+            quoting=csv.QUOTE_NONE,
+            encoding="utf-8",
+        )
+
+
+def _check_lines(path: str | Path, layout: Layout) -> None:
+    """Raise for the first line that does not fit the layout, if there is one."""
+    with naming(path):
+        for number, line in _lines(path):
+            complaint = layout.complaint(line)
+            if complaint:
+                raise ValueError(f"line {number}: expected {layout.shape}; got {complaint}")
+
+
+def _read_pairs(path: str | Path, columns: tuple[str, str]) -> pd.DataFrame:
+    """Read lines of which the first tab separates two columns."""
+    rows = []
+    with naming(path):
+        for number, line in _lines(path):
+            key, tab, value = line.rstrip("\r\n").partition("\t")
+            if not key.strip() or not tab or _NOT_UTF8.search(line):
+                if line.strip():
+                    raise ValueError(f"line {number}: expected {'<TAB>'.join(columns)} in UTF-8; got {line[:80]!r}")
+            else:
+                rows.append((key, value))
+        if not rows:
+            raise ValueError(f"the file is empty; expected lines of {'<TAB>'.join(columns)}")
+    return pd.DataFrame(rows, columns=list(columns))
+
+
+def _read_parquet(path: str | Path, wanted: tuple[str, ...]) -> pd.DataFrame:
+    with naming(path):
+        frame = with_string_ids(pd.read_parquet(_existing(path)))
+        missing = [name for name in wanted if name not in frame.columns]
+        if missing:
+            raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
+        if frame.empty:
+            raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
+        return frame
+
+
+def _read_tagged_topics(path: str | Path) -> pd.DataFrame:
+    xml = any("<topic " in line or "<topic>" in line for _, line in _lines(path))
+    try:
+        if not xml:
+            return pt.io.read_topics(str(path), format="trec")
+        with pt.io.autoopen(str(path), "rb") as stream:
+            return pt.io.read_topics(stream, format="trecxml", tags=["query", "title"])
+    except (ElementTree.ParseError, AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"{path}: expected TREC topics with a number and a title; got {error}") from error
+
+
+def _once_each(frame: pd.DataFrame, key: str, value: str, path: str | Path) -> pd.DataFrame:
+    frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
+    repeated = frame[key][frame[key].duplicated()].unique()
+    if len(repeated):
+        raise ValueError(f"{path}: each {key} must have one {value}; these have several: {some(repeated)}")
+    return frame
+
+
+def _json_object(line: str, number: int, keys: tuple[str, ...]) -> list[object]:
+    wanted = f"line {number}: expected a JSON object with the keys {some(keys)}"
+    try:
+        entry = json.loads(line)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{wanted}; got {error}") from error
+    if not isinstance(entry, dict) or not entry.keys() >= set(keys):
+        raise ValueError(f"{wanted}; got {line.strip()[:80]!r}")
+    return [entry[key] for key in keys]
+
+
+def _digest_file(path: Path) -> str:
+    sha = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def _digest_frame(frame: pd.DataFrame) -> str:
+    names = sorted(frame.columns, key=str)
+    rows = pd.util.hash_pandas_object(pd.DataFrame({n: _hashable(frame[n]) for n in names}), index=False)
+    content = repr([str(n) for n in names]).encode() + np.sort(rows.to_numpy()).tobytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _hashable(column: pd.Series) -> pd.Series:
+    """The column with -0.0 as 0.0, and vectors, such as PyTerrier's ``features``, as their bytes."""
+    if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
+        return column.map(lambda vector: np.asarray(vector, dtype=np.float64).tobytes())
+    return column + 0.0 if pd.api.types.is_float_dtype(column) else column

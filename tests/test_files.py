@@ -1,0 +1,318 @@
+"""Reading runs, judgments, topics and texts, and what the reader hears of a file that is not right."""
+
+import gzip
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active.files import digest, read_qrels, read_run, read_texts, read_topics
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        data = content if isinstance(content, bytes) else content.encode("utf-8")
+        path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        return path
+
+    return write
+
+
+RUN = "q1 Q0 d1 1 2.5 tag\nq1 Q0 d2 2 1.5 tag\n2 Q0 d1 1 -3e-2 tag\n"
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.run.gz", "a.txt"])
+def test_run_has_the_columns_of_pyterrier(write, name):
+    run = read_run(write(name, RUN))
+    assert run.to_dict("list") == {
+        "qid": ["q1", "q1", "2"],
+        "docno": ["d1", "d2", "d1"],
+        "score": [2.5, 1.5, -0.03],
+        "rank": [0, 1, 0],
+    }
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        RUN.replace("\n", "\r\n"),
+        RUN.replace(" ", "\t"),
+        RUN.replace(" ", "   ").replace("q1", "  q1"),
+        RUN.replace("tag\n", "tag  \n\n"),
+        "\ufeff" + RUN,
+        RUN.rstrip("\n"),
+    ],
+    ids=["crlf", "tabs", "wide", "blank lines", "bom", "no last newline"],
+)
+def test_run_reads_the_same_however_it_is_spaced(write, content):
+    pd.testing.assert_frame_equal(read_run(write("b.run", content)), read_run(write("a.run", RUN)))
+
+
+def test_ids_stay_strings_and_may_be_any_unicode(write):
+    run = read_run(write("a.run", 'NA Q0 007 1 2 t\nzażółć Q0 "文書" 1 1 t\n'))
+    assert run["qid"].tolist() == ["NA", "zażółć"]
+    assert run["docno"].tolist() == ["007", '"文書"']
+
+
+def test_scores_decide_the_order_and_a_disagreeing_rank_is_told(write):
+    path = write("a.run", "q Q0 a 1 1.0 t\nq Q0 b 2 2.0 t\n")
+    with pytest.warns(UserWarning, match="rank column disagrees"):
+        assert read_run(path)["docno"].tolist() == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("q1 Q0 d3 3 1.0", "5 columns"),
+        ("q1 Q0 d3 3 1.0 my tag", "7 columns"),
+        ("q1 Q0 d3 3 1.0 my own long tag", "9 columns"),
+        ("q1 Q0 d3 3 high tag", "score 'high', which is not a number"),
+        ("q1 Q0 d3 3 nan tag", "score 'nan', which is not a number"),
+        ("q1 Q0 d3 third 1.0 tag", "rank 'third', which is not a number"),
+        (b"q1 Q0 d\xe9 3 1.0 tag", "bytes that are not UTF-8"),
+    ],
+)
+@pytest.mark.parametrize("before", ["", RUN, RUN + "\r\n\r\n"], ids=["first", "fourth", "after blanks"])
+@pytest.mark.parametrize("suffix", ["run", "gz"])
+def test_malformed_run_line_is_named(write, line, complaint, before, suffix):
+    line = line if isinstance(line, bytes) else line.encode()
+    path = write(f"bad.{suffix}", before.encode() + line + b"\n" + RUN.encode())
+    expected = rf"bad\.{suffix}: line {before.count(chr(10)) + 1}: expected 6 columns, qid Q0 docno .*; got {complaint}"
+    with pytest.raises(ValueError, match=expected):
+        read_run(path)
+
+
+def test_duplicate_pair_in_a_run_is_an_error(write):
+    with pytest.raises(ValueError, match=r"a\.run'.*document 'd1' stands more than once in query 'q1'"):
+        read_run(write("a.run", "q1 Q0 d1 1 2 t\nq1 Q0 d1 2 1 t\n"))
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
+@pytest.mark.parametrize("name", ["none.txt", "none.gz", "none.parquet", "none.jsonl"])
+def test_missing_file_is_named(tmp_path, read, name):
+    with pytest.raises(FileNotFoundError, match=name):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
+@pytest.mark.parametrize(
+    ("name", "content"), [("a.txt", ""), ("a.txt", "\n \n"), ("a.gz", ""), ("a.jsonl", "\n")], ids=repr
+)
+def test_empty_file_is_an_error(write, read, name, content):
+    with pytest.raises(ValueError, match=rf"{name}: the file is empty; expected"):
+        read(write(name, content))
+
+
+@pytest.mark.parametrize("read", [read_run, read_qrels, read_topics, read_texts])
+def test_damaged_files_are_named(write, tmp_path, read):
+    (tmp_path / "a.gz").write_bytes(b"not gzip at all")
+    cut = gzip.compress(np.random.default_rng(1).bytes(5000).hex().encode())[:2000]
+    (tmp_path / "cut.gz").write_bytes(cut)
+    (tmp_path / "a.parquet").write_bytes(b"not parquet at all")
+    for name in ("a.gz", "cut.gz", "a.parquet"):
+        with pytest.raises(ValueError, match=name):
+            read(tmp_path / name)
+
+
+def test_qrels_follow_trec(write):
+    qrels = read_qrels(write("q.txt", "1 0 a 2\n1 0 b -1\n1 0 c -2\n2 x a 0\n"))
+    assert qrels.to_dict("list") == {"qid": ["1", "1", "2"], "docno": ["a", "c", "a"], "label": [2, 0, 0]}
+    assert qrels["label"].dtype == np.int64
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ("1 0 b", "3 columns"),
+        ("1 0 b 1 2", "5 columns"),
+        ("1 0 b good", "label 'good', which is not a whole number"),
+        ("1 0 b 0.5", "label '0.5', which is not a whole number"),
+        ("1 0 b -3", "label '-3', which is not a whole number from -2"),
+        ("1 0 b inf", "label 'inf', which is not a whole number"),
+    ],
+)
+def test_malformed_qrels_line_is_named(write, line, complaint):
+    with pytest.raises(ValueError, match=rf"q\.txt: line 2: expected 4 columns, qid .*; got {complaint}"):
+        read_qrels(write("q.txt", f"1 0 a 2\n{line}\n1 0 c 0\n"))
+
+
+def test_two_labels_for_a_pair_are_an_error(write):
+    with pytest.raises(ValueError, match=r"q\.txt: .*'a' of query '1' has different labels: \[1, 2\]"):
+        read_qrels(write("q.txt", "1 0 a 2\n1 0 a 1\n"))
+
+
+TOPICS = {"qid": ["1", "x"], "query": ['wooden "lamp"', "żółć"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.tsv", '1\twooden "lamp"\nx\tżółć\n'),
+        ("t.tsv.gz", '1\twooden "lamp"\r\n\r\nx\tżółć\r\n'),
+        (
+            "t.trec",
+            '<top>\n<num> Number: 1\n<title> wooden "lamp"\n<desc> Description:\nnone\n</top>\n'
+            "<top>\n<num>x</num>\n<title>żółć</title>\n</top>\n",
+        ),
+        (
+            "t.xml",
+            '<?xml version="1.0" encoding="utf-8"?>\n<topics><topic number="1"><query>wooden "lamp"</query>'
+            '<narrative>none</narrative></topic>\n<topic number="x"><title>żółć</title></topic></topics>',
+        ),
+        (
+            "t.xml.gz",
+            '<topics>\n<topic number="1"><query>wooden "lamp"</query></topic>'
+            '<topic number="x"><query>żółć</query></topic></topics>',
+        ),
+    ],
+    ids=["tabs", "gz", "sgml", "xml", "xml gz"],
+)
+def test_topics(write, name, content):
+    assert read_topics(write(name, content)).to_dict("list") == TOPICS
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query in UTF-8; got '2 shoes"),
+        ("1\tlamp\n\tshoes\n", r"line 2: expected qid<TAB>query"),
+        (b"1\tlamp\n2\tcaf\xe9\n", r"line 2: expected qid<TAB>query in UTF-8"),
+        ("1\tlamp\n1\tshoes\n", r"each qid must have one query; these have several: '1'"),
+        ("<top>\n<title>lamp\n</top>\n", "expected TREC topics"),
+        ("<html>lamp</html>", "expected TREC topics"),
+        ('<topics>\n<topic number="1"><query>lamp</topic></topics>', "expected TREC topics.*line 2"),
+    ],
+)
+def test_malformed_topics_are_named(write, content, complaint):
+    with pytest.raises(ValueError, match=rf"t\.tsv: .*{complaint}"):
+        read_topics(write("t.tsv", content))
+
+
+TEXTS = {"docno": ["d1", "d2", "d3"], "text": ['say "hi', "a\tb, żółć", ""]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("d.tsv", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\n'),
+        ("d.tsv.gz", 'd1\tsay "hi\nd2\ta\tb, żółć\nd3\t\nd1\tsay "hi\n'),
+        (
+            "d.jsonl",
+            '{"docno": "d1", "text": "say \\"hi", "n": 1}\n\n{"text": "a\\tb, żółć", "docno": "d2"}\n'
+            '{"docno": "d3", "text": ""}\n',
+        ),
+    ],
+    ids=["tabs", "gz, one twice", "jsonl"],
+)
+def test_texts(write, name, content):
+    assert read_texts(write(name, content)).to_dict("list") == TEXTS
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        ('{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
+        ("[1, 2]", "line 2: expected a JSON object"),
+        ('{"docno": ', "line 2: expected a JSON object.*Expecting value"),
+        ('{"docno": null, "text": "c"}', "1 rows have no docno"),
+        ('{"docno": "d1", "text": "c"}', "each docno must have one text; these have several: 'd1'"),
+    ],
+)
+def test_malformed_json_lines_are_named(write, line, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        read_texts(write("d.jsonl", '{"docno": "d1", "text": "b"}\n' + line))
+
+
+def test_parquet_frames(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"qid": [1, 1], "docno": ["a", "b"], "score": [1, 2], "query": "lamp"}).to_parquet(path)
+    run = read_run(path)
+    assert run.to_dict("list") == {
+        "qid": ["1", "1"],
+        "docno": ["b", "a"],
+        "score": [2, 1],
+        "rank": [0, 1],
+        "query": ["lamp", "lamp"],
+    }
+    assert read_topics(path)[["qid", "query"]].to_dict("list") == {"qid": ["1"], "query": ["lamp"]}
+    with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'qid', 'docno', 'label'; missing: 'label'"):
+        read_qrels(path)
+    with pytest.raises(ValueError, match=r"a\.parquet: expected the columns 'docno', 'text'; missing: 'text'"):
+        read_texts(path)
+
+
+def test_parquet_with_bad_values_is_named(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"qid": ["1"], "docno": ["a"], "score": ["high"], "label": [0.5]}).to_parquet(path)
+    for read in (read_run, read_qrels):
+        with pytest.raises(ValueError, match=r"a\.parquet"):
+            read(path)
+    pd.DataFrame({"docno": ["a"], "text": ["b"]})[:0].to_parquet(path)
+    with pytest.raises(ValueError, match=r"a\.parquet: the table is empty"):
+        read_texts(path)
+
+
+def test_a_large_run_is_read_fast(tmp_path):
+    rows = 300_000
+    docno = np.char.add("d", np.random.default_rng(1).permutation(rows).astype(str))
+    frame = pd.DataFrame({"qid": np.arange(rows) // 100, "Q0": "Q0", "docno": docno, "rank": np.arange(rows) % 100})
+    frame.assign(score=-frame["rank"] / 7, tag="t").to_csv(tmp_path / "a.run", sep=" ", header=False, index=False)
+    start = time.perf_counter()
+    assert len(read_run(tmp_path / "a.run")) == rows
+    assert time.perf_counter() - start < 5
+
+
+def test_digest_of_a_file_is_its_sha256(write):
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    assert digest(write("a", "")) == empty
+    assert digest(str(write("b", "x"))) == "2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881"
+    with pytest.raises(FileNotFoundError, match="nowhere"):
+        digest("nowhere")
+
+
+FRAME = pd.DataFrame({"qid": ["1", "2", "2"], "score": [0.0, 1.5, np.nan], "text": ["a", None, "ż"]})
+
+
+@pytest.mark.parametrize(
+    "same",
+    [
+        FRAME[::-1],
+        FRAME.reset_index(drop=True).set_index(pd.Index([5, 5, 6])),
+        FRAME[["text", "qid", "score"]],
+        FRAME.astype({"qid": object, "text": object}),
+        FRAME.astype({"qid": "string"}),
+        FRAME.assign(score=[-0.0, 1.5, np.nan]),
+    ],
+    ids=["rows", "index", "columns", "object", "string", "negative zero"],
+)
+def test_digest_sees_what_a_frame_says_not_how_it_is_kept(same):
+    assert digest(same) == digest(FRAME)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        FRAME[:2],
+        FRAME.rename(columns={"qid": "docno"}),
+        FRAME.assign(qid=["2", "1", "2"]),
+        FRAME.assign(score=[0.0, 1.5, 0.0]),
+        pd.concat([FRAME, FRAME]),
+    ],
+    ids=["fewer rows", "renamed", "swapped", "a value", "doubled"],
+)
+def test_digest_sees_every_change(other):
+    assert digest(other) != digest(FRAME)
+
+
+def test_digest_is_the_same_in_every_version():
+    frame = pd.DataFrame({"qid": ["1", "é"], "docno": ["a", "b"], "label": [2, 0], "score": [1.5, -0.0]})
+    assert digest(frame) == "b5b970f4b5c2e81c1ed3d7f71127acf43c88ce240701d20743c637ccc4dcc98f"
+
+
+def test_digest_reads_vectors():
+    vectors = pd.DataFrame({"qid": ["1", "2"], "features": [np.array([1.0, 2.0]), np.array([3.0, 4.0])]})
+    assert digest(vectors) == digest(vectors[::-1])
+    assert digest(vectors) != digest(vectors.assign(features=[np.array([1.0, 2.0]), np.array([3.0, 5.0])]))
