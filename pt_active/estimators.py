@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 
 @dataclass(frozen=True)
@@ -129,7 +128,11 @@ def interval(value: float, standard_error: float, degrees: float, confidence_lev
         return value, value
     if not degrees > 0 or not np.isfinite(standard_error):
         return -np.inf, np.inf
-    half = float(stats.t.ppf((1 + confidence_level) / 2, degrees)) * standard_error
+    from scipy import special
+
+    upper = (1 + confidence_level) / 2
+    quantile = special.ndtri(upper) if np.isinf(degrees) else special.stdtrit(degrees, upper)
+    half = float(quantile) * standard_error
     return value - half, value + half
 
 

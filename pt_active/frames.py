@@ -137,10 +137,12 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     if np.isnan(score).any():
         raise ValueError(f"{what}: {int(np.isnan(score).sum())} scores are not a number")
     query = pd.factorize(run["qid"])[0]
-    order = _trec_order(query, score, run["docno"])
+    with np.errstate(over="ignore"):
+        single = score.astype(np.float32)
+    order = _trec_order(query, single, run["docno"])
     run, query = run.iloc[order].reset_index(drop=True), query[order]
     rank = _position_in_group(query)
-    _warn_if_reordered(run, query, score[order].astype(np.float32), what)
+    _warn_if_reordered(run, query, single[order], what)
     run["rank"] = rank
     return run if depth is None else run[rank < depth].reset_index(drop=True)
 
@@ -163,9 +165,8 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
 
 
 def _descending_code(score: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 2³² − 1 that order as the scores do at single precision, highest first."""
-    with np.errstate(over="ignore"):
-        bits = (score.astype(np.float32) + np.float32(0)).view(np.uint32).astype(np.int64)
+    """Numbers from 0 to 2³² − 1 in the order of the float32 scores, highest first."""
+    bits = (score + np.float32(0)).view(np.uint32).astype(np.int64)
     ascending = np.where(bits < 1 << 31, bits + (1 << 31), (1 << 32) - 1 - bits)
     return (1 << 32) - 1 - ascending
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 
 def two_sided_pvalue(difference: float, standard_error: float, degrees: float) -> float:
@@ -22,7 +21,10 @@ def two_sided_pvalue(difference: float, standard_error: float, degrees: float) -
         return float(difference == 0)
     if not degrees > 0 or not np.isfinite(standard_error):
         return 1.0
-    return float(2 * stats.t.sf(abs(difference) / standard_error, degrees))
+    from scipy import special
+
+    statistic = abs(difference) / standard_error
+    return float(2 * (special.ndtr(-statistic) if np.isinf(degrees) else special.stdtr(degrees, -statistic)))
 
 
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:
