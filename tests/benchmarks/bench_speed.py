@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import ERR, Runs, SamplingDistribution
+from pt_active import ERR, Runs, SamplingDistribution, montecarlo, parse_measure
 from pt_active.moments import label_moments
 
 GRADES = 5
@@ -54,11 +54,26 @@ def err_moments(queries: int, documents: int, quasi_linear: bool) -> Callable[[]
     return lambda: label_moments(measure, indptr, ranks, grades, quasi_linear=quasi_linear)
 
 
+def label_vectors(queries: int, generic: bool) -> Callable[[], object]:
+    """nDCG@10 of 1,000 label vectors for each query of 40 documents, by our evaluator or by `ir_measures`."""
+    rng = np.random.default_rng(4)
+    ranks = np.stack([np.argsort(rng.random((queries, 40)), axis=1).ravel() for _ in range(2)]).astype(np.int32) + 1
+    grades = rng.dirichlet(np.array([8.0, 3.0, 2.0, 1.0, 0.5]), size=queries * 40)
+    indptr = np.arange(queries + 1) * 40
+    if not generic:
+        return lambda: label_moments(parse_measure("nDCG@10"), indptr, ranks, grades, samples=1000)
+    labels = rng.integers(GRADES, size=(1000, 40))
+    evaluate = montecarlo._with_ir_measures(parse_measure("nDCG@10"))
+    return lambda: [evaluate(labels, ranks[:, x * 40 : x * 40 + 40]) for x in range(queries)]
+
+
 def run_frames(queries: int, documents: int) -> tuple[pd.DataFrame, list[pd.DataFrame], pd.DataFrame]:
     """Topics, two runs over the same documents, and qrels for a third of them."""
     rng = np.random.default_rng(2)
     qid = np.repeat(np.array([f"q{x}" for x in range(queries)], dtype=object), documents)
-    docno = np.array([f"doc{z}" for z in rng.integers(10**9, size=len(qid)) * 200 + np.arange(len(qid)) % 200], dtype=object)
+    docno = np.array(
+        [f"doc{z}" for z in rng.integers(10**9, size=len(qid)) * 200 + np.arange(len(qid)) % 200], dtype=object
+    )
     pairs = pd.DataFrame({"qid": qid, "docno": docno})
     runs = [pairs.assign(score=rng.normal(size=len(pairs))) for _ in range(2)]
     topics = pd.DataFrame({"qid": pairs["qid"].unique()})
@@ -90,6 +105,9 @@ def main() -> None:
         quick()
         seconds = timed(quick, 3), timed(plain, 3)
         rows.append((f"ERR comparison moments, {m:,} queries × {n:,} documents", "double loop", *seconds))
+    label_vectors(2, generic=False)()
+    ours, theirs = timed(label_vectors(1000, generic=False)), 100 * timed(label_vectors(10, generic=True))
+    rows.append(("1,000 label vectors of nDCG@10, 1,000 × 40", "ir_measures (100 × 10 queries)", ours, theirs))
     topics, runs, qrels = run_frames(queries, documents)
     design = Runs(first=runs[0], second=runs[1]) >> ScoreGrades() >> SamplingDistribution(ERR(max_rel=GRADES - 1))
     ours = timed(lambda: design(topics))
@@ -97,7 +115,9 @@ def main() -> None:
     names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
     irm = [frame.rename(columns=names) for frame in (qrels, runs[0])]
     theirs = timed(lambda: ir_measures.calc_aggregate([ir_measures.nDCG @ 10], *irm))
-    rows.append((f"two run frames to a design, {queries:,} × {documents}", "ir_measures nDCG@10 of one run", ours, theirs))
+    rows.append(
+        (f"two run frames to a design, {queries:,} × {documents}", "ir_measures nDCG@10 of one run", ours, theirs)
+    )
     imports = import_seconds("pt_active"), import_seconds("pyterrier")
     rows.append(("import pt_active", "import pyterrier", *imports))
     print("| what | against | seconds | against | times faster |\n|---|---|---|---|---|")
