@@ -1,1 +1,41 @@
-"""Active evaluation of rankers: which is better, and by how much, from few human judgments."""
+"""Active evaluation of rankers: which is better, and by how much, from few human judgments.
+
+The road: runs → pool → grades → moments → design → draw → plan → judgments → estimate. See the documentation in
+``pt_docs`` and ``pt-active demo``.
+"""
+
+from pt_active.costs import ColumnCost, LogLengthCost, UnitCost
+from pt_active.evaluation import measure_values
+from pt_active.experiment import Experiment
+from pt_active.feature_grades import ClassifierGrades, ForestGrades, OrderedLogitGrades
+from pt_active.grade_models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
+from pt_active.grade_report import GradeReport
+from pt_active.measures import DCG, ERR, parse_measure
+from pt_active.plan import Plan
+from pt_active.results import Comparison, Estimate
+from pt_active.transformers import Draw, Runs, SamplingDistribution
+
+__all__ = [
+    "DCG",
+    "ERR",
+    "ClassifierGrades",
+    "ColumnCost",
+    "Comparison",
+    "Draw",
+    "Estimate",
+    "Experiment",
+    "ForestGrades",
+    "GradeReport",
+    "JudgeGrades",
+    "LogLengthCost",
+    "MixtureGrades",
+    "OrderedLogitGrades",
+    "Plan",
+    "PriorGrades",
+    "Runs",
+    "SamplingDistribution",
+    "UniformGrades",
+    "UnitCost",
+    "measure_values",
+    "parse_measure",
+]

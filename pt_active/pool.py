@@ -200,8 +200,8 @@ def design_table(
 
 def _sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values, sorted, and the place of each row's value among them."""
-    code, distinct = pd.factorize(column)
-    distinct = np.asarray(distinct, dtype=object)
+    code, unordered = pd.factorize(column)
+    distinct = np.asarray(unordered, dtype=object)
     order = np.argsort(distinct)
     return distinct[order], np.argsort(order)[code]
 

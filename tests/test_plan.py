@@ -14,7 +14,7 @@ import pytest
 from pt_active import DCG, ERR, Comparison, Draw, Estimate, Plan, Runs, SamplingDistribution, UnitCost, measure_values
 from pt_active.demo import DemoCollection
 from pt_active.estimators import ESTIMATORS, interval, reference_degrees
-from pt_active.grade_models import OrderedLogitGrades
+from pt_active.feature_grades import OrderedLogitGrades
 from pt_active.tests_of_difference import two_sided_pvalue
 
 BUDGET = 600
