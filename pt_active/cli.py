@@ -1,0 +1,340 @@
+"""The ``pt-active`` command: the road from runs to numbers, on files alone."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import pandas as pd
+import typer
+from pyterrier.validate import InputValidationError
+from typer.core import TyperGroup
+
+from pt_active import files
+from pt_active.costs import Cost, LogLengthCost, UnitCost
+from pt_active.designs import DESIGNS
+from pt_active.estimators import ESTIMATORS
+from pt_active.exports import FORMATS, read_judgments
+from pt_active.judged import MISSING_POLICIES
+from pt_active.plan import Plan
+from pt_active.pool_files import DEFAULT_GRADES, GRADES, grade_model, read_pool, read_runs, united, with_texts
+
+COSTS: dict[str, Callable[..., Cost]] = {"unit": UnitCost, "log-length": LogLengthCost}
+"""What ``--cost`` can be."""
+
+_BAD_INPUT = (
+    ValueError,
+    InputValidationError,
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+)
+_Command = TypeVar("_Command", bound=Callable[..., None])
+
+
+class _Commands(TyperGroup):
+    """Runs a command with its complaints in one line each."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with _plain_complaints():
+            return super().invoke(ctx)
+
+
+app = typer.Typer(cls=_Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def main() -> None:
+    """Run the ``pt-active`` command."""
+    app(prog_name="pt-active")
+
+
+def _command(example: str) -> Callable[[_Command], _Command]:
+    """Register a function as a command whose help ends in an example."""
+
+    def register(function: _Command) -> _Command:
+        app.command(help=f"{inspect.getdoc(function)}\n\nExample:\n\n\b\n{example}")(function)
+        return function
+
+    return register
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pt-active {version('pyterrier-active')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Which ranker is better, and by how much, from as few human judgments as possible.
+
+    The road: plan, export, let people judge, compare. See it all on simulated data with: pt-active demo
+    """
+
+
+PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="The folder of a plan.")]
+Judgments = Annotated[Path, typer.Argument(metavar="QRELS", help="Qrels, or a filled-in export of any format.")]
+Measure = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Another measure than the plan's, on the same judgments.")
+]
+Estimator = Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(ESTIMATORS)}.")]
+Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the intervals.")]
+Missing = Annotated[
+    str, typer.Option(metavar="NAME", help=f"What to do about missing labels: {', '.join(MISSING_POLICIES)}.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+
+@_command(
+    "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
+    "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan"
+)
+def plan(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
+    measure: Annotated[str, typer.Option(metavar="NAME", help="What to estimate, such as DCG@10 or nDCG@10.")],
+    run: Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="A ranker's run; repeat it.")] = None,
+    pool: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A Parquet frame with grade columns, instead of runs.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", help="What may be spent, in the unit of the cost.")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(metavar="N", help="How many queries to draw, instead of a budget.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of everything random.")] = 0,
+    topics: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The queries; else those of the runs, without text.")
+    ] = None,
+    texts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges and --cost log-length.")
+    ] = None,
+    train_run: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="A run that has been judged; repeat it.")
+    ] = None,
+    train_qrels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The judgments of the training runs.")
+    ] = None,
+    grades: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"{', '.join(GRADES)}; default {DEFAULT_GRADES}.")
+    ] = None,
+    judge: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Another judge's qrels, to predict the grades from.")
+    ] = None,
+    max_grade: Annotated[int | None, typer.Option(metavar="N", help="Default: the highest training label.")] = None,
+    cost: Annotated[str, typer.Option(metavar="NAME", help=f"Of a document: {', '.join(COSTS)}.")] = "unit",
+    per_query: Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")] = 0.0,
+    design: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(DESIGNS)}.")] = "assisted",
+    defensive: Annotated[float, typer.Option(metavar="X", help="Share of plain random sampling in the design.")] = 0.1,
+    depth: Annotated[int | None, typer.Option(metavar="N", help="Documents to keep of each ranking.")] = None,
+    allow_missing_queries: Annotated[
+        bool, typer.Option("--allow-missing-queries", help="A ranker scores 0 on queries that it does not answer.")
+    ] = False,
+    json_output: Json = False,
+) -> None:
+    """Choose the queries to judge, and keep the choice in a folder."""
+    of_runs: dict[str, object] = {
+        "--train-run": train_run,
+        "--train-qrels": train_qrels,
+        "--grades": grades,
+        "--judge": judge,
+    }
+    of_runs |= {"--max-grade": max_grade, "--depth": depth, "--allow-missing-queries": allow_missing_queries}
+    _check_options(out, budget, draws, run, pool, of_runs, {"--cost": (cost, COSTS), "--grades": (grades, GRADES)})
+    queries = None if topics is None else files.read_topics(topics)
+    if pool is not None:
+        frame = read_pool(pool)
+    else:
+        model = grade_model(grades, judge, max_grade, train_run or [], train_qrels, depth)
+        frame = model.transform(united(read_runs(run or []), queries, depth, allow_missing_queries))
+    frame = frame if texts is None else with_texts(frame, texts)
+    if cost == "log-length" and "text" not in frame.columns:
+        raise ValueError("--cost log-length needs the texts of the documents: --texts FILE")
+    made = Plan.create(
+        frame,
+        queries,
+        measure,
+        cost=COSTS[cost](per_query=per_query),
+        budget=budget,
+        draws=draws,
+        design=design,
+        defensive=defensive,
+        seed=seed,
+    ).save(out)
+    _show({"plan": str(out), **made.manifest}, _planned(made, out), json_output)
+
+
+@_command("pt-active export my-plan --out judge-me.csv --format csv")
+def export(
+    plan: PlanFolder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
+    format: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(FORMATS)}.")] = "trec",
+    json_output: Json = False,
+) -> None:
+    """Write the documents that a plan wants judged, for people to fill in the labels."""
+    _check_new(out)
+    loaded = Plan.load(plan)
+    loaded.export(out, format)
+    count, answer = len(loaded.assessments), _next_answer(loaded, plan, out)
+    text = f"{count} documents to judge are in {out}. Next, when the labels are filled in:\n  {answer}"
+    _show({"file": str(out), "format": format, "assessments": count}, text, json_output)
+
+
+@_command("pt-active estimate my-plan judged.csv")
+def estimate(
+    plan: PlanFolder,
+    qrels: Judgments,
+    measure: Measure = None,
+    estimator: Estimator = "regression",
+    confidence: Confidence = 0.95,
+    missing: Missing = "error",
+    json_output: Json = False,
+) -> None:
+    """Estimate how good each ranker is."""
+    estimates = Plan.load(plan).estimate(_read_labels(qrels), measure, estimator, confidence, missing)
+    rows = {name: found.to_dict() for name, found in estimates.items()}
+    _show({"estimates": rows}, "\n\n".join(map(str, estimates.values())), json_output)
+
+
+@_command("pt-active compare my-plan judged.csv")
+def compare(
+    plan: PlanFolder,
+    qrels: Judgments,
+    first: Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: its first.")] = None,
+    second: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to compare it with; default: the second.")
+    ] = None,
+    measure: Measure = None,
+    estimator: Estimator = "regression",
+    confidence: Confidence = 0.95,
+    missing: Missing = "error",
+    json_output: Json = False,
+) -> None:
+    """Say which of two rankers is better, by how much, and how sure that is."""
+    loaded, labels = Plan.load(plan), _read_labels(qrels)
+    found = loaded.compare(labels, measure, estimator, confidence, missing, first=first, second=second)
+    _show(found.to_dict(), str(found), json_output)
+
+
+@_command("pt-active demo --out demo-out")
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the collection and the draws.")] = 7,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", help="Judgments to spend; default: a third of all.")
+    ] = None,
+    json_output: Json = False,
+) -> None:
+    """Plan, judge and compare on a simulated collection, where the truth is known."""
+    from rich.console import Console
+
+    from pt_active.demo_run import run_demo, write_demo
+
+    _check_new(out)
+    with Console(stderr=True).status("simulating, planning, judging …"):
+        result = run_demo(seed, budget)
+        write_demo(result, out)
+    again = _command_line("compare", out / "plan", out / "judgments.csv")
+    text = f"{result}\n\nThe picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
+    _show({"folder": str(out)} | result.to_dict(), text, json_output)
+
+
+def _check_options(
+    out: Path,
+    budget: float | None,
+    draws: int | None,
+    runs: list[str] | None,
+    pool: Path | None,
+    of_runs: dict[str, object],
+    names: dict[str, tuple[str | None, dict[str, Any]]],
+) -> None:
+    """Refuse at once what would fail only after the files have been read."""
+    _check_new(out)
+    if (budget is None) == (draws is None):
+        raise ValueError("say either --budget or --draws, and not both")
+    if bool(runs) == (pool is not None):
+        raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+    given = [option for option, value in of_runs.items() if value]
+    if pool is not None and given:
+        raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
+    for option, (name, known) in names.items():
+        if name is not None and name not in known:
+            raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")
+
+
+def _check_new(path: Path) -> None:
+    """Refuse a path that exists, or whose folder does not."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists; choose another --out")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def _read_labels(path: Path) -> pd.DataFrame:
+    labels = read_judgments(path)
+    if labels.empty:
+        raise ValueError(f"{path}: no label is filled in")
+    return labels
+
+
+def _planned(made: Plan, out: Path) -> str:
+    worklist = out.with_name(f"{out.name}.csv")
+    export = _command_line("export", out, "--out", worklist, "--format", "csv")
+    return f"{made}\n\nThe plan is in {out}. Next, write what people are to judge:\n  {export}"
+
+
+def _next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
+    """The command that reads the judgments."""
+    return _command_line("compare" if len(plan.rankers) == 2 else "estimate", folder, worklist)
+
+
+def _command_line(*words: str | Path) -> str:
+    return shlex.join(["pt-active", *map(str, words)])
+
+
+def _show(content: dict[str, Any], text: str, as_json: bool) -> None:
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) if as_json else text)
+
+
+@contextmanager
+def _plain_complaints() -> Iterator[None]:
+    """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _warning_printer()
+        try:
+            yield
+        except _BAD_INPUT as error:
+            typer.echo(f"error: {_one_line(error)}", err=True)
+            raise typer.Exit(2) from error
+
+
+def _warning_printer() -> Callable[..., None]:
+    shown: set[str] = set()
+
+    def show(message: Warning | str, *where: object) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown:
+            typer.echo(f"warning: {text}", err=True)
+        shown.add(text)
+
+    return show
+
+
+def _one_line(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    return " ".join(text.split())

@@ -1,0 +1,141 @@
+"""From files to a graded pool: what ``pt-active plan`` reads."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import files
+from pt_active.feature_grades import ForestGrades, OrderedLogitGrades
+from pt_active.frames import some, with_string_ids
+from pt_active.grade_models import JudgeGrades, PriorGrades, UniformGrades
+from pt_active.transformers import Runs
+
+GRADES: dict[str, Callable[..., Any]] = {
+    "ordered-logit": OrderedLogitGrades,
+    "forest": ForestGrades,
+    "prior": PriorGrades,
+    "uniform": UniformGrades,
+}
+"""What ``--grades`` can be."""
+
+DEFAULT_GRADES = "ordered-logit"
+"""What it is if it is left out."""
+
+
+def read_pool(path: Path) -> pd.DataFrame:
+    """Read a Parquet frame that has its grades already.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not Parquet, or an id is missing.
+    """
+    with path.open("rb") as stream, files.naming(path):
+        return with_string_ids(pd.read_parquet(stream))
+
+
+def read_runs(given: list[str]) -> dict[str, pd.DataFrame]:
+    """Read the run of each ranker.
+
+    Args:
+        given: ``NAME=FILE`` for each.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a name is missing or not usable, or a file is not a run.
+    """
+    runs: dict[str, pd.DataFrame] = {}
+    for entry in given:
+        name, _, file = entry.partition("=")
+        if not name or not file:
+            raise ValueError(f"--run needs NAME=FILE, got {entry!r}")
+        if name in runs or name in inspect.signature(Runs.__init__).parameters:
+            raise ValueError(f"--run {entry}: the name {name!r} is taken")
+        runs[name] = files.read_run(file)
+    return runs
+
+
+def united(
+    runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None, allow_missing_queries: bool
+) -> pd.DataFrame:
+    """Unite runs, for the queries given, or else for all queries of the runs.
+
+    Args:
+        runs: Ranker name → run.
+        queries: The topics, if there are any.
+        depth: Documents to keep of each ranking.
+        allow_missing_queries: Whether a ranker may leave queries unanswered.
+
+    Returns:
+        The union frame of `Runs`.
+
+    Raises:
+        ValueError: As `Runs` does.
+    """
+    if queries is None:
+        queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
+    return Runs(depth, allow_missing_queries=allow_missing_queries, **runs).transform(queries)
+
+
+def grade_model(
+    name: str | None, judge: Path | None, max_grade: int | None, runs: list[Path], qrels: Path | None, depth: int | None
+) -> pt.Transformer:
+    """Read the training files and fit a grade model.
+
+    Args:
+        name: A key of `GRADES`; `DEFAULT_GRADES` if left out.
+        judge: Another judge's qrels, from which a `JudgeGrades` is made instead.
+        max_grade: The highest grade; that of the training qrels if left out.
+        runs: Judged runs.
+        qrels: Their judgments.
+        depth: Documents to keep of each ranking, as in the pool to be graded.
+
+    Returns:
+        The fitted model.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If something is missing or contradictory, or a file is malformed.
+    """
+    if judge is not None and name is not None:
+        raise ValueError("say either --grades or --judge, and not both")
+    if name == "uniform":
+        if max_grade is None:
+            raise ValueError("--grades uniform needs --max-grade")
+        return UniformGrades(max_grade)
+    if qrels is None or not (runs or judge):
+        needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
+        raise ValueError(f"{needed}; without any judgments, say --grades uniform --max-grade N")
+    labels = files.read_qrels(qrels)
+    if labels.empty:
+        raise ValueError(f"{qrels}: no document has a label")
+    highest = int(labels["label"].max()) if max_grade is None else max_grade
+    training = {f"run_{i}": files.read_run(path) for i, path in enumerate(runs)}
+    documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
+    model = GRADES[name or DEFAULT_GRADES](highest) if judge is None else JudgeGrades(files.read_qrels(judge), highest)
+    return model.fit(documents, labels)
+
+
+def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Give the documents of a pool their texts; a warning counts those that have none.
+
+    Args:
+        frame: Any frame with ``docno``.
+        path: See `files.read_texts`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is malformed.
+    """
+    texts = files.read_texts(path)
+    text = frame["docno"].map(texts.set_index("docno")["text"])
+    absent = frame["docno"][text.isna()].unique()
+    if len(absent):
+        warnings.warn(f"{path}: no text for {len(absent)} documents of the pool: {some(absent)}", stacklevel=2)
+    return frame.assign(text=text)

@@ -1,0 +1,347 @@
+"""The command line: the whole road on files, clean output, and one line for bad input."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active import Plan
+from pt_active.cli import app
+
+COMMANDS = ("plan", "export", "estimate", "compare", "demo")
+QUERIES = [f"née-{i}/x" for i in range(30)]
+PAST = [f"past_{i}" for i in range(25)]
+DOCUMENTS = 12
+
+
+def label(qid, document):
+    """The truth: good documents have low numbers, and some queries have few of them."""
+    return max(0, 2 - (3 * document + len(qid) + int(qid.rsplit("_")[-1].strip("née-/x"))) % 7)
+
+
+def write_run(path, qids, seed):
+    rng = np.random.default_rng(seed)
+    lines = []
+    for qid in qids:
+        order = np.argsort([seed * label(qid, d) * -0.3 + rng.normal() for d in range(DOCUMENTS)])[:8]
+        lines += [f"{qid} Q0 D-{d} {rank} {10 - rank} tag" for rank, d in enumerate(order, start=1)]
+    write(path, "\n".join(lines) + "\n")
+
+
+def write(path, text):
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def qrels_lines(qids):
+    return "".join(f"{q} 0 D-{d} {label(q, d)}\n" for q in qids for d in range(DOCUMENTS))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with two runs, a judged past run, topics, texts and another judge's labels."""
+    monkeypatch.chdir(tmp_path)
+    write_run(tmp_path / "a.run.gz", QUERIES, seed=1)
+    write_run(tmp_path / "b.run", QUERIES, seed=5)
+    write_run(tmp_path / "past.run", PAST, seed=2)
+    write_run(tmp_path / "past2.run", PAST, seed=3)
+    write(tmp_path / "past.qrels.gz", qrels_lines(PAST))
+    write(tmp_path / "judge.qrels", qrels_lines(PAST + QUERIES))
+    write(tmp_path / "topics.tsv", "".join(f"{q}\twhat is {q}\n" for q in QUERIES))
+    write(tmp_path / "texts.tsv", "".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
+    return tmp_path
+
+
+RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
+TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
+UNIFORM = ("--grades", "uniform", "--max-grade", "2")
+MEASURED = ("--measure", "DCG@5", "--budget", "100", "--seed", "1", "--out", "plan")
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, [str(w) for w in words])
+
+
+def run(*words):
+    """The standard output of a command that succeeds."""
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def complaint(*words):
+    """The message of a command that ends in exit code 2, one line on stderr and nothing on stdout."""
+    result = invoke(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    *before, last = result.stderr.splitlines()
+    assert all(line.startswith("warning: ") for line in before)
+    assert last.startswith("error: ")
+    return last.removeprefix("error: ")
+
+
+def planned(*words):
+    return json.loads(run("plan", *RUNS, *MEASURED, *words, "--json"))
+
+
+def fill(path):
+    """Judge a CSV worklist as people do in a spreadsheet."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table["label"] = [label(q, int(d.removeprefix("D-"))) for q, d in zip(table.qid, table.docno, strict=True)]
+    table.to_csv(path, index=False)
+
+
+def test_the_whole_road(files):
+    said = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
+    assert said.startswith("Plan for DCG@5 of a, b")
+    assert said.rstrip().endswith("pt-active export plan --out plan.csv --format csv")
+    said = run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    assert said.rstrip().endswith("pt-active compare plan plan.csv")
+    worklist = pd.read_csv("plan.csv")
+    assert worklist.columns.tolist() == ["qid", "docno", "query", "text", "label"]
+    assert worklist["qid"].isin(QUERIES).all()
+    assert worklist["query"].str.startswith("what is née-").all()
+    fill("plan.csv")
+    assert "b" in run("compare", "plan", "plan.csv")
+    found = json.loads(run("compare", "plan", "plan.csv", "--json"))
+    assert (found["first"], found["second"], found["missing"]) == ("a", "b", 0)
+    assert found["low"] < found["difference"] < found["high"]
+    other = json.loads(run("compare", "plan", "plan.csv", "--first", "b", "--second", "a", "--json"))
+    assert other["difference"] == pytest.approx(-found["difference"])
+    estimates = json.loads(run("estimate", "plan", "plan.csv", "--json"))["estimates"]
+    assert estimates["a"]["value"] - estimates["b"]["value"] == pytest.approx(found["difference"], abs=0.5)
+    assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
+
+
+def test_the_command_says_what_the_library_says(files):
+    planned(*TRAINING)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    words = ("--measure", "P(rel=1)@3", "--estimator", "snis", "--confidence", "0.9", "--missing", "expected")
+    found = json.loads(run("compare", "plan", "plan.csv", *words, "--json"))
+    qrels = pd.read_csv("plan.csv")[["qid", "docno", "label"]]
+    expected = Plan.load("plan").compare(qrels, "P(rel=1)@3", "snis", 0.9, "expected")
+    assert found == json.loads(json.dumps(expected.to_dict()))
+
+
+@pytest.mark.parametrize("format", ["trec", "jsonl"])
+def test_other_exports_come_back_too(files, format):
+    planned(*UNIFORM)
+    out = f"work.{format}"
+    said = json.loads(run("export", "plan", "--out", out, "--format", format, "--json"))
+    assert said == {"file": out, "format": format, "assessments": len(Plan.load("plan").assessments)}
+    assert complaint("compare", "plan", out) == f"{out}: no label is filled in"
+    if format == "trec":
+        lines = [line.split() for line in (files / out).read_text().splitlines()]
+        text = "".join(f"{q} 0 {d} {label(q, int(d[2:]))}\n" for q, _, d, _ in lines)
+    else:
+        rows = [json.loads(line) for line in (files / out).read_text().splitlines()]
+        text = "".join(json.dumps(row | {"label": label(row["qid"], int(row["docno"][2:]))}) + "\n" for row in rows)
+    (files / out).write_text(text)
+    assert json.loads(run("compare", "plan", out, "--json"))["missing"] == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        TRAINING,
+        ("--grades", "forest", *TRAINING, "--train-run", "past2.run"),
+        ("--grades", "prior", *TRAINING, "--depth", "5", "--max-grade", "3"),
+        UNIFORM,
+        ("--judge", "judge.qrels", "--train-qrels", "past.qrels.gz"),
+        ("--judge", "judge.qrels", *TRAINING),
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_grade_models(files, words):
+    made = planned(*words)
+    assert made["plan"] == "plan"
+    assert made["rankers"] == ["a", "b"]
+    assert 0 < made["spent"] <= 100
+    grades = Plan.load("plan").tables.pool.grades
+    assert grades.shape[1] == (4 if "prior" in words else 3)
+    assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
+
+
+def test_options_reach_the_plan(files):
+    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal", "--defensive", "0.2")
+    measured = ("--measure", "ERR@5", "--draws", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
+    made = json.loads(run("plan", *RUNS, *UNIFORM, *words, *measured, "--json"))
+    assert made["counts"]["draws"] == 9
+    assert made["arguments"] == {
+        "measure": "ERR(max_rel=2)@5",
+        "cost": "LogLengthCost(column='text', per_query=0.5)",
+        "design": "optimal",
+        "level": "query",
+        "seed": 4,
+        "budget": None,
+        "draws": 9,
+        "defensive": 0.2,
+    }
+
+
+def test_a_graded_pool_instead_of_runs(files):
+    planned(*TRAINING)
+    Plan.load("plan").tables.pool.document_frame().to_parquet("pool.parquet")
+    again = run("plan", "--pool", "pool.parquet", *MEASURED[:-1], "again")
+    assert again.startswith("Plan for DCG@5 of a, b")
+    pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
+    assert complaint("plan", "--pool", "pool.parquet", *MEASURED[:-1], "third", "--depth", "3", *UNIFORM) == (
+        "--pool has its grades already; leave out --grades, --max-grade, --depth"
+    )
+
+
+def test_topics_choose_the_queries(files):
+    write(files / "few.tsv", f"{QUERIES[0]}\tone\n{QUERIES[3]}\ttwo\nstranger\tthree\n")
+    words = ("--measure", "DCG@5", "--budget", "1000", "--out", "plan", "--topics", "few.tsv", "--json")
+    result = invoke("plan", *RUNS, *UNIFORM, *words)
+    assert json.loads(result.stdout)["counts"]["queries"] == 2
+    assert json.loads(result.stdout)["census"]
+    (warning,) = result.stderr.splitlines()
+    assert warning.startswith("warning: 1 topics have no document")
+
+
+def test_missing_queries_only_if_asked(files):
+    write_run(files / "b.run", QUERIES[:-2], seed=5)
+    assert "run 'b' has no documents for 2 queries" in complaint("plan", *RUNS, *UNIFORM, *MEASURED)
+    assert planned(*UNIFORM, "--allow-missing-queries")["counts"]["queries"] == len(QUERIES)
+
+
+def test_missing_texts_are_counted(files):
+    write(files / "texts.tsv", "D-1\tone\n")
+    result = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--texts", "texts.tsv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"warning: texts.tsv: no text for {DOCUMENTS - 1} documents of the pool")
+
+
+BAD_PLANS = {
+    "no such run": (("--run", "a=nowhere.run", *UNIFORM), "nowhere.run: No such file or directory"),
+    "no name": (("--run", "a.run.gz", *UNIFORM), "--run needs NAME=FILE, got 'a.run.gz'"),
+    "same name": ((*RUNS, "--run", "a=b.run", *UNIFORM), "--run a=b.run: the name 'a' is taken"),
+    "reserved name": (("--run", "depth=b.run", *UNIFORM), "--run depth=b.run: the name 'depth' is taken"),
+    "no runs": (UNIFORM, "say either --run (one for each ranker) or --pool, and not both"),
+    "no training": (RUNS, "the grade model learns from --train-run and --train-qrels"),
+    "no training qrels": ((*RUNS, "--judge", "judge.qrels"), "--judge needs --train-qrels"),
+    "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
+    "two models": ((*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"), "say either --grades or --judge"),
+    "unknown grades": ((*RUNS, "--grades", "oracle"), "unknown --grades 'oracle'; it is one of ordered-logit, forest"),
+    "unknown cost": ((*RUNS, *UNIFORM, "--cost", "much"), "unknown --cost 'much'; it is one of unit, log-length"),
+    "unknown design": ((*RUNS, *UNIFORM, "--design", "nice"), "unknown design 'nice'"),
+    "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
+    "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "say either --budget or --draws, and not both"),
+    "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
+    "budget too small": ((*RUNS, *UNIFORM, "--budget", "1"), "budget 1 does not pay for the cheapest query"),
+    "grade above maximum": ((*RUNS, *TRAINING, "--max-grade", "1"), "must not be above the highest grade, 1"),
+    "not a run": (("--run", "a=topics.tsv", *UNIFORM), "topics.tsv: line 1: expected 6 columns"),
+    "not Parquet": (("--pool", "a.run.gz"), "a.run.gz: "),
+    "a folder": (("--pool", "."), ".: Is a directory"),
+    "out exists": ((*RUNS, *UNIFORM, "--out", "a.run.gz"), "a.run.gz exists; choose another --out"),
+    "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), BAD_PLANS.values(), ids=BAD_PLANS)
+def test_a_bad_plan_says_why_and_leaves_nothing(files, words, message):
+    before = set(files.rglob("*"))
+    assert message in complaint("plan", *MEASURED, *words)
+    assert set(files.rglob("*")) == before
+
+
+def test_bad_answers_say_why(files):
+    planned(*UNIFORM)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    assert complaint("export", "plan", "--out", "plan.csv") == "plan.csv exists; choose another --out"
+    assert "format must be one of" in complaint("export", "plan", "--out", "x", "--format", "xlsx")
+    assert "there is no plan at a.run.gz" in complaint("estimate", "a.run.gz", "plan.csv")
+    assert complaint("estimate", "plan", "nothing.csv") == "nothing.csv: No such file or directory"
+    write(files / "half.qrels", f"{Plan.load('plan').assessments.qid[0]} 0 D-0 1\n")
+    assert "have no label" in complaint("compare", "plan", "half.qrels")
+    write(files / "wrong.qrels", "q 0 D-0 good\n")
+    assert "wrong.qrels: line 1: expected 4 columns" in complaint("compare", "plan", "wrong.qrels")
+    assert "unknown estimator 'best'" in complaint("compare", "plan", "judge.qrels", "--estimator", "best")
+    assert "confidence must lie between 0 and 1" in complaint("compare", "plan", "judge.qrels", "--confidence", "95")
+    assert "no ranker 'c' in this plan" in complaint("compare", "plan", "judge.qrels", "--second", "c")
+
+
+def test_hand_picked_labels_are_warned_of_in_one_line(files):
+    planned(*UNIFORM)
+    result = invoke("compare", "plan", "judge.qrels", "--json")
+    assert json.loads(result.stdout)["ignored"] > 0
+    (warning,) = result.stderr.splitlines()
+    assert "were not sampled are ignored" in warning
+    assert warning.startswith("warning: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(command):
+    said = run(command, "--help")
+    assert f"pt-active {command} " in said.split("Example:")[1]
+    assert "--json" in said
+
+
+def test_help_and_version():
+    said = run("--help")
+    assert all(command in said for command in COMMANDS)
+    assert run("--version").startswith("pt-active 0.")
+    assert invoke("plan", "--nonsense").exit_code == 2
+
+
+def process(*words, cwd):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=cwd, check=False)
+
+
+def test_as_a_process(files):
+    words = ("plan", *RUNS, *UNIFORM, *MEASURED, "--json")
+    made = process("-m", "pt_active", *words, cwd=files)
+    assert (made.returncode, made.stderr) == (0, "")
+    assert json.loads(made.stdout)["plan"] == "plan"
+    again = process("-m", "pt_active", *words, cwd=files)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "error: plan exists; choose another --out\n"
+
+
+def test_starts_light(tmp_path):
+    heavy = ("numba", "sklearn", "matplotlib")
+    code = f"import sys, pt_active.cli; print([name for name in {heavy} if name in sys.modules])"
+    assert process("-c", code, cwd=tmp_path).stdout == "[]\n"
+
+
+def test_demo(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke("demo", "--seed", "2", "--budget", "600")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert result.stdout.startswith("SIMULATED")
+    assert "demo-out/demo.png" in result.stdout
+    folder = tmp_path / "demo-out"
+    assert {path.name for path in folder.iterdir()} == {
+        "assessments.csv",
+        "demo.png",
+        "judgments.csv",
+        "plan",
+        "result.json",
+    }
+    assert (folder / "demo.png").read_bytes().startswith(b"\x89PNG")
+    numbers = json.loads((folder / "result.json").read_text())
+    truth = numbers["truth"]
+    assert numbers["simulated"] is True
+    assert truth["difference"] == pytest.approx(truth["candidate"] - truth["production"])
+    assert numbers["active"]["n_judged"] <= 600
+    assert numbers["passive"]["n_judged"] <= 600
+    assert 0.5 < numbers["repetitions"]["error_ratio"] < 1
+    assert 0 < numbers["repetitions"]["error_of_model_alone"] < numbers["repetitions"]["typical_error"]["passive"][0]
+    by_hand = json.loads(run("compare", folder / "plan", folder / "judgments.csv", "--json"))
+    assert by_hand == {name: value for name, value in numbers["active"].items() if name != "estimates"}
+    assert complaint("demo") == "demo-out exists; choose another --out"
+
+
+def test_demo_refuses_a_census(tmp_path):
+    out = tmp_path / "out"
+    assert "the demo shows sampling" in complaint("demo", "--budget", "100000", "--out", out)
+    assert not out.exists()
