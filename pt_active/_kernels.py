@@ -66,7 +66,7 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
     moment = np.empty((k, 2, depth))
     length = np.empty(k, dtype=np.int64)
     tails = np.empty(depth)
-    tree = np.empty((4 * depth, 2))
+    tree = np.empty((4 * depth + 2, 2))
     for x in range(len(indptr) - 1):
         for a in range(k):
             length[a] = _by_rank(indptr[x], indptr[x + 1], ranks[a], variable, order[a], moment[a])
@@ -75,6 +75,9 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
             covariance[x, a, a] = max(raw - first * first, 0.0)
         for a in range(k):
             for b in range(a):
+                if _same(order[a, : length[a]], order[b, : length[b]]):
+                    covariance[x, a, b] = covariance[x, b, a] = covariance[x, a, a]
+                    continue
                 if quasi_linear:
                     cross = _cascade_pair_tree(
                         length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree
@@ -85,6 +88,17 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
                     )
                 covariance[x, a, b] = cross - mean[x, a] * mean[x, b]
                 covariance[x, b, a] = covariance[x, a, b]
+
+
+@_compiled
+def _same(order_1, order_2):  # type: ignore[no-untyped-def]
+    """Whether two rankings agree, so that their values do too, without rounding."""
+    if len(order_1) != len(order_2):
+        return False
+    for i in range(len(order_1)):  # noqa: SIM110
+        if order_1[i] != order_2[i]:
+            return False
+    return True
 
 
 @_compiled

@@ -68,7 +68,7 @@ class ColumnCost:
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
         """The column's numbers, float64[N]; see `Cost.document_costs`."""
-        return _positive(_column(columns, self.column), f"column {self.column!r}")
+        return _positive(columns, self.column, _column(columns, self.column))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class LogLengthCost:
         values = _column(columns, self.column)
         if not np.issubdtype(values.dtype, np.number):
             values = np.array([len(text.split()) if isinstance(text, str) else np.nan for text in values])
-        length = _number(values, f"column {self.column!r}")
+        length = _number(columns, self.column, values)
         if (length < 0).any():
             raise ValueError(f"column {self.column!r}: lengths must not be negative, got {length.min()}")
         cost = np.log1p(np.maximum(length, 1.0))
@@ -115,16 +115,19 @@ def _column(columns: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     return np.asarray(columns[name])
 
 
-def _number(values: np.ndarray, what: str) -> np.ndarray:
+def _number(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> np.ndarray:
     values = values.astype(np.float64)
     wrong = ~np.isfinite(values)
     if wrong.any():
-        raise ValueError(f"{what}: {int(wrong.sum())} documents have no finite value")
+        example = columns["docno"][np.argmax(wrong)]
+        raise ValueError(f"column {name!r}: {int(wrong.sum())} documents have no finite value, such as {example!r}")
     return values
 
 
-def _positive(values: np.ndarray, what: str) -> np.ndarray:
-    values = _number(values, what)
-    if (values <= 0).any():
-        raise ValueError(f"{what}: costs must be positive; {int((values <= 0).sum())} are not, such as {values.min()}")
+def _positive(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) -> np.ndarray:
+    values = _number(columns, name, values)
+    wrong = values <= 0
+    if wrong.any():
+        example = columns["docno"][np.argmax(wrong)]
+        raise ValueError(f"column {name!r}: costs must be positive; {int(wrong.sum())} are not, such as {example!r}'s")
     return values

@@ -65,6 +65,10 @@ DESIGNS: dict[str, Design] = {
 """The designs by name: `assisted` (theory 5), `optimal` (theory 4), and the baselines of theory 4."""
 
 
+_ROUNDING = 1e-14
+"""A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
+
+
 def design_named(name: str) -> Design:
     """Look a design up.
 
@@ -138,6 +142,7 @@ def difference_moments(
 
 def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
     root = np.sqrt(score(mean, variance, weight))
+    root[root <= _ROUNDING * np.abs(mean).max()] = 0.0
     if (root * weight).sum() > 0:
         return root
     warnings.warn(

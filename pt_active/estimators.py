@@ -124,8 +124,6 @@ def interval(value: float, standard_error: float, degrees: float, confidence_lev
     """
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}")
-    if standard_error == 0:
-        return value, value
     if not degrees > 0 or not np.isfinite(standard_error):
         return -np.inf, np.inf
     from scipy import special

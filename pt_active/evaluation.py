@@ -64,16 +64,14 @@ def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measu
 
 
 class ActiveProvider(providers.Provider):
-    """Lets `ir_measures`, and so ``pt.Experiment``, compute DCG, ERR with ``max_rel``, and RBP with a cutoff."""
+    """Lets `ir_measures`, and so ``pt.Experiment``, compute DCG, ERR with ``max_rel``, and RBP."""
 
     NAME = "pt_active"
 
     def supports(self, measure: irm.Measure) -> bool:
-        """Whether the measure is DCG or ERR of this package, or an RBP that no other provider computes."""
+        """Whether the measure is DCG or ERR of this package, or RBP."""
         measure.validate_params()
-        if measure.NAME == "RBP":
-            return "cutoff" in measure.params or "rel" not in measure.params
-        return isinstance(measure, (_DCG, _ERR))
+        return isinstance(measure, (_DCG, _ERR)) or measure.NAME == "RBP"
 
     def _evaluator(self, measures: Iterable[irm.Measure], qrels: object) -> providers.Evaluator:
         frame = ir_measures.util.QrelsConverter(qrels).as_pd_dataframe()

@@ -285,20 +285,13 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
         topics: One row a query, with string ids.
 
     Returns:
-        The frame's rows whose query is in the topics. A warning names topics that have no row, since whatever is
-        computed from the frame says nothing about them.
+        The frame's rows whose query is in the topics.
 
     Raises:
         ValueError: If the topics hold a query twice.
     """
     if topics["qid"].duplicated().any():
         raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
-    absent = topics["qid"][~topics["qid"].isin(frame["qid"].unique())]
-    if len(absent):
-        warnings.warn(
-            f"{len(absent)} topics have no document from any ranker and are left out of the pool: {some(absent)}",
-            stacklevel=3,
-        )
     known = topics[query_columns(topics.columns)]
     rest = [c for c in frame.columns if c == "qid" or c not in known.columns]
     return frame[rest].merge(known, on="qid", how="inner")

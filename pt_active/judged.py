@@ -100,11 +100,12 @@ class JudgedSample:
             importance, np.repeat(values, self.draws), np.repeat(model, self.draws), float(pool_mean)
         )
         census = self.basis.census
+        degrees = reference_degrees(reference, mean.degrees_of_freedom, len(importance))
         still = mean.standard_error <= _ROUNDING * max(1.0, float(np.abs(values).max()))
         fields = {
             "basis": Basis(**{**vars(self.basis), "estimator": estimator}),
             "standard_error": 0.0 if census or still else mean.standard_error,
-            "degrees_of_freedom": reference_degrees(reference, mean.degrees_of_freedom, len(importance)),
+            "degrees_of_freedom": np.inf if census else degrees,
             "confidence_level": confidence,
             "degenerate": bool(still and not census),
         }

@@ -97,9 +97,7 @@ def document_moments(
     return _exact(form, indptr, ranks, np.column_stack([variable, variable**2]), True).mean
 
 
-def _exact(
-    form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray, quasi_linear: bool
-) -> Moments:
+def _exact(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray, quasi_linear: bool) -> Moments:
     """Moments from the mean and raw second moment of each document's variable, float64[N, 2]."""
     from pt_active import _kernels
 

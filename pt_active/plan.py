@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -244,7 +245,7 @@ class Plan(pt.Artifact):
             missing: See `estimate`.
             reference: See `estimate`.
             first: A ranker; the first of the plan if left out.
-            second: Another; the second of the plan if left out.
+            second: Another; of two rankers the other one if left out.
 
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
@@ -274,7 +275,8 @@ class Plan(pt.Artifact):
             raise ValueError(f"a comparison needs two rankers; this plan has only {names[0]!r}")
         if len(names) > 2 and (first is None or second is None):
             raise ValueError(f"say which rankers to compare, first= and second=, of {frames.some(names, 20)}")
-        chosen = (first or names[0], second or names[1])
+        first = first or next(name for name in names if name != second)
+        chosen = (first, second or next(name for name in names if name != first))
         for name in chosen:
             if name not in names:
                 raise ValueError(f"no ranker {name!r} in this plan; it has {frames.some(names, 20)}")
@@ -332,7 +334,15 @@ def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | No
         pool = pool.transform(topics)
     if topics is None:
         return pool
-    return frames.with_query_columns(frames.with_string_ids(pool), frames.with_string_ids(topics))
+    pool, topics = frames.with_string_ids(pool), frames.with_string_ids(topics)
+    absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
+    if len(absent):
+        warnings.warn(
+            f"{len(absent)} topics have no document from any ranker and are left out of the pool, so estimates say "
+            f"nothing about them: {frames.some(absent)}",
+            stacklevel=3,
+        )
+    return frames.with_query_columns(pool, topics)
 
 
 def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:

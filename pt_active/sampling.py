@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+PATIENCE = 100
+"""Draws for each query of the pool after which drawing ends even if no draw has overspent."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -46,9 +49,13 @@ def draw_to_budget(
 ) -> Sample:
     """Draw with replacement until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
 
-    A query that is drawn again is looked up, not judged, so it costs nothing the second time. Drawing stops at
-    the first draw after which ``spent > Λ − λ_max``. That is a stopping time; dropping the draw that would
-    overspend is not one, and biases against dear queries.
+    A query that is drawn again is looked up, not judged, so it costs nothing the second time. Drawing goes on until
+    a draw would overspend; that draw is dropped. Given their number, the draws that are kept could as well have come
+    in any other order, so their plain mean is exactly unbiased, as long as the budget pays for any single query.
+    Stopping after a draw that is kept, such as the first after which ``spent > Λ − λ_max``, is not: the last draw is a
+    dear one too often (Glynn and Heidelberger 1990). Where what is left to draw is so improbable that no draw would
+    overspend for long, drawing ends after about `PATIENCE` draws for each query of the pool; that keeps the mean
+    unbiased too.
 
     The draws are the arrivals of independent Poisson processes with rates q, whose order is that of
     independent draws from q; so one exponential a query and one Poisson count suffice, however often cheap
@@ -75,9 +82,10 @@ def draw_to_budget(
     arrival = np.full(len(q), np.inf)
     arrival[reachable] = rng.exponential(size=int(reachable.sum())) / q[reachable]
     order = np.argsort(arrival, kind="stable")[: int(reachable.sum())]
-    last = int(np.argmax(np.cumsum(cost[order]) > budget - cost[reachable].max()))
-    drawn = order[: last + 1]
-    repeats = rng.poisson(q[drawn] * (arrival[drawn[-1]] - arrival[drawn]))
+    overspending = int(np.argmax(np.cumsum(cost[order]) > budget))
+    end = min(arrival[order[overspending]], PATIENCE * len(q))
+    drawn = order[:overspending][arrival[order[:overspending]] < end]
+    repeats = rng.poisson(q[drawn] * (end - arrival[drawn]))
     draws = np.zeros(len(q), dtype=np.int64)
     draws[drawn] = 1 + repeats
     return _sample(draws, q, weight)
@@ -95,8 +103,8 @@ def _check_budget(budget: float, cost: np.ndarray) -> None:
         raise ValueError(f"budget {budget:g} does not pay for the cheapest query, which costs {cost.min():g}")
     if budget < cost.max():
         raise ValueError(
-            f"budget {budget:g} does not pay for the dearest query, which costs {cost.max():g}: drawing keeps that "
-            "much in reserve so that it never overspends; raise the budget, or cut the ranking depth"
+            f"budget {budget:g} does not pay for the dearest query, which costs {cost.max():g}, so it could never be "
+            "judged and estimates would be biased; raise the budget, or cut the ranking depth"
         )
 
 

@@ -17,10 +17,10 @@ def two_sided_pvalue(difference: float, standard_error: float, degrees: float) -
         A number in [0, 1]. With a standard error of zero, 1 if there is no difference and 0 if there is; 1 if
         there are no degrees of freedom left, since nothing can then be concluded.
     """
-    if standard_error == 0:
-        return float(difference == 0)
     if not degrees > 0 or not np.isfinite(standard_error):
         return 1.0
+    if standard_error == 0:
+        return float(difference == 0)
     from scipy import special
 
     statistic = abs(difference) / standard_error

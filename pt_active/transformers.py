@@ -52,6 +52,8 @@ class Runs(pt.Transformer):
         pt.validate.query_frame(inp, context=self)
         if not self.rankers:
             raise ValueError("Runs needs at least one ranker: Runs(name=ranker, …)")
+        if not (self.depth is None or isinstance(self.depth, (int, np.integer))):
+            raise ValueError(f"depth must be a whole number, got {type(self.depth).__name__}; it cannot name a ranker")
         if inp.empty:
             return self._empty(inp)
         topics = frames.with_string_ids(inp)

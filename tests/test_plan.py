@@ -61,7 +61,8 @@ def test_comparison_is_first_minus_second(plan: Plan, qrels: pd.DataFrame) -> No
     comparison = plan.compare(qrels)
     assert isinstance(comparison, Comparison)
     assert (comparison.first, comparison.second) == plan.rankers == ("production", "candidate")
-    backward = plan.compare(qrels, first="candidate", second="production")
+    backward = plan.compare(qrels, first="candidate")
+    assert str(plan.compare(qrels, second="production")) == str(backward)
     assert backward.difference == pytest.approx(-comparison.difference, abs=1e-12)
     assert backward.pvalue == pytest.approx(comparison.pvalue, abs=1e-12)
     for estimator in ("ht", "difference", "snis"):
@@ -206,6 +207,13 @@ def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame
         Plan.create(graded, pd.concat([demo.topics, demo.topics.iloc[:1]]), DCG @ 10, budget=500)
     with pytest.raises(ValueError, match=r"grade 3 lies above max_rel=2"):
         Plan.create(graded, None, ERR(max_rel=2) @ 10, budget=500)
+
+
+def test_topics_without_documents_are_named(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    topics = pd.concat([demo.topics, pd.DataFrame({"qid": ["nothing"], "query": ["x"]})])
+    with pytest.warns(UserWarning, match="1 topics have no document .*'nothing'"):
+        plan = Plan.create(graded, topics, DCG @ 10, budget=BUDGET)
+    assert len(plan.queries) == len(demo.topics)
 
 
 def test_integer_qids_everywhere(demo: DemoCollection, grades: OrderedLogitGrades) -> None:

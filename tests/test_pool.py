@@ -63,12 +63,6 @@ def test_rankers_must_answer_the_same_queries() -> None:
         Runs(first=A, second=pd.concat([B, B.iloc[:1]]))(TOPICS)
 
 
-def test_topics_without_documents_are_named() -> None:
-    with pytest.warns(UserWarning, match="1 topics have no document .*'3'"):
-        frame = Runs(first=A)(pd.concat([TOPICS, pd.DataFrame({"qid": ["3"], "query": ["three"], "traffic": [1.0]})]))
-    assert set(frame.qid) == {"1", "2"}
-
-
 def test_transformer_rankers_and_inspection() -> None:
     ranker = pt.Transformer.from_df(A.assign(text="t"))
     pipeline = Runs(a=ranker, b=B) >> UniformGrades(max_grade=2) >> SamplingDistribution(DCG @ 2) >> Draw(draws=3)

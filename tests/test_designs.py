@@ -1,0 +1,315 @@
+"""Sampling distributions against their equations, written out query by query."""
+
+import itertools
+import math
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active.costs import ColumnCost
+from pt_active.designs import DESIGNS, difference_moments, sampling_distribution
+from pt_active.measures import parse_measure
+from pt_active.moments import Moments, label_moments
+from pt_active.pool import Pool, design_table
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_instance(seed, systems, queries=9, uniform=False):
+    """Moments of correlated systems, costs between .2 and 9, and query weights."""
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(queries, systems, systems)) * rng.uniform(0.05, 0.5, size=(queries, 1, 1))
+    moments = Moments(rng.uniform(0, 1, (queries, systems)), root @ root.transpose(0, 2, 1))
+    weight = np.full(queries, 1 / queries) if uniform else rng.dirichlet(np.ones(queries))
+    return moments, rng.uniform(0.2, 9, queries), weight
+
+
+def normalised(values):
+    return [value / math.fsum(values) for value in values]
+
+
+def single(moments, system):
+    return moments.mean[:, system].tolist(), moments.covariance[:, system, system].tolist()
+
+
+def contrast(moments, a, b):
+    """M_1 − M_2 and C_11 + C_22 − 2 C_12 of every query."""
+    mean = [row[a] - row[b] for row in moments.mean.tolist()]
+    variance = [c[a][a] + c[b][b] - 2 * c[a][b] for c in moments.covariance.tolist()]
+    return mean, variance
+
+
+def equation_610(mean, variance, cost, weight):
+    """q ∝ p √((M − Ř)² + C) / √λ; of a difference it is equation 6.11."""
+    risk = math.fsum(p * m for p, m in zip(weight, mean, strict=True))
+    rows = zip(mean, variance, cost, weight, strict=True)
+    return normalised([p * math.sqrt((m - risk) ** 2 + c) / math.sqrt(price) for m, c, price, p in rows])
+
+
+def assisted(mean, variance, cost, weight):
+    """q ∝ p √(C + C̄) / √λ."""
+    average = math.fsum(p * c for p, c in zip(weight, variance, strict=True))
+    rows = zip(variance, cost, weight, strict=True)
+    return normalised([p * math.sqrt(c + average) / math.sqrt(price) for c, price, p in rows])
+
+
+def average(parts):
+    return [math.fsum(values) / len(parts) for values in zip(*parts, strict=True)]
+
+
+def pairwise(formula, moments, cost, weight):
+    """Equation 5.16: the average of the q of all pairs."""
+    pairs = itertools.combinations(range(moments.mean.shape[1]), 2)
+    return average([formula(*contrast(moments, a, b), cost, weight) for a, b in pairs])
+
+
+def assert_exact(q, expected):
+    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-12)
+    assert q.sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize(("name", "formula"), [("optimal", equation_610), ("assisted", assisted)])
+@pytest.mark.parametrize("uniform", [True, False])
+@pytest.mark.parametrize("seed", range(5))
+def test_one_system(name, formula, uniform, seed):
+    moments, cost, weight = random_instance(seed, 1, uniform=uniform)
+    assert_exact(sampling_distribution(name, moments, cost, weight, 0), formula(*single(moments, 0), cost, weight))
+
+
+@pytest.mark.parametrize(("name", "formula"), [("optimal", equation_610), ("assisted", assisted)])
+@pytest.mark.parametrize("systems", [2, 3, 4])
+@pytest.mark.parametrize("seed", range(4))
+def test_two_and_more_systems(name, formula, systems, seed):
+    moments, cost, weight = random_instance(seed, systems)
+    q = sampling_distribution(name, moments, cost, weight, defensive=0)
+    assert_exact(q, pairwise(formula, moments, cost, weight))
+
+
+@pytest.mark.parametrize("systems", [1, 2, 3])
+def test_passive_is_the_query_weight(systems):
+    moments, cost, weight = random_instance(1, systems)
+    assert_exact(sampling_distribution("passive", moments, cost, weight, 0), weight)
+
+
+@pytest.mark.parametrize("systems", [1, 2, 3])
+def test_cost_only_is_one_over_the_root_of_the_cost(systems):
+    moments, cost, weight = random_instance(2, systems, uniform=True)
+    q = sampling_distribution("cost_only", moments, cost, weight, defensive=0)
+    assert_exact(q, normalised([price**-0.5 for price in cost]))
+
+
+@pytest.mark.parametrize("systems", [1, 2, 3])
+def test_active_uniform_cost_leaves_the_cost_out(systems):
+    moments, cost, weight = random_instance(3, systems)
+    q = sampling_distribution("active_uniform_cost", moments, cost, weight, defensive=0)
+    ones = np.ones_like(cost)
+    expected = pairwise(equation_610, moments, ones, weight)
+    if systems == 1:
+        expected = equation_610(*single(moments, 0), ones, weight)
+    assert_exact(q, expected)
+
+
+@pytest.mark.parametrize("systems", [1, 2, 3])
+def test_risk_mixture_is_the_average_of_the_designs_of_each_system(systems):
+    moments, cost, weight = random_instance(4, systems)
+    expected = average([equation_610(*single(moments, s), cost, weight) for s in range(systems)])
+    assert_exact(sampling_distribution("risk_mixture", moments, cost, weight, 0), expected)
+
+
+def small_pool(systems=2, grades=4):
+    rng = np.random.default_rng(12)
+    indptr = np.arange(0, 31, 5)
+    ranks = np.vstack([np.concatenate([rng.permutation(5) + 1 for _ in range(6)]) for _ in range(systems)])
+    queries = np.array([f"q{x}" for x in range(6)], dtype=object)
+    frame = pd.DataFrame({"qid": np.repeat(queries, np.diff(indptr)), "docno": [f"d{z}" for z in range(30)]})
+    frame[[f"rank_{s}" for s in range(systems)]] = ranks.T - 1
+    frame[[f"grade_{g}" for g in range(grades)]] = rng.dirichlet(np.ones(grades), 30)
+    frame["price"] = rng.uniform(0.5, 3, 30)
+    frame["traffic"] = np.repeat(rng.uniform(1, 5, 6), 5)
+    return frame
+
+
+def test_active_uniform_grades_takes_every_grade_as_equally_likely():
+    frame, measure = small_pool(), parse_measure("ERR(max_rel=3)@3")
+    pool = Pool.from_frame(frame, measure, ColumnCost("price"))
+    frame[[f"grade_{g}" for g in range(4)]] = 0.25
+    flat = Pool.from_frame(frame, measure, ColumnCost("price"))
+    table = design_table(pool, measure, "active_uniform_grades", defensive=0)
+    expected = pairwise(equation_610, flat.moments(measure), flat.query_cost, flat.query_weight)
+    assert_exact(table["q_prob"].to_numpy(), expected)
+    np.testing.assert_allclose(table["q_mean_0"], pool.moments(measure).mean[:, 0])
+
+
+@pytest.mark.parametrize("name", [name for name in DESIGNS if name != "active_uniform_grades"])
+def test_the_design_table_is_the_design_of_the_pool(name):
+    frame, measure = small_pool(3), parse_measure("DCG@3")
+    pool = Pool.from_frame(frame, measure, ColumnCost("price"))
+    expected = sampling_distribution(name, pool.moments(measure), pool.query_cost, pool.query_weight, 0.2)
+    np.testing.assert_allclose(design_table(pool, measure, name, 0.2)["q_prob"], expected, rtol=1e-13)
+
+
+def test_moments_of_a_difference():
+    moments, _, _ = random_instance(6, 3)
+    for a, b in itertools.permutations(range(3), 2):
+        mean, variance = difference_moments(moments.mean, moments.covariance, a, b)
+        expected_mean, expected_variance = contrast(moments, a, b)
+        np.testing.assert_allclose(mean, expected_mean, atol=1e-14)
+        np.testing.assert_allclose(variance, expected_variance, atol=1e-14)
+
+
+def test_rounding_gives_no_negative_variance():
+    covariance = np.array([[[0.1, 0.1 + 1e-17], [0.1 + 1e-17, 0.1]]]) * 3
+    assert difference_moments(np.zeros((1, 2)), covariance, 0, 1)[1][0] >= 0
+
+
+# --- the defensive mixture ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 4), st.floats(0.01, 1))
+def test_the_defensive_mixture_bounds_the_importance_weights(seed, name, systems, defensive):
+    moments, cost, weight = random_instance(seed, systems)
+    q = sampling_distribution(name, moments, cost, weight, defensive)
+    pure = sampling_distribution(name, moments, cost, weight, 0)
+    assert (weight / q).max() <= 1 / defensive + 1e-9
+    assert_exact(q, [(1 - defensive) * a + defensive * p for a, p in zip(pure, weight, strict=True)])
+
+
+def test_the_default_mixture_is_a_tenth():
+    moments, cost, weight = random_instance(0, 2)
+    default = sampling_distribution("optimal", moments, cost, weight)
+    np.testing.assert_array_equal(default, sampling_distribution("optimal", moments, cost, weight, 0.1))
+
+
+def test_a_query_without_weight_is_never_drawn():
+    moments, cost, weight = random_instance(0, 2)
+    weight[3] = 0
+    weight /= weight.sum()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in DESIGNS:
+            assert sampling_distribution(name, moments, cost, weight, 0.1)[3] == 0
+
+
+@pytest.mark.parametrize("defensive", [-0.01, 1.01, np.nan])
+def test_a_mixture_out_of_range(defensive):
+    with pytest.raises(ValueError, match=r"defensive must lie between 0 and 1, got"):
+        sampling_distribution("optimal", *random_instance(0, 1), defensive)
+
+
+def test_an_unknown_design():
+    with pytest.raises(ValueError, match=r"unknown design 'best'; the designs are assisted, optimal, passive"):
+        sampling_distribution("best", *random_instance(0, 1))
+
+
+# --- degenerate moments ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["assisted", "optimal", "risk_mixture", "active_uniform_cost"])
+@pytest.mark.parametrize("systems", [1, 2])
+def test_without_any_variance_only_weight_and_cost_count(name, systems):
+    _, cost, weight = random_instance(1, 1)
+    moments = Moments(np.zeros((9, systems)), np.zeros((9, systems, systems)))
+    with pytest.warns(UserWarning, match="no variance in any query"):
+        q = sampling_distribution(name, moments, cost, weight, defensive=0)
+    spread = np.ones_like(cost) if name == "active_uniform_cost" else np.sqrt(cost)
+    assert_exact(q, normalised(weight / spread))
+
+
+@pytest.mark.parametrize("name", ["assisted", "optimal"])
+def test_equal_rankings_have_no_variance_but_for_rounding(name):
+    rng = np.random.default_rng(0)
+    ranks = np.tile(np.arange(1, 21, dtype=np.int32), (2, 8))
+    grades = rng.dirichlet(np.full(5, 0.3), 160)
+    moments = label_moments(parse_measure("ERR(max_rel=4)@10"), np.arange(0, 161, 20), ranks, grades)
+    _, cost, weight = random_instance(0, 1, queries=8)
+    with pytest.warns(UserWarning, match="no variance in any query"):
+        q = sampling_distribution(name, moments, cost, weight, defensive=0)
+    assert_exact(q, normalised(weight / np.sqrt(cost)))
+
+
+def test_one_pair_of_equal_systems_among_three():
+    moments, cost, weight = random_instance(7, 3)
+    twin = [0, 1, 1]
+    moments = Moments(moments.mean[:, twin], moments.covariance[:, twin][:, :, twin])
+    with pytest.warns(UserWarning, match="no variance in any query"):
+        q = sampling_distribution("optimal", moments, cost, weight, defensive=0)
+    different = equation_610(*contrast(moments, 0, 1), cost, weight)
+    equal = normalised(weight / np.sqrt(cost))
+    assert_exact(q, average([different, different, equal]))
+
+
+def test_a_query_that_the_model_is_certain_of_is_reported_without_a_mixture():
+    """With M = Ř and C = 0 in one query alone, its optimal q is 0."""
+    mean = np.array([[0.2], [0.5], [0.8]])
+    covariance = np.array([0.1, 0.0, 0.1]).reshape(3, 1, 1)
+    with pytest.warns(UserWarning, match=r"1 queries with a positive weight have q = 0"):
+        q = sampling_distribution("optimal", Moments(mean, covariance), np.ones(3), np.full(3, 1 / 3), 0)
+    assert q.tolist() == pytest.approx([0.5, 0, 0.5], abs=1e-8)
+    assert (sampling_distribution("assisted", Moments(mean, covariance), np.ones(3), np.full(3, 1 / 3), 0) > 0).all()
+
+
+def test_one_query_alone_is_drawn_for_sure():
+    moments = Moments(np.array([[0.3]]), np.array([[[0.2]]]))
+    for name in DESIGNS:
+        assert sampling_distribution(name, moments, np.array([4.0]), np.array([1.0])).tolist() == [1.0]
+
+
+# --- optimality -----------------------------------------------------------------------------------------------------
+
+
+def cost_times_variance(q, variance, cost, weight):
+    """``(Σ p² a/q) (Σ λ q)``: the variance of one draw times its expected cost, the objective of the Lemma."""
+    return float((weight**2 * variance / q).sum() * (cost * q).sum())
+
+
+@settings(max_examples=100, deadline=None)
+@given(SEEDS, st.integers(1, 2), st.floats(0.001, 1))
+def test_no_perturbed_distribution_is_better_than_the_optimal(seed, systems, step):
+    moments, cost, weight = random_instance(seed, systems)
+    mean, variance = (np.array(part) for part in (contrast(moments, 0, 1) if systems == 2 else single(moments, 0)))
+    spread = (mean - weight @ mean) ** 2 + variance
+    q = sampling_distribution("optimal", moments, cost, weight, defensive=0)
+    rng = np.random.default_rng(seed)
+    best = cost_times_variance(q, spread, cost, weight)
+    for _ in range(10):
+        other = q * np.exp(step * rng.normal(size=len(q)))
+        other /= other.sum()
+        assert best <= cost_times_variance(other, spread, cost, weight) * (1 + 1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(SEEDS, st.sampled_from([name for name in DESIGNS if name not in ("optimal", "active_uniform_grades")]))
+def test_no_other_design_is_better_than_the_optimal_under_the_model(seed, name):
+    moments, cost, weight = random_instance(seed, 1)
+    mean, variance = (np.array(part) for part in single(moments, 0))
+    spread = (mean - weight @ mean) ** 2 + variance
+    objective = [
+        cost_times_variance(sampling_distribution(design, moments, cost, weight, 0), spread, cost, weight)
+        for design in ("optimal", name)
+    ]
+    assert objective[0] <= objective[1] * (1 + 1e-12)
+
+
+@settings(max_examples=50, deadline=None)
+@given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 3))
+def test_the_unit_of_cost_and_measure_does_not_matter(seed, name, systems):
+    moments, cost, weight = random_instance(seed, systems)
+    q = sampling_distribution(name, moments, cost, weight)
+    scaled = Moments(7 * moments.mean, 49 * moments.covariance)
+    np.testing.assert_allclose(sampling_distribution(name, scaled, 3 * cost, weight), q, rtol=1e-11)
+
+
+@settings(max_examples=50, deadline=None)
+@given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 3))
+def test_order_of_queries_and_systems_does_not_matter(seed, name, systems):
+    moments, cost, weight = random_instance(seed, systems)
+    rng = np.random.default_rng(seed)
+    order, swap = rng.permutation(len(cost)), rng.permutation(systems)
+    shuffled = Moments(moments.mean[order], moments.covariance[order]).of(swap.tolist())
+    q = sampling_distribution(name, moments, cost, weight)
+    np.testing.assert_allclose(sampling_distribution(name, shuffled, cost[order], weight[order]), q[order], rtol=1e-11)

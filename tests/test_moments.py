@@ -1,0 +1,485 @@
+"""Moments of measures against enumeration of all label vectors and against `ir_measures`."""
+
+import itertools
+import math
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active.measures import parse_measure
+from pt_active.moments import document_moments, label_moments
+from pt_active.montecarlo import evaluator
+from pt_active.pool import Pool
+
+# --- the measures as their definitions read, on [(rank, label), ...] sorted by rank ---------------------------------
+
+
+def top(ranked, cutoff):
+    return [(rank, label) for rank, label in ranked if rank <= cutoff]
+
+
+def dcg(ranked, gain):
+    return sum(gain(label) / math.log2(rank + 1) for rank, label in ranked)
+
+
+def reciprocal_cascade(ranked, stop):
+    value, reach = 0.0, 1.0
+    for rank, label in ranked:
+        value += reach * stop(label) / rank
+        reach *= 1 - stop(label)
+    return value
+
+
+def first_relevant(ranked, rel):
+    return next((1 / rank for rank, label in ranked if label >= rel), 0.0)
+
+
+DEFINITIONS = {
+    "DCG": lambda ranked: dcg(ranked, lambda y: 2**y - 1),
+    "DCG@3": lambda ranked: dcg(top(ranked, 3), lambda y: 2**y - 1),
+    "DCG(gain='linear')": lambda ranked: dcg(ranked, lambda y: y),
+    "DCG(gain='linear')@2": lambda ranked: dcg(top(ranked, 2), lambda y: y),
+    "P@4": lambda ranked: sum(y >= 1 for _, y in top(ranked, 4)) / 4,
+    "P(rel=2)@3": lambda ranked: sum(y >= 2 for _, y in top(ranked, 3)) / 3,
+    "RBP(p=0.7,rel=2)": lambda ranked: sum(0.3 * 0.7 ** (i - 1) for i, y in ranked if y >= 2),
+    "RBP(rel=1)@3": lambda ranked: sum(0.2 * 0.8 ** (i - 1) for i, y in top(ranked, 3) if y >= 1),
+    "ERR(max_rel=4)": lambda ranked: reciprocal_cascade(ranked, lambda y: (2**y - 1) / 16),
+    "ERR(max_rel=4)@3": lambda ranked: reciprocal_cascade(top(ranked, 3), lambda y: (2**y - 1) / 16),
+    "ERR(max_rel=5)@5": lambda ranked: reciprocal_cascade(top(ranked, 5), lambda y: (2**y - 1) / 32),
+    "RR": lambda ranked: first_relevant(ranked, 1),
+    "RR(rel=3)": lambda ranked: first_relevant(ranked, 3),
+    "RR(rel=2)@2": lambda ranked: first_relevant(top(ranked, 2), 2),
+}
+
+
+def in_order(rank, labels):
+    return sorted((int(i), y) for i, y in zip(rank, labels, strict=True) if i > 0)
+
+
+def label_vectors(grades):
+    """All label vectors that can occur, and their probabilities."""
+    possible = [[(y, row[y]) for y in range(len(row)) if row[y] > 0] for row in grades]
+    for combination in itertools.product(*possible):
+        yield [y for y, _ in combination], math.prod(chance for _, chance in combination)
+
+
+def enumerated_values(definition, ranks, grades):
+    """Chance of each label vector and the values of all systems for it."""
+    chances, values = [], []
+    for labels, chance in label_vectors(grades.tolist()):
+        chances.append(chance)
+        values.append([definition(in_order(rank, labels)) for rank in ranks])
+    return np.array(chances), np.array(values, dtype=float)
+
+
+def enumerated_moments(definition, ranks, grades):
+    chance, values = enumerated_values(definition, ranks, grades)
+    mean = chance @ values
+    return mean, (chance[:, None] * (values - mean)).T @ (values - mean)
+
+
+def random_grades(rng, documents, max_grade):
+    return rng.dirichlet(np.full(max_grade + 1, 0.7), size=documents)
+
+
+def random_ranks(rng, systems, documents, longest, gaps=False):
+    """Partially overlapping rankings; with gaps, a third of the ranks is left empty."""
+    ranks = np.zeros((systems, documents), dtype=np.int32)
+    for rank in ranks:
+        length = min(longest, documents)
+        places = np.arange(1, length + 1)
+        if gaps:
+            places = np.sort(rng.choice(np.arange(1, length + length // 2 + 1), size=length, replace=False))
+        rank[rng.permutation(documents)[:length]] = places
+    return ranks
+
+
+def one_query(ranks):
+    return np.array([0, ranks.shape[1]], dtype=np.int64)
+
+
+def assert_exact(name, ranks, grades, **options):
+    moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades, **options)
+    mean, covariance = enumerated_moments(DEFINITIONS[name], ranks, grades)
+    np.testing.assert_allclose(moments.mean[0], mean, rtol=0, atol=1e-12)
+    np.testing.assert_allclose(moments.covariance[0], covariance, rtol=0, atol=1e-12)
+    assert moments.monte_carlo_error is None
+
+
+# --- exact moments --------------------------------------------------------------------------------------------------
+
+OVERLAPS = {
+    "one system": np.array([[2, 1, 5, 4, 3, 6]]),
+    "two, partial overlap": np.array([[1, 2, 3, 4, 0, 0], [0, 4, 2, 0, 1, 3]]),
+    "two, disjoint": np.array([[1, 2, 3, 0, 0, 0], [0, 0, 0, 2, 3, 1]]),
+    "two, reversed": np.array([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]),
+    "three, partial overlap": np.array([[1, 2, 3, 0, 0, 4], [3, 0, 1, 2, 0, 0], [0, 5, 4, 3, 2, 1]]),
+    "an empty list": np.array([[1, 2, 3, 4], [0, 0, 0, 0]]),
+    "a first empty list": np.array([[0, 0, 0], [3, 1, 2]]),
+    "gaps": np.array([[1, 4, 6, 0, 7], [9, 2, 0, 3, 6]]),
+}
+
+
+@pytest.mark.parametrize("quasi_linear", [True, False])
+@pytest.mark.parametrize("overlap", OVERLAPS)
+@pytest.mark.parametrize("name", ["DCG@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)", "RR(rel=3)"])
+def test_moments_of_each_overlap_equal_enumeration(name, overlap, quasi_linear):
+    ranks = OVERLAPS[overlap].astype(np.int32)
+    grades = random_grades(np.random.default_rng(5), ranks.shape[1], 3)
+    assert_exact(name, ranks, grades, quasi_linear=quasi_linear)
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_moments_of_each_measure_equal_enumeration(name):
+    rng = np.random.default_rng(11)
+    for systems, max_grade, documents in [(1, 4, 5), (2, 4, 5), (2, 3, 6), (3, 2, 6)]:
+        assert_exact(name, random_ranks(rng, systems, documents, 4), random_grades(rng, documents, max_grade))
+
+
+@pytest.mark.parametrize("name", ["ERR(max_rel=4)", "DCG", "RR(rel=3)"])
+def test_moments_of_full_lists_of_six_with_five_grades_equal_enumeration(name):
+    rng = np.random.default_rng(3)
+    assert_exact(name, random_ranks(rng, 2, 6, 6), random_grades(rng, 6, 4))
+
+
+@pytest.mark.parametrize("quasi_linear", [True, False])
+@pytest.mark.parametrize("certain", [0, 1, 2, 3])
+def test_a_document_that_surely_stops_the_reader(certain, quasi_linear):
+    """κ = 1: the chance of going on is 0, by which nothing may be divided."""
+    rng = np.random.default_rng(certain)
+    ranks = np.array([[1, 2, 3, 4, 0], [3, 1, 0, 2, 4]], dtype=np.int32)
+    grades = random_grades(rng, 5, 3)
+    grades[certain] = [0, 0, 0.25, 0.75]
+    for name in ("RR", "RR(rel=2)@2", "P(rel=2)@3", "ERR(max_rel=4)"):
+        assert_exact(name, ranks, grades, quasi_linear=quasi_linear)
+
+
+@pytest.mark.parametrize("quasi_linear", [True, False])
+def test_documents_of_known_grade(quasi_linear):
+    """Certain grades, the lowest and the highest among them: κ = 0, κ = 1 and no variance."""
+    ranks = np.array([[1, 2, 3, 4], [4, 3, 2, 1]], dtype=np.int32)
+    for labels in ([0, 0, 0, 0], [4, 4, 4, 4], [0, 3, 0, 1], [2, 0, 4, 0]):
+        for name in DEFINITIONS:
+            assert_exact(name, ranks, np.eye(5)[labels], quasi_linear=quasi_linear)
+
+
+def test_several_queries_at_once_equal_each_alone():
+    rng = np.random.default_rng(8)
+    sizes = [3, 1, 5, 0, 4]
+    parts = [(random_ranks(rng, 3, n, 3), random_grades(rng, n, 3)) for n in sizes]
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    ranks, grades = np.hstack([r for r, _ in parts]), np.vstack([g for _, g in parts])
+    for name in ("ERR(max_rel=4)@3", "DCG", "RR"):
+        moments = label_moments(parse_measure(name), indptr, ranks, grades)
+        for x, (rank, grade) in enumerate(parts):
+            mean, covariance = enumerated_moments(DEFINITIONS[name], rank, grade)
+            np.testing.assert_allclose(moments.mean[x], mean, atol=1e-12)
+            np.testing.assert_allclose(moments.covariance[x], covariance, atol=1e-12)
+
+
+def extreme_grades(rng, documents):
+    """Grades spread out, next to certain either way, and certain."""
+    grades = random_grades(rng, documents, 4)
+    kind = rng.integers(0, 5, documents)
+    for value, row in ((1, [1, 0, 0, 0, 0]), (2, [0, 0, 0, 0, 1]), (3, [1 - 1e-9, 0, 0, 0, 1e-9])):
+        grades[kind == value] = row
+    return grades
+
+
+@pytest.mark.parametrize("measure", ["ERR(max_rel=4)", "ERR(max_rel=4)@100", "RR(rel=2)", "RR(rel=4)"])
+@pytest.mark.parametrize("length", [1, 2, 3, 31, 32, 33, 500, 2000])
+def test_quasi_linear_kernel_equals_the_double_loop(measure, length):
+    rng = np.random.default_rng(length)
+    documents = length + length // 3 + 1
+    ranks = random_ranks(rng, 2, documents, length, gaps=length == 500)
+    for grades in (random_grades(rng, documents, 4), extreme_grades(rng, documents), sparse_grades(rng, documents)):
+        arguments = parse_measure(measure), one_query(ranks), ranks, grades
+        tree, plain = label_moments(*arguments), label_moments(*arguments, quasi_linear=False)
+        np.testing.assert_allclose(tree.covariance, plain.covariance, rtol=0, atol=1e-12)
+        np.testing.assert_array_equal(tree.mean, plain.mean)
+
+
+def sparse_grades(rng, documents):
+    """Seldom relevant, so that the reader walks down the whole of a long list."""
+    relevant = rng.uniform(0, 2 / documents, documents)
+    return np.column_stack([1 - relevant, *[relevant / 4] * 4])
+
+
+def test_additive_moments_of_long_lists():
+    rng = np.random.default_rng(2)
+    ranks, grades = random_ranks(rng, 2, 2500, 2000), random_grades(rng, 2500, 4)
+    moments = label_moments(parse_measure("DCG"), one_query(ranks), ranks, grades)
+    gain = np.array([0, 1, 3, 7, 15])
+    discount = np.where(ranks > 0, 1 / np.log2(np.maximum(ranks, 1) + 1), 0)
+    variance = [(row * gain**2).sum() - (row * gain).sum() ** 2 for row in grades]
+    np.testing.assert_allclose(moments.mean[0], [sum(d * (grades @ gain)) for d in discount], rtol=1e-12)
+    expected = sum((discount[0] - discount[1]) ** 2 * variance)
+    (a, c), (_, b) = moments.covariance[0]
+    assert a + b - 2 * c == pytest.approx(expected, rel=1e-11)
+
+
+def test_grade_above_max_rel_is_an_error():
+    ranks = np.array([[1, 2]], dtype=np.int32)
+    with pytest.raises(ValueError, match=r"grade 3 lies above max_rel=2"):
+        label_moments(parse_measure("ERR(max_rel=2)"), one_query(ranks), ranks, np.eye(4)[[0, 3]])
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_the_measure_itself_where_labels_are_known(name):
+    rng = np.random.default_rng(4)
+    ranks, labels = random_ranks(rng, 2, 6, 5), rng.integers(0, 5, 6)
+    values = document_moments(parse_measure(name), one_query(ranks), ranks, np.eye(5)[labels], 4)
+    expected = [DEFINITIONS[name](in_order(rank, labels.tolist())) for rank in ranks]
+    np.testing.assert_allclose(values[0], expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["DCG", "ERR(max_rel=4)@3", "RR(rel=2)@2", "P@4"])
+def test_the_expectation_where_some_labels_are_known(name):
+    rng = np.random.default_rng(6)
+    ranks, grades = random_ranks(rng, 2, 6, 5), random_grades(rng, 6, 3)
+    grades[:3] = np.eye(4)[[0, 3, 1]]
+    values = document_moments(parse_measure(name), one_query(ranks), ranks, grades, 3)
+    np.testing.assert_allclose(values[0], enumerated_moments(DEFINITIONS[name], ranks, grades)[0], atol=1e-12)
+
+
+# --- properties -----------------------------------------------------------------------------------------------------
+
+EXACT = st.sampled_from(["DCG@3", "P(rel=2)@3", "RBP(p=0.7,rel=2)", "ERR(max_rel=4)@3", "ERR(max_rel=4)", "RR(rel=2)"])
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def random_query(seed, systems=2):
+    rng = np.random.default_rng(seed)
+    documents = int(rng.integers(1, 9))
+    ranks = random_ranks(rng, systems, documents, int(rng.integers(1, documents + 1)))
+    return rng, ranks, random_grades(rng, documents, 4)
+
+
+def assert_same(moments, others, tolerance=1e-14):
+    np.testing.assert_allclose(moments.mean, others.mean, rtol=0, atol=tolerance)
+    np.testing.assert_allclose(moments.covariance, others.covariance, rtol=0, atol=tolerance)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXACT, SEEDS)
+def test_order_of_the_documents_does_not_matter(name, seed):
+    rng, ranks, grades = random_query(seed)
+    order = rng.permutation(len(grades))
+    indptr = one_query(ranks)
+    shuffled = np.ascontiguousarray(ranks[:, order])
+    measure = parse_measure(name)
+    assert_same(
+        label_moments(measure, indptr, ranks, grades), label_moments(measure, indptr, shuffled, grades[order]), 1e-13
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXACT, SEEDS)
+def test_order_of_the_systems_permutes_the_moments(name, seed):
+    rng, ranks, grades = random_query(seed, systems=3)
+    order = rng.permutation(3).tolist()
+    permuted = label_moments(parse_measure(name), one_query(ranks), np.ascontiguousarray(ranks[order]), grades)
+    assert_same(label_moments(parse_measure(name), one_query(ranks), ranks, grades).of(order), permuted, 1e-13)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXACT, SEEDS)
+def test_a_query_given_twice_has_the_same_moments_twice(name, seed):
+    _, ranks, grades = random_query(seed)
+    n = len(grades)
+    twice = label_moments(parse_measure(name), np.array([0, n, 2 * n]), np.hstack([ranks] * 2), np.vstack([grades] * 2))
+    once = label_moments(parse_measure(name), one_query(ranks), ranks, grades)
+    for x in (0, 1):
+        np.testing.assert_allclose(twice.mean[x], once.mean[0], rtol=1e-13)
+        np.testing.assert_allclose(twice.covariance[x], once.covariance[0], rtol=0, atol=1e-13)
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXACT, SEEDS, st.booleans())
+def test_a_system_does_not_differ_from_itself(name, seed, quasi_linear):
+    _, ranks, grades = random_query(seed, systems=1)
+    both = np.vstack([ranks, ranks])
+    moments = label_moments(parse_measure(name), one_query(both), both, grades, quasi_linear=quasi_linear)
+    (a, c), (_, b) = moments.covariance[0]
+    assert a + b - 2 * c == pytest.approx(0, abs=1e-14)
+    assert moments.mean[0, 0] == moments.mean[0, 1]
+
+
+@settings(max_examples=60, deadline=None)
+@given(EXACT, SEEDS)
+def test_covariances_are_symmetric_and_positive_semidefinite(name, seed):
+    _, ranks, grades = random_query(seed, systems=3)
+    covariance = label_moments(parse_measure(name), one_query(ranks), ranks, grades).covariance[0]
+    np.testing.assert_array_equal(covariance, covariance.T)
+    assert np.linalg.eigvalsh(covariance).min() >= -1e-12
+
+
+@settings(max_examples=15, deadline=None)
+@given(SEEDS)
+def test_names_and_row_order_of_the_pool_do_not_matter(seed):
+    rng = np.random.default_rng(seed)
+    rows = [
+        {"qid": f"q{x}", "docno": f"d{z}", "rank_a": a - 1, "rank_b": b - 1}
+        for x in range(3)
+        for z, (a, b) in enumerate(random_ranks(rng, 2, 5, 4).T)
+    ]
+    frame = pd.DataFrame(rows)
+    frame = frame[(frame[["rank_a", "rank_b"]] >= 0).any(axis=1)].reset_index(drop=True)
+    frame[[f"grade_{g}" for g in range(4)]] = random_grades(rng, len(frame), 3)
+    renamed = frame.assign(qid="topic " + frame["qid"], docno=[f"é{z}" for z in rng.permutation(len(frame))])
+    renamed = renamed.sample(frac=1, random_state=int(rng.integers(2**31)))
+    measure = parse_measure("ERR(max_rel=4)@3")
+    assert_same(Pool.from_frame(frame, measure).moments(measure), Pool.from_frame(renamed, measure).moments(measure))
+
+
+# --- measures that are neither additive nor cascade -----------------------------------------------------------------
+
+
+def by_ir_measures(measure, labels, rank):
+    """The measure of one system for each label vector, all documents judged."""
+    documents = range(labels.shape[1])
+    qrels = {str(b): {f"d{z}": int(row[z]) for z in documents} for b, row in enumerate(labels)}
+    run = {str(b): {f"d{z}": 1 / float(rank[z]) for z in documents if rank[z] > 0} for b in range(len(labels))}
+    values = {metric.query_id: metric.value for metric in ir_measures.iter_calc([measure], qrels, run)}
+    return np.array([values[str(b)] for b in range(len(labels))])
+
+
+GAINS = {0: 0, 1: 1, 2: 5, 3: 5, 4: 20}
+COMPILED = ["nDCG", "nDCG@1", "nDCG@3", "nDCG@50", "AP", "AP@3", "AP@50", "AP(rel=2)", "AP(rel=3)@4"]
+WITH_GAINS = [ir_measures.nDCG(gains=GAINS) @ 4, ir_measures.nDCG(gains=GAINS), ir_measures.nDCG(gains={1: 0, 2: 3})]
+GENERIC = ["Bpref", "Bpref(rel=2)", "Success@2", "Success(rel=3)@5", "R@3", "R(rel=2)@5", "Rprec", "SetF"]
+
+
+@pytest.mark.parametrize("name", [*COMPILED, *WITH_GAINS, *GENERIC], ids=str)
+def test_measures_of_label_matrices_equal_ir_measures(name):
+    rng = np.random.default_rng(14)
+    measure = parse_measure(name)
+    for documents, longest in [(1, 1), (5, 3), (9, 9), (30, 20)]:
+        ranks = random_ranks(rng, 2, documents, longest)
+        labels = rng.choice(5, size=(12, documents), p=[0.5, 0.2, 0.15, 0.1, 0.05])
+        labels[0] = 0
+        labels[1] = 4
+        values = evaluator(measure, 4)(labels, ranks)
+        for system, rank in enumerate(ranks):
+            np.testing.assert_allclose(values[:, system], by_ir_measures(measure, labels, rank), atol=1e-12)
+
+
+def test_documents_that_only_the_other_system_finds_are_in_the_ideal_ranking():
+    ranks = np.array([[1, 2, 0, 0], [0, 0, 1, 2]], dtype=np.int32)
+    labels = np.array([[1, 0, 2, 0]])
+    ideal = 2 + 1 / math.log2(3)
+    np.testing.assert_allclose(evaluator(parse_measure("nDCG@2"), 2)(labels, ranks), [[1 / ideal, 2 / ideal]])
+    np.testing.assert_allclose(evaluator(parse_measure("AP"), 2)(labels, ranks), [[0.5, 0.5]])
+
+
+def exponential_ndcg(rank, labels, cutoff):
+    value = dcg(top(in_order(rank, labels), cutoff), lambda y: 2**y - 1)
+    best = dcg(list(enumerate(sorted(labels, reverse=True), start=1))[:cutoff], lambda y: 2**y - 1)
+    return value / best if best else 0.0
+
+
+@pytest.mark.parametrize("cutoff", [1, 3, 100])
+def test_exponential_ndcg_equals_its_formula(cutoff):
+    rng = np.random.default_rng(cutoff)
+    ranks, labels = random_ranks(rng, 2, 12, 8, gaps=True), rng.integers(0, 5, (20, 12))
+    labels[0] = 0
+    values = evaluator(parse_measure(f"nDCG(dcg='exp-log2')@{cutoff}"), 4)(labels, ranks)
+    expected = [[exponential_ndcg(rank, row.tolist(), cutoff) for rank in ranks] for row in labels]
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+
+
+def linear_ndcg(cutoff):
+    def value(ranked, all_labels):
+        best = dcg(list(enumerate(sorted(all_labels, reverse=True), start=1))[:cutoff], lambda y: y)
+        return dcg(top(ranked, cutoff), lambda y: y) / best if best else 0.0
+
+    return value
+
+
+def average_precision(ranked, all_labels):
+    relevant = sum(y >= 1 for y in all_labels)
+    found, total = 0, 0.0
+    for rank, label in ranked:
+        found += label >= 1
+        total += (label >= 1) * found / rank
+    return total / relevant if relevant else 0.0
+
+
+def enumerated_with_ideal(definition, ranks, grades):
+    chances, values = [], []
+    for labels, chance in label_vectors(grades.tolist()):
+        chances.append(chance)
+        values.append([definition(in_order(rank, labels), labels) for rank in ranks])
+    return np.array(chances), np.array(values)
+
+
+@pytest.mark.parametrize(("name", "definition"), [("nDCG@3", linear_ndcg(3)), ("AP", average_precision)])
+def test_monte_carlo_moments_are_within_their_error_of_enumeration(name, definition):
+    """Mean within 4 reported standard errors; covariance within 4 of its own, from enumerated fourth moments."""
+    rng = np.random.default_rng(21)
+    samples = 4000
+    for query in range(5):
+        ranks, grades = random_ranks(rng, 2, 6, 4), random_grades(rng, 6, 3)
+        moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades, samples=samples, seed=query)
+        chance, values = enumerated_with_ideal(definition, ranks, grades)
+        mean = chance @ values
+        centred = values - mean
+        covariance = (chance[:, None] * centred).T @ centred
+        products = centred[:, :, None] * centred[:, None, :]
+        spread = np.sqrt((np.tensordot(chance, products**2, 1) - covariance**2) / samples)
+        assert (abs(moments.mean[0] - mean) <= 4 * moments.monte_carlo_error[0]).all()
+        assert (abs(moments.covariance[0] - covariance) <= 4 * spread).all()
+        np.testing.assert_allclose(moments.monte_carlo_error[0], np.sqrt(np.diag(covariance) / samples), rtol=0.1)
+
+
+def test_monte_carlo_grades_come_from_their_own_distribution():
+    """AP of a single document is 1 where it is relevant: a draw of its label; 4 standard errors."""
+    ranks = np.array([[1]], dtype=np.int32)
+    grades = np.array([[0.55, 0.25, 0.2]])
+    for rel, chance in ((1, 0.45), (2, 0.2)):
+        moments = label_moments(
+            parse_measure(f"AP(rel={rel})"), one_query(ranks), ranks, grades, samples=20_000, seed=rel
+        )
+        assert abs(moments.mean[0, 0] - chance) <= 4 * math.sqrt(chance * (1 - chance) / 20_000)
+        assert moments.covariance[0, 0, 0] == pytest.approx(chance * (1 - chance), rel=0.03)
+
+
+@pytest.mark.parametrize("name", ["nDCG@3", "R@2"])
+def test_the_same_seed_gives_the_same_answer(name):
+    rng = np.random.default_rng(9)
+    ranks, grades = random_ranks(rng, 2, 8, 5), random_grades(rng, 8, 3)
+
+    def mean(seed):
+        return label_moments(parse_measure(name), one_query(ranks), ranks, grades, samples=50, seed=seed).mean.tolist()
+
+    assert mean(1) == mean(1)
+    assert mean(1) != mean(2)
+
+
+def test_one_label_vector_is_too_few():
+    ranks = np.array([[1]], dtype=np.int32)
+    with pytest.raises(ValueError, match="at least 2 label vectors"):
+        label_moments(parse_measure("nDCG"), one_query(ranks), ranks, np.eye(2)[[0]], samples=1)
+
+
+def test_a_system_without_documents_has_no_ndcg():
+    ranks = np.array([[1, 2], [0, 0]], dtype=np.int32)
+    for name in ("nDCG", "AP", "R@3"):
+        moments = label_moments(parse_measure(name), one_query(ranks), ranks, np.full((2, 2), 0.5), samples=20)
+        assert moments.mean[0, 1] == 0
+        assert moments.covariance[0, 1].tolist() == [0, 0]
+
+
+def test_moments_of_some_systems():
+    rng = np.random.default_rng(1)
+    ranks, grades = random_ranks(rng, 3, 5, 4), random_grades(rng, 5, 2)
+    for name, sampled in (("ERR(max_rel=2)", False), ("nDCG", True)):
+        moments = label_moments(parse_measure(name), one_query(ranks), ranks, grades, samples=20)
+        some = moments.of([2, 0])
+        np.testing.assert_array_equal(some.mean[0], moments.mean[0, [2, 0]])
+        assert some.covariance[0, 0, 1] == moments.covariance[0, 2, 0]
+        assert (some.monte_carlo_error is not None) == sampled

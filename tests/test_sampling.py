@@ -1,0 +1,323 @@
+"""Draws to a budget against the sequential procedure that defines them, by enumeration and by simulation.
+
+Tolerances are 3 standard errors of the simulation, or a chi-square test at the level that corresponds, .0027.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pt_active.estimators import difference, horvitz_thompson
+from pt_active.plan import draw
+from pt_active.sampling import draw_number, draw_to_budget
+
+COST = np.array([1.0, 1.0, 2.0, 4.0])
+VALUE = np.array([0.0, 0.2, 0.5, 1.0])
+Q = np.array([0.3, 0.3, 0.2, 0.2])
+P = np.full(4, 0.25)
+
+
+def sequential_draws(q, cost, budget, rng):
+    """Queries drawn one after another, each paid for once, until a draw would overspend, and without that draw."""
+    drawn, judged, spent = [], set(), 0.0
+    while True:
+        x = int(rng.choice(len(q), p=q))
+        spent += 0.0 if x in judged else cost[x]
+        if spent > budget:
+            return drawn
+        drawn.append(x)
+        judged.add(x)
+
+
+def outcomes(q, cost, budget, drop=True, rest=1e-12):
+    """Probability of each vector of draw counts, by enumeration but for a rest.
+
+    Without ``drop`` the rule is another one: stop after the first draw with ``spent > Λ − λ_max``, and keep it.
+    """
+    limit = budget if drop else budget - max(cost)
+    going, ended = {(0,) * len(q): 1.0}, defaultdict(float)
+    while sum(going.values()) > rest:
+        following = defaultdict(float)
+        for counts, chance in going.items():
+            for x, probability in enumerate(q):
+                after = tuple(n + (i == x) for i, n in enumerate(counts))
+                spent = sum(price for price, n in zip(cost, after, strict=True) if n)
+                if spent > limit:
+                    ended[counts if drop else after] += chance * probability
+                else:
+                    following[after] += chance * probability
+        going = following
+    return ended
+
+
+def expected_mean(ended, terms):
+    """Expectation of the mean of a term over the draws that are kept."""
+    return sum(chance * np.dot(counts, terms) / sum(counts) for counts, chance in ended.items())
+
+
+def repeated(draw_once, repetitions, seed):
+    rng = np.random.default_rng(seed)
+    return np.array([draw_once(rng) for _ in range(repetitions)])
+
+
+def random_pool(seed, queries=40):
+    """A pool in which dear queries have high values."""
+    rng = np.random.default_rng(seed)
+    cost = rng.uniform(1, 10, queries)
+    value = cost / 10 + rng.normal(0, 0.1, queries)
+    weight = rng.dirichlet(np.full(queries, 5.0))
+    return 0.9 * rng.dirichlet(np.full(queries, 3.0)) + 0.1 * weight, weight, cost, value
+
+
+# --- the budget -----------------------------------------------------------------------------------------------------
+
+COSTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
+
+
+@settings(max_examples=300, deadline=None)
+@given(COSTS, st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_never_over_budget(costs, share, seed):
+    cost = np.array(costs)
+    rng = np.random.default_rng(seed)
+    q = rng.dirichlet(rng.choice([0.1, 1, 10], len(cost))) if len(cost) > 1 else np.ones(1)
+    q[rng.random(len(cost)) < 0.1] = 0
+    q = q / q.sum() if q.sum() > 0 else np.full(len(cost), 1 / len(cost))
+    dearest, total = cost[q > 0].max(), cost[q > 0].sum()
+    budget = dearest + share * (total - dearest)
+    sample = draw_to_budget(q, q, cost, budget, rng)
+    spent = cost[sample.draws > 0].sum()
+    assert spent <= budget * (1 + 1e-12)
+    assert sample.draws[q == 0].sum() == 0
+    assert sample.census == (budget >= total)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_drawing_stops_no_sooner_than_it_must(seed):
+    q, p, cost, _ = random_pool(seed)
+    budget = 0.4 * cost.sum()
+    spent = cost[draw_to_budget(q, p, cost, budget, np.random.default_rng(seed)).draws > 0].sum()
+    assert budget - cost.max() < spent <= budget
+
+
+def test_the_importance_is_p_over_q_where_a_query_was_drawn():
+    q, p, cost, _ = random_pool(1)
+    rng = np.random.default_rng(1)
+    for sample in (draw_to_budget(q, p, cost, 80, rng), draw_number(q, p, 12, rng)):
+        drawn = sample.draws > 0
+        np.testing.assert_allclose(sample.importance[drawn], p[drawn] / q[drawn])
+        assert np.isnan(sample.importance[~drawn]).all()
+        assert not sample.census
+
+
+# --- the distribution of the draws ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [4.0, 5.0, 6.5, 7.9])
+def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
+    ended = outcomes(Q, COST, budget)
+    counts = repeated(lambda rng: draw_to_budget(Q, P, COST, budget, rng).draws, 12_000, seed=int(10 * budget))
+    expected = {tuple(row): chance * len(counts) for row, chance in ended.items()}
+    assert {tuple(row) for row in counts.tolist()} <= set(expected)
+    for classify in (lambda row: tuple(n > 0 for n in row), sum, lambda row: row):
+        assert chi_square_pvalue(counts.tolist(), expected, classify) > 0.0027
+
+
+def chi_square_pvalue(rows, expected, classify):
+    """Of the classes of outcomes; those expected less than 5 times are put together."""
+    observed_by, expected_by = defaultdict(float), defaultdict(float)
+    for row in rows:
+        observed_by[classify(tuple(row))] += 1
+    for row, number in expected.items():
+        expected_by[classify(row)] += number
+    frequent = [key for key in expected_by if expected_by[key] >= 5]
+    observed, wanted = [observed_by[key] for key in frequent], [expected_by[key] for key in frequent]
+    if len(rows) - sum(wanted) > 5:
+        observed.append(len(rows) - sum(observed))
+        wanted.append(len(rows) - sum(wanted))
+    if len(wanted) == 1:
+        return float(observed == [len(rows)])
+    statistic = sum((a - b) ** 2 / b for a, b in zip(observed, wanted, strict=True))
+    return stats.chi2.sf(statistic, len(wanted) - 1)
+
+
+def test_draws_of_a_larger_pool_have_the_moments_of_the_sequential_procedure():
+    """Number of draws, of distinct queries, and draws of each query, within 3 standard errors (4 for the 15 of one)."""
+    q, p, cost, _ = random_pool(3, queries=15)
+    budget = 0.6 * cost.sum()
+    ours = repeated(lambda rng: draw_to_budget(q, p, cost, budget, rng).draws, 5000, seed=1)
+    theirs = repeated(lambda rng: np.bincount(sequential_draws(q, cost, budget, rng), minlength=15), 2500, seed=2)
+    for summary in (lambda c: c.sum(axis=1), lambda c: (c > 0).sum(axis=1), lambda c: c.sum(axis=1) ** 2):
+        assert abs(standard_difference(summary(ours), summary(theirs))) < 3
+    assert abs(standard_difference(ours, theirs)).max() < 4
+    assert abs(standard_difference(ours > 0, theirs > 0)).max() < 4
+
+
+def standard_difference(a, b):
+    error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
+    return (a.mean(axis=0) - b.mean(axis=0)) / error
+
+
+def test_a_number_of_draws_is_multinomial():
+    q, p, _, _ = random_pool(5, queries=6)
+    counts = repeated(lambda rng: draw_number(q, p, 9, rng).draws, 5000, seed=5)
+    assert (counts.sum(axis=1) == 9).all()
+    error = np.sqrt(9 * q * (1 - q) / len(counts))
+    assert (abs(counts.mean(axis=0) - 9 * q) < 3 * error).all()
+    np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.1)
+
+
+# --- bias -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [4.0, 5.0, 6.0, 7.0])
+def test_the_mean_of_the_draws_that_are_kept_is_unbiased(budget):
+    """By enumeration: given their number the draws are exchangeable, and the first of them is never dropped."""
+    ended = outcomes(Q, COST, budget, rest=1e-7)
+    assert expected_mean(ended, P / Q * VALUE) == pytest.approx(P @ VALUE, abs=1e-5)
+
+
+@pytest.mark.parametrize("budget", [5.0, 6.0, 7.0])
+def test_keeping_the_draw_that_ends_the_sample_is_biased(budget):
+    """By enumeration: stopping after the first draw with ``spent > Λ − λ_max`` ends on a dear query too often."""
+    ended = outcomes(Q, COST, budget, drop=False, rest=1e-7)
+    assert expected_mean(ended, P / Q * VALUE) > P @ VALUE + 0.1
+
+
+def test_improbable_queries_are_not_waited_for():
+    q = np.array([0.5, 0.5 - 1e-30, 1e-30])
+    sample = draw_to_budget(q, np.full(3, 1 / 3), np.ones(3), 2.0, np.random.default_rng(0))
+    assert sample.draws[2] == 0
+    assert 200 < sample.draws.sum() < 400
+
+
+def mean_of(estimator, sample, value, model, pool_mean):
+    drawn = np.repeat(np.arange(len(value)), sample.draws)
+    return estimator(sample.importance[drawn], value[drawn], model[drawn], pool_mean).value
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
+    """Over 4,000 repetitions within 3 standard errors."""
+    model = np.full(4, 0.3)
+    values = repeated(
+        lambda rng: mean_of(estimator, draw_to_budget(Q, P, COST, 6.0, rng), VALUE, model, P @ model), 4000, seed=3
+    )
+    assert abs(values.mean() - P @ VALUE) < 3 * values.std() / np.sqrt(len(values))
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(estimator):
+    """400 queries, about 60 draws, values independent of the costs: 3 standard errors of 4,000 repetitions."""
+    q, p, cost, _ = random_pool(4, queries=400)
+    rng = np.random.default_rng(4)
+    value = rng.uniform(0, 1, 400)
+    model = value + rng.normal(0, 0.2, 400)
+    budget = 60 * (q @ cost)
+    values = repeated(
+        lambda rng: mean_of(estimator, draw_to_budget(q, p, cost, budget, rng), value, model, p @ model), 4000, seed=6
+    )
+    assert abs(values.mean() - p @ value) < 3 * values.std() / np.sqrt(len(values))
+
+
+# --- census, seeds, errors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [8.0, 9.0, 1e9])
+def test_a_budget_for_all_is_a_census(budget):
+    weight = np.array([0.1, 0.2, 0.3, 0.4])
+    sample = draw_to_budget(Q, weight, COST, budget, np.random.default_rng(0))
+    assert sample.census
+    assert sample.draws.tolist() == [1, 1, 1, 1]
+    assert sample.importance @ VALUE / 4 == pytest.approx(weight @ VALUE)
+
+
+def test_a_query_that_cannot_be_drawn_is_not_in_the_census():
+    q, weight = np.array([0.5, 0, 0.5]), np.array([0.3, 0, 0.7])
+    sample = draw_to_budget(q, weight, np.array([1.0, 50.0, 2.0]), 3.0, np.random.default_rng(0))
+    assert sample.census
+    assert sample.draws.tolist() == [1, 0, 1]
+    np.testing.assert_allclose(sample.importance, [0.6, np.nan, 1.4])
+
+
+def test_just_below_the_price_of_all_is_no_census():
+    assert not draw_to_budget(Q, P, COST, 7.999, np.random.default_rng(0)).census
+
+
+def test_one_query_is_always_a_census():
+    assert draw_to_budget(np.ones(1), np.ones(1), np.array([3.0]), 3.0, np.random.default_rng(0)).census
+
+
+def test_the_same_seed_gives_the_same_draws():
+    q, p, cost, _ = random_pool(7)
+
+    def counts(seed):
+        rng = np.random.default_rng(seed)
+        return draw_to_budget(q, p, cost, 90, rng).draws.tolist(), draw_number(q, p, 20, rng).draws.tolist()
+
+    assert counts(5) == counts(5)
+    assert counts(5)[0] != counts(6)[0]
+    assert counts(5)[1] != counts(6)[1]
+
+
+def design(q=Q):
+    columns = {"qid": ["b", "a", "d", "c"], "q_prob": q, "q_weight": P, "q_cost": COST}
+    return pd.DataFrame(columns)
+
+
+def test_the_rows_of_a_design_can_stand_in_any_order():
+    for budget, draws in ((6.0, None), (None, 5)):
+        sample = draw(design(), budget, draws, seed=3)
+        shuffled = draw(design().iloc[[2, 0, 3, 1]].reset_index(drop=True), budget, draws, seed=3)
+        assert shuffled.draws.tolist() == sample.draws[[2, 0, 3, 1]].tolist()
+
+
+@pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])
+def test_a_budget_or_a_number_of_draws(arguments):
+    with pytest.raises(ValueError, match=r"say either budget= or draws=, and not both"):
+        draw(design(), *arguments, seed=0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        (0.0, "budget must be a positive number, got 0"),
+        (-1.0, "budget must be a positive number, got -1"),
+        (np.nan, "budget must be a positive number, got nan"),
+        (np.inf, "budget must be a positive number, got inf"),
+        (0.5, "budget 0.5 does not pay for the cheapest query, which costs 1"),
+        (3.9, "budget 3.9 does not pay for the dearest query, which costs 4"),
+    ],
+)
+def test_impossible_budgets(budget, message):
+    with pytest.raises(ValueError, match=message):
+        draw_to_budget(Q, P, COST, budget, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("draws", [0, -3])
+def test_impossible_numbers_of_draws(draws):
+    with pytest.raises(ValueError, match=f"draws must be at least 1, got {draws}"):
+        draw_number(Q, P, draws, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        ([], "there is no query to draw from"),
+        ([0.5, 0.6], "q must be probabilities that sum to 1; they sum to 1.1"),
+        ([1.5, -0.5], "q must be probabilities"),
+        ([np.nan, 1.0], "q must be probabilities"),
+        ([0.2, 0.2], "q must be probabilities that sum to 1; they sum to 0.4"),
+    ],
+)
+def test_what_is_not_a_distribution(q, message):
+    q = np.array(q)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=message):
+        draw_number(q, q, 3, rng)
+    with pytest.raises(ValueError, match=message):
+        draw_to_budget(q, q, np.ones(len(q)), 5.0, rng)
