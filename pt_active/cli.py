@@ -324,9 +324,9 @@ def _plain_complaints() -> Iterator[None]:
 def _warning_printer() -> Callable[..., None]:
     shown: set[str] = set()
 
-    def show(message: Warning | str, *where: object) -> None:
+    def show(message: Warning | str, category: type[Warning], *where: object) -> None:
         text = " ".join(str(message).split())
-        if text not in shown:
+        if text not in shown and not issubclass(category, DeprecationWarning):
             typer.echo(f"warning: {text}", err=True)
         shown.add(text)
 

@@ -13,6 +13,7 @@ from ir_measures import providers
 from pt_active import frames
 from pt_active.measures import _DCG, _ERR, has_rank_form, parse_measure
 from pt_active.moments import document_moments
+from pt_active.montecarlo import evaluator
 
 
 def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Measure) -> pd.DataFrame:
@@ -35,8 +36,8 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
     """
     measure = parse_measure(measure)
     run, qrels = frames.ranked_run(run), frames.checked_qrels(qrels)
-    if has_rank_form(measure):
-        values = _rank_form_values(run, qrels, measure)
+    if _is_ours(measure):
+        values = _values(run, qrels, measure)
     else:
         metrics = ir_measures.iter_calc([measure], *_as_ir_measures(qrels, run))
         values = pd.Series({metric.query_id: metric.value for metric in metrics}, dtype=np.float64)
@@ -47,6 +48,31 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
 def _as_ir_measures(qrels: pd.DataFrame, run: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
     return qrels.rename(columns=names), run[["qid", "docno", "score"]].rename(columns=names)
+
+
+def _is_ours(measure: irm.Measure) -> bool:
+    """Whether we compute the measure: exact ones, and the nDCG for which `ir_measures` would start Perl."""
+    needs_perl = measure.NAME == "nDCG" and measure["dcg"] == "exp-log2" and not measure["judged_only"]
+    return has_rank_form(measure) or needs_perl
+
+
+def _values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
+    """Values on a ranked run and checked qrels, indexed by qid."""
+    return (_rank_form_values if has_rank_form(measure) else _pool_values)(run, qrels, measure)
+
+
+def _pool_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
+    """Values of a measure that also depends on judged documents which the run does not retrieve."""
+    evaluate = evaluator(measure, int(qrels["label"].max()))
+    run = run.loc[run["qid"].isin(qrels["qid"]), ["qid", "docno", "rank"]]
+    documents = qrels.merge(run, how="outer", on=["qid", "docno"])
+    documents["label"], documents["rank"] = documents["label"].fillna(0), documents["rank"].fillna(-1) + 1
+    return pd.Series(
+        {
+            str(qid): evaluate(group[["label"]].to_numpy(np.int64).T, group[["rank"]].to_numpy(np.int32).T)[0, 0]
+            for qid, group in documents.groupby("qid")
+        }
+    )
 
 
 def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
@@ -64,14 +90,16 @@ def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measu
 
 
 class ActiveProvider(providers.Provider):
-    """Lets `ir_measures`, and so ``pt.Experiment``, compute DCG, ERR with ``max_rel``, and RBP."""
+    """Lets `ir_measures`, and so ``pt.Experiment``, compute DCG, ERR with ``max_rel``, RBP, and nDCG without Perl."""
 
     NAME = "pt_active"
 
     def supports(self, measure: irm.Measure) -> bool:
-        """Whether the measure is DCG or ERR of this package, or RBP."""
+        """Whether the measure is DCG or ERR of this package, RBP, or nDCG with exponential gains."""
         measure.validate_params()
-        return isinstance(measure, (_DCG, _ERR)) or measure.NAME == "RBP"
+        if isinstance(measure, (_DCG, _ERR)):
+            return True
+        return measure.NAME in ("RBP", "nDCG") and _is_ours(measure)
 
     def _evaluator(self, measures: Iterable[irm.Measure], qrels: object) -> providers.Evaluator:
         frame = ir_measures.util.QrelsConverter(qrels).as_pd_dataframe()
@@ -90,7 +118,7 @@ class _ActiveEvaluator(providers.Evaluator):
             return
         ranked = frames.ranked_run(frame)
         for measure, parsed in self.parsed:
-            for qid, value in _rank_form_values(ranked, self.qrels, parsed).items():
+            for qid, value in _values(ranked, self.qrels, parsed).items():
                 yield ir_measures.Metric(query_id=str(qid), measure=measure, value=value)
 
 

@@ -90,7 +90,8 @@ def Experiment(
     systems = _named(retr_systems, names)
     measures = [parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics]
     reference = None if baseline is None else _index(list(systems), baseline)
-    runs, labels = _ranked_runs(systems, plan), _labels(plan, qrels, missing)
+    runs = _ranked_runs(systems, plan)
+    labels = _labels(plan, runs, qrels, missing)
     unlabelled = {m: _unlabelled(runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
     if perquery:
@@ -129,12 +130,13 @@ def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFra
     return runs
 
 
-def _labels(plan: Plan, qrels: pd.DataFrame, missing: str) -> pd.DataFrame:
-    """The labels of the sampled queries, checked against the plan."""
+def _labels(plan: Plan, runs: dict[str, pd.DataFrame], qrels: pd.DataFrame, missing: str) -> pd.DataFrame:
+    """The labels, checked against the plan, of documents that the plan or a system retrieves for sampled queries."""
     sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
     match_labels(sampled, qrels, plan.measure, missing)
     labels = frames.checked_qrels(qrels)
-    return labels[labels["qid"].isin(sampled.qids)]
+    known = pd.concat([sampled.document_frame(), *runs.values()])[["qid", "docno"]].drop_duplicates()
+    return labels.merge(known, on=["qid", "docno"])
 
 
 def _unlabelled(

@@ -230,7 +230,7 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
     if wrong.any():
         row = qrels[wrong].iloc[0]
         raise ValueError(
-            f"qrels: labels {rule}; {int(wrong.sum())} are not, such as {row.label!r} for document "
+            f"qrels: labels {rule}; {int(wrong.sum())} are not, such as {row.label} for document "
             f"{row.docno!r} of query {row.qid!r}"
         )
 

@@ -74,6 +74,15 @@ def test_unjudged_documents_are_never_silently_zero(plan: Plan, qrels: pd.DataFr
     assert frame.estimator.tolist() == ["snis"]
 
 
+def test_labels_outside_the_pool_change_nothing(demo: DemoCollection, pipeline: pt.Transformer) -> None:
+    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=900, seed=1)
+    everything = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)]
+    assert len(everything) > len(plan.assessments)
+    frame = Experiment({n: run[run["rank"] < 15] for n, run in demo.runs.items()}, plan, everything, ["nDCG@10"])
+    estimates = plan.estimate(everything)
+    assert frame["nDCG@10"].tolist() == pytest.approx([estimates[name].value for name in frame.name], abs=1e-10)
+
+
 def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
     frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True)
     candidate = frame[frame.name == "candidate"].set_index("qid")

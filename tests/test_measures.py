@@ -93,15 +93,19 @@ def test_parity_with_gdeval() -> None:
         assert ours == pytest.approx(theirs, abs=1e-5)
 
 
+def test_ndcg_with_exponential_gains_needs_no_perl() -> None:
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    measure = ir_measures.nDCG(gains={grade: 2**grade - 1 for grade in range(4)}) @ 3
+    metrics = ir_measures.iter_calc([measure], QRELS.rename(columns=names), RUN.rename(columns=names))
+    expected = {metric.query_id: metric.value for metric in metrics}
+    found = measure_values(RUN, QRELS, "nDCG(dcg='exp-log2')@3").set_index("qid").value
+    assert found.to_dict() == pytest.approx(expected, abs=1e-12)
+
+
 def test_pt_experiment_takes_our_measures() -> None:
     topics = pd.DataFrame({"qid": ["t-1", "t-2", "t-3"], "query": ["x", "y", "z"]})
-    measures = [
-        DCG @ 10,
-        DCG(gain="linear") @ 2,
-        ERR(max_rel=3) @ 10,
-        ir_measures.RBP(p=0.5) @ 10,
-        ir_measures.nDCG @ 3,
-    ]
+    measures = [DCG @ 10, DCG(gain="linear") @ 2, ERR(max_rel=3) @ 10, ir_measures.nDCG @ 3]
+    measures += [ir_measures.RBP(p=0.5) @ 10, ir_measures.RBP(rel=1), ir_measures.nDCG(dcg="exp-log2") @ 3]
     frame = pt.Experiment([RUN], topics, QRELS, measures, names=["run"])
     for measure in measures:
         assert frame[str(measure)][0] == pytest.approx(measure_values(RUN, QRELS, measure).value.mean(), abs=1e-12)
