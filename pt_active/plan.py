@@ -98,7 +98,7 @@ class Plan(pt.Artifact):
         cost = cost or UnitCost()
         frame = _graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
-        measure = parse_measure(measure, max_grade=len(grades) - 1 if grades else None)
+        measure = _lasting(parse_measure(measure, max_grade=len(grades) - 1 if grades else None))
         arrays = Pool.from_frame(frame, measure, cost)
         queries = design_table(arrays, measure, design, defensive, seed=seed)
         sample = draw(queries, budget, draws, seed)
@@ -324,6 +324,15 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         sample = draw_to_budget(q, p, cost, float(budget or 0), rng)
     back = np.argsort(order)
     return Sample(sample.draws[back], sample.importance[back], sample.census)
+
+
+def _lasting(measure: irm.Measure) -> irm.Measure:
+    """Refuse a measure that a saved plan could not name."""
+    try:
+        parse_measure(str(measure))
+    except ValueError as error:
+        raise ValueError(f"{measure} was defined at run time, so a plan cannot name it; plan for another") from error
+    return measure
 
 
 def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:

@@ -6,6 +6,7 @@ import json
 import warnings
 from pathlib import Path
 
+import ir_measures
 import numpy as np
 import pandas as pd
 import pyterrier as pt
@@ -194,6 +195,12 @@ def test_labels_that_do_not_fit(plan: Plan, qrels: pd.DataFrame, change: object,
 def test_arguments_out_of_range(demo: DemoCollection, pipeline: pt.Transformer, arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Plan.create(pipeline, demo.topics, DCG @ 10, **arguments)
+
+
+def test_measures_defined_at_run_time_cannot_be_kept(graded: pd.DataFrame) -> None:
+    own = ir_measures.define_byquery(lambda qrels, run: 1.0, name="Own")
+    with pytest.raises(ValueError, match="Own was defined at run time"):
+        Plan.create(graded, None, own, budget=500)
 
 
 def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame, grades: OrderedLogitGrades) -> None:
