@@ -72,6 +72,15 @@ def test_comparison_is_first_minus_second(plan: Plan, qrels: pd.DataFrame) -> No
         assert difference == pytest.approx(estimates["production"].value - estimates["candidate"].value, abs=1e-12)
 
 
+def test_the_winner_is_named_at_the_level_asked_for(plan: Plan, qrels: pd.DataFrame) -> None:
+    pvalue = plan.compare(qrels).pvalue
+    assert 0 < pvalue < 0.9
+    assert plan.compare(qrels, confidence=1 - 1.01 * pvalue).winner == "candidate"
+    unresolved = plan.compare(qrels, confidence=1 - 0.99 * pvalue)
+    assert unresolved.winner is None
+    assert "unresolved" in str(unresolved)
+
+
 def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
     sample = plan.sample
     run = demo.runs["candidate"]
