@@ -342,7 +342,7 @@ def _estimates(
 
     def estimate(budget: float) -> float:
         sample = draw_to_budget(q, p, cost, budget, rng)
-        drawn = np.repeat(np.arange(len(q)), sample.draws)
-        return ESTIMATORS[method.estimator](sample.importance[drawn], difference[drawn], model[drawn], pool_mean).value
+        importance = np.where(sample.draws > 0, sample.importance, 0.0)
+        return float(ESTIMATORS[method.estimator](sample.draws, importance, difference, model, pool_mean).value)
 
     return np.array([[estimate(budget) for _ in range(REPETITIONS)] for budget in budgets])

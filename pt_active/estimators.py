@@ -1,7 +1,9 @@
 """From a weighted sample of queries to a mean and its standard error [theory 5].
 
-Each estimator takes one row a draw: ``v = p/q`` and the measured value; the assisted ones also the model's value of
-the same query and its mean over the pool. A new estimator is one function below and a line in `ESTIMATORS`.
+Each estimator takes one column a distinct query: how often it was drawn, ``v = p/q`` and the measured value; the
+assisted ones also the model's value of the same query and its mean over the pool. Axes before the last hold
+independent samples, so that a replay of thousands runs through the very functions that a plan uses; a query that a
+sample did not draw counts 0 in it. A new estimator is one function below and a line in `ESTIMATORS`.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A point, its spread, and how many observations the spread rests on.
+    """A point, its spread, and how many observations the spread rests on; an array of each for several samples.
 
     Attributes:
         value: The estimate.
@@ -22,55 +24,64 @@ class MeanEstimate:
         degrees_of_freedom: Of the t distribution that the interval uses.
     """
 
-    value: float
-    standard_error: float
-    degrees_of_freedom: float
+    value: np.ndarray
+    standard_error: np.ndarray
+    degrees_of_freedom: np.ndarray
 
 
-Estimator = Callable[[np.ndarray, np.ndarray, np.ndarray, float], MeanEstimate]
-"""(importance v[n], values ℓ[n], model values M[n], pool mean Σ_D p M) → MeanEstimate."""
+Estimator = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float], MeanEstimate]
+"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], pool mean Σ_D p M) → MeanEstimate."""
 
 
-def effective_size(importance: np.ndarray) -> float:
-    """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would say as much [theory 5]."""
-    total = importance.sum()
-    return float(total**2 / (importance**2).sum()) if total > 0 else 0.0
+def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """``n_eff = (Σ v)² / Σ v²`` over the draws: as many equally weighted ones would say as much [theory 5]."""
+    return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
 
 
-def snis(importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float) -> MeanEstimate:
+def snis(
+    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+) -> MeanEstimate:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``."""
-    share = importance / importance.sum()
-    value = share @ values
-    error = np.sqrt((share**2 * (values - value) ** 2).sum())
-    return _estimate(value, error, effective_size(importance) - 1, len(values))
+    share = _share(count, importance)
+    value = _dot(count * share, values)
+    error = np.sqrt(_dot(count, (share * (values - value[..., None])) ** 2))
+    return _estimate(value, error, effective_size(count, importance) - 1, count)
 
 
-def horvitz_thompson(importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float) -> MeanEstimate:
+def horvitz_thompson(
+    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+) -> MeanEstimate:
     """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``."""
-    return _mean(importance * values)
+    return _mean(count, importance * values)
 
 
-def difference(importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float) -> MeanEstimate:
+def difference(
+    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+) -> MeanEstimate:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
-    residual = _mean(importance * (values - model))
+    residual = _mean(count, importance * (values - model))
     return MeanEstimate(pool_mean + residual.value, residual.standard_error, residual.degrees_of_freedom)
 
 
-def regression(importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float) -> MeanEstimate:
+def regression(
+    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+) -> MeanEstimate:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
-    With ``W = v / Σ v``: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``b = Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²`` and
-    ``SE² = Σ (W r / (1 − W))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``. If the model says the same of
+    With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``b = Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``
+    and ``SE² = Σ (W r / (1 − W))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``. If the model says the same of
     every drawn query, ``b = 0``.
     """
-    share = importance / importance.sum()
-    centred, predictor = values - share @ values, model - share @ model
-    spread = (share**2 * predictor**2).sum()
-    slope = (share**2 * centred * predictor).sum() / spread if spread > 0 else 0.0
-    value = share @ values + slope * (pool_mean - share @ model)
+    share = _share(count, importance)
+    total = count * share
+    mean, model_mean = _dot(total, values), _dot(total, model)
+    centred, predictor = values - mean[..., None], model - model_mean[..., None]
+    squared = total * share * predictor
+    spread = _dot(squared, predictor)
+    slope = np.divide(_dot(squared, centred), spread, out=np.zeros_like(spread), where=spread > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(((share * (centred - slope * predictor) / (1 - share)) ** 2).sum())
-    return _estimate(value, error, effective_size(importance) - 2, len(values))
+        error = np.sqrt(_dot(count, (share * (centred - slope[..., None] * predictor) / (1 - share)) ** 2))
+    return _estimate(mean + slope * (pool_mean - model_mean), error, effective_size(count, importance) - 2, count)
 
 
 ESTIMATORS: dict[str, Estimator] = {
@@ -80,6 +91,12 @@ ESTIMATORS: dict[str, Estimator] = {
     "difference": difference,
 }
 """The estimators by name [theory 5]."""
+
+_TINY = np.finfo(np.float64).tiny
+"""Keeps the effective size of no draw from being 0/0."""
+
+_ROUNDING = 1e-12
+"""A standard error below this share of the largest value is rounding, not spread."""
 
 REFERENCES = ("effective", "t", "normal")
 """What an interval is read off: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1`` [ARE], or
@@ -97,7 +114,7 @@ def estimator_named(name: str) -> Estimator:
     return ESTIMATORS[name]
 
 
-def reference_degrees(reference: str, own: float, draws: int) -> float:
+def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
     """Degrees of freedom for a named reference distribution; infinite for the normal.
 
     Args:
@@ -110,11 +127,28 @@ def reference_degrees(reference: str, own: float, draws: int) -> float:
     """
     if reference not in REFERENCES:
         raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join(REFERENCES)}")
-    return {"effective": own, "t": draws - 1.0, "normal": np.inf}[reference]
+    return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
 
 
-def interval(value: float, standard_error: float, degrees: float, confidence_level: float) -> tuple[float, float]:
-    """``value ± t_{(1+level)/2} · SE`` [T 3.24].
+def without_spread(standard_error: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Whether nothing varies among the drawn queries, beyond rounding, so that the error says nothing [theory 5].
+
+    Args:
+        standard_error: float64[...].
+        count: int64[..., n].
+        values: float64[..., n], ℓ.
+    """
+    largest = np.max(np.where(count > 0, np.abs(values), 0.0), axis=-1)
+    return np.asarray(standard_error <= _ROUNDING * np.maximum(1.0, largest))
+
+
+def interval(
+    value: np.ndarray | float,
+    standard_error: np.ndarray | float,
+    degrees: np.ndarray | float,
+    confidence_level: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``value ± t_{(1+level)/2} · SE`` [T 3.24], for one estimate or an array of them.
 
     Returns:
         Low and high; infinite if there are no degrees of freedom left.
@@ -124,21 +158,31 @@ def interval(value: float, standard_error: float, degrees: float, confidence_lev
     """
     if not 0 < confidence_level < 1:
         raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}")
-    if not degrees > 0 or not np.isfinite(standard_error):
-        return -np.inf, np.inf
     from scipy import special
 
-    upper = (1 + confidence_level) / 2
-    quantile = special.ndtri(upper) if np.isinf(degrees) else special.stdtrit(degrees, upper)
-    half = float(quantile) * standard_error
+    usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error)
+    quantile = special.stdtrit(np.where(usable, degrees, 1.0), (1 + confidence_level) / 2)
+    half = np.where(usable, quantile * standard_error, np.inf)
     return value - half, value + half
 
 
-def _mean(terms: np.ndarray) -> MeanEstimate:
-    n = len(terms)
-    error = float(np.std(terms, ddof=1) / np.sqrt(n)) if n > 1 else np.nan
-    return MeanEstimate(float(terms.mean()), error, n - 1.0)
+def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``Σ a b`` over the last axis."""
+    return np.asarray(np.einsum("...n,...n->...", a, b))[()]
 
 
-def _estimate(value: float, error: float, degrees: float, draws: int) -> MeanEstimate:
-    return MeanEstimate(float(value), float(error) if draws > 1 else np.nan, float(degrees))
+def _share(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """``W = v / Σ v``: what each draw of a query weighs, float64[..., n]."""
+    return importance / _dot(count, importance)[..., None]
+
+
+def _mean(count: np.ndarray, terms: np.ndarray) -> MeanEstimate:
+    n = count.sum(axis=-1)
+    value = _dot(count, terms) / n
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.sqrt(_dot(count, (terms - value[..., None]) ** 2) / (n - 1) / n)
+    return _estimate(value, error, n - 1.0, count)
+
+
+def _estimate(value: np.ndarray, error: np.ndarray, degrees: np.ndarray, count: np.ndarray) -> MeanEstimate:
+    return MeanEstimate(value, np.where(count.sum(axis=-1) > 1, error, np.nan)[()], degrees)

@@ -224,7 +224,7 @@ def _judged(
         n_draws=int(draws.sum()),
         n_queries=len(sample),
         n_judged=len(tables.assessments),
-        n_effective=effective_size(np.repeat(importance, draws)),
+        n_effective=float(effective_size(draws, importance)),
         census=bool(plan.manifest["census"]),
         missing=unlabelled,
         missing_policy=missing,

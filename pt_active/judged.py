@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
-from pt_active.estimators import effective_size, estimator_named, reference_degrees
+from pt_active.estimators import effective_size, estimator_named, reference_degrees, without_spread
 from pt_active.measures import has_rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
@@ -20,9 +20,6 @@ from pt_active.tests_of_difference import two_sided_pvalue
 
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
-
-_ROUNDING = 1e-12
-"""A standard error below this share of the largest value is rounding, not spread."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ class JudgedSample:
         model = self.model[:, first] - self.model[:, second]
         pool_mean = self.pool_mean[first] - self.pool_mean[second]
         difference, fields = self._infer(values, model, pool_mean, estimator, reference, confidence)
-        pvalue = two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"])
+        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
         return Comparison(
             first=self.names[first],
             second=self.names[second],
@@ -95,21 +92,18 @@ class JudgedSample:
     ) -> tuple[float, dict]:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-        importance = np.repeat(self.importance, self.draws)
-        mean = estimator_named(estimator)(
-            importance, np.repeat(values, self.draws), np.repeat(model, self.draws), float(pool_mean)
-        )
-        census = self.basis.census
-        degrees = reference_degrees(reference, mean.degrees_of_freedom, len(importance))
-        still = mean.standard_error <= _ROUNDING * max(1.0, float(np.abs(values).max()))
+        mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean))
+        error, census = float(mean.standard_error), self.basis.census
+        degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
+        still = bool(without_spread(mean.standard_error, self.draws, values))
         fields = {
             "basis": Basis(**{**vars(self.basis), "estimator": estimator}),
-            "standard_error": 0.0 if census or still else mean.standard_error,
-            "degrees_of_freedom": np.inf if census else degrees,
+            "standard_error": 0.0 if census or still else error,
+            "degrees_of_freedom": np.inf if census else float(degrees),
             "confidence_level": confidence,
-            "degenerate": bool(still and not census),
+            "degenerate": still and not census,
         }
-        return mean.value, fields
+        return float(mean.value), fields
 
 
 def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
@@ -213,7 +207,7 @@ def judged_sample(
         n_draws=int(draws.sum()),
         n_queries=len(rows),
         n_judged=int((labels.label >= 0).sum()),
-        n_effective=effective_size(np.repeat(importance, draws)),
+        n_effective=float(effective_size(draws, importance)),
         census=census,
         missing=labels.missing,
         missing_policy=missing,

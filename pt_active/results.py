@@ -121,7 +121,7 @@ class _Inference:
         """
         level = self.confidence_level if confidence_level is None else confidence_level
         ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
-        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*ends)
+        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
 
     def _interval_text(self) -> str:
         low, high = self.confidence_interval()

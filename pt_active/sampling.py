@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,7 +39,7 @@ def draw_number(q: np.ndarray, weight: np.ndarray, draws: int, rng: np.random.Ge
     Raises:
         ValueError: If ``draws`` is below 1 or q is not a distribution.
     """
-    _check_distribution(q)
+    check_distribution(q)
     if draws < 1:
         raise ValueError(f"draws must be at least 1, got {draws}")
     return _sample(rng.multinomial(draws, q / q.sum()), q, weight)
@@ -57,10 +58,6 @@ def draw_to_budget(
     overspend for long, drawing ends after about `PATIENCE` draws for each query of the pool; that keeps the mean
     unbiased too.
 
-    The draws are the arrivals of independent Poisson processes with rates q, whose order is that of
-    independent draws from q; so one exponential a query and one Poisson count suffice, however often cheap
-    queries repeat.
-
     Args:
         q: float64[m], sums to 1.
         weight: float64[m], p.
@@ -74,21 +71,68 @@ def draw_to_budget(
     Raises:
         ValueError: If the budget does not pay for the dearest query, or q is not a distribution.
     """
-    _check_distribution(q)
+    check_distribution(q)
     reachable = q > 0
-    _check_budget(budget, cost[reachable])
+    check_budget(budget, cost[reachable])
     if budget >= cost[reachable].sum():
         return Sample(reachable.astype(np.int64), np.where(reachable, reachable.sum() * weight, np.nan), census=True)
-    arrival = np.full(len(q), np.inf)
-    arrival[reachable] = rng.exponential(size=int(reachable.sum())) / q[reachable]
-    order = np.argsort(arrival, kind="stable")[: int(reachable.sum())]
-    overspending = int(np.argmax(np.cumsum(cost[order]) > budget))
-    end = min(arrival[order[overspending]], PATIENCE * len(q))
-    drawn = order[:overspending][arrival[order[:overspending]] < end]
-    repeats = rng.poisson(q[drawn] * (end - arrival[drawn]))
+    order, count = next(races(q, cost, [budget], 1, rng))
     draws = np.zeros(len(q), dtype=np.int64)
-    draws[drawn] = 1 + repeats
+    draws[order[0]] = count[0]
     return _sample(draws, q, weight)
+
+
+def races(
+    q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Draw many independent samples with replacement, each to several budgets in turn.
+
+    The draws are the arrivals of independent Poisson processes with rates q, whose order is that of
+    independent draws from q; so one exponential a query and one Poisson count suffice, however often cheap
+    queries repeat. A sample goes on where it stopped at the budget before.
+
+    Args:
+        q: float64[m].
+        cost: float64[m], λ.
+        budgets: Increasing; each pays for any query and for less than all that can be drawn.
+        repetitions: How many samples, R.
+        rng: Source of randomness.
+
+    Yields:
+        For each budget the distinct queries, int64[R, D], in the order in which they came, and how often each was
+        drawn, int64[R, D]. A row's queries beyond its own number count 0.
+    """
+    reachable = np.flatnonzero(q > 0)
+    arrival = rng.exponential(size=(repetitions, len(reachable))) / q[reachable]
+    order = np.argsort(arrival, axis=1, kind="stable")
+    arrival = np.take_along_axis(arrival, order, axis=1)
+    order = reachable[order]
+    spent, rate = np.cumsum(cost[order], axis=1), q[order]
+    count, start = np.zeros_like(order), np.zeros((repetitions, 1))
+    for budget in budgets:
+        distinct = (spent <= budget).sum(axis=1, keepdims=True)
+        end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), PATIENCE * len(q))
+        drawn = np.s_[:, : distinct.max()]
+        came = arrival[drawn] < end
+        waited = np.where(came, end - np.maximum(arrival[drawn], start), 0.0)
+        count[drawn] += (came & (arrival[drawn] >= start)) + rng.poisson(rate[drawn] * waited)
+        start = end
+        yield order[drawn], count[drawn].copy()
+
+
+def permutations(
+    cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Draw many uniform samples without replacement, each to several budgets in turn; see `races`.
+
+    As there, the first query that would overspend ends the sample and is dropped, so that the plain mean is unbiased.
+    """
+    order = np.argsort(rng.exponential(size=(repetitions, len(cost))), axis=1, kind="stable")
+    spent = np.cumsum(cost[order], axis=1)
+    for budget in budgets:
+        came = spent <= budget
+        drawn = np.s_[:, : came.sum(axis=1).max()]
+        yield order[drawn], came[drawn].astype(np.int64)
 
 
 def _sample(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
@@ -96,7 +140,16 @@ def _sample(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
         return Sample(draws, np.where(draws > 0, weight / q, np.nan))
 
 
-def _check_budget(budget: float, cost: np.ndarray) -> None:
+def check_budget(budget: float, cost: np.ndarray) -> None:
+    """Refuse a budget that does not pay for every single query.
+
+    Args:
+        budget: Λ.
+        cost: float64[r], λ of the queries that can be drawn.
+
+    Raises:
+        ValueError: If it does not, or is not a positive number.
+    """
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
     if budget < cost.min():
@@ -108,7 +161,12 @@ def _check_budget(budget: float, cost: np.ndarray) -> None:
         )
 
 
-def _check_distribution(q: np.ndarray) -> None:
+def check_distribution(q: np.ndarray) -> None:
+    """Refuse what is not a distribution.
+
+    Raises:
+        ValueError: If q is empty, or not probabilities that sum to 1.
+    """
     if len(q) == 0:
         raise ValueError("there is no query to draw from")
     if not np.isfinite(q).all() or (q < 0).any() or abs(q.sum() - 1) > 1e-6:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import numpy as np
 
 
-def two_sided_pvalue(difference: float, standard_error: float, degrees: float) -> float:
+def two_sided_pvalue(
+    difference: np.ndarray | float, standard_error: np.ndarray | float, degrees: np.ndarray | float
+) -> np.ndarray:
     """Two-sided p-value of ``H0: Δ = 0`` from ``Δ̂/SE`` on the t distribution [T 3.2, theory 5].
 
     Args:
-        difference: Δ̂.
+        difference: Δ̂, of one comparison or an array of them, like the others.
         standard_error: Of the difference.
         degrees: Of freedom; infinite for the normal.
 
     Returns:
-        A number in [0, 1]. With a standard error of zero, 1 if there is no difference and 0 if there is; 1 if
+        Numbers in [0, 1]. With a standard error of zero, 1 if there is no difference and 0 if there is; 1 if
         there are no degrees of freedom left, since nothing can then be concluded.
     """
-    if not degrees > 0 or not np.isfinite(standard_error):
-        return 1.0
-    if standard_error == 0:
-        return float(difference == 0)
     from scipy import special
 
-    statistic = abs(difference) / standard_error
-    return float(2 * (special.ndtr(-statistic) if np.isinf(degrees) else special.stdtr(degrees, -statistic)))
+    usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        statistic = np.where(np.asarray(difference) == 0, 0.0, np.abs(difference) / np.asarray(standard_error))
+    return np.where(usable, 2 * special.stdtr(np.where(usable, degrees, 1.0), -statistic), 1.0)
 
 
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:

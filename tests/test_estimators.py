@@ -78,6 +78,11 @@ LONGHAND = {
 }
 
 
+def of_draws(estimator, v, y, model, pool_mean):
+    """An estimate from one row a draw."""
+    return estimator(np.ones(len(v)), v, y, model, pool_mean)
+
+
 def random_draws(seed, n):
     rng = np.random.default_rng(seed)
     importance, model = rng.gamma(2, 0.5, n), rng.normal(0.3, 0.2, n)
@@ -88,7 +93,7 @@ def random_draws(seed, n):
 @given(st.sampled_from(list(ESTIMATORS)), st.integers(0, 2**32 - 1), st.integers(3, 60))
 def test_each_estimator_equals_its_formula(name, seed, n):
     sample = random_draws(seed, n)
-    estimate = ESTIMATORS[name](*sample)
+    estimate = of_draws(ESTIMATORS[name], *sample)
     value, error, degrees = LONGHAND[name](*[part.tolist() for part in sample[:3]], sample[3])
     assert estimate.value == pytest.approx(value, rel=1e-10, abs=1e-12)
     assert estimate.standard_error == pytest.approx(error, rel=1e-9)
@@ -96,12 +101,23 @@ def test_each_estimator_equals_its_formula(name, seed, n):
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
+def test_a_count_is_as_many_draws_and_a_row_is_a_sample_of_its_own(name):
+    v, y, model, pool_mean = random_draws(3, 12)
+    count = np.random.default_rng(4).poisson(1.5, (5, 12))
+    batch = ESTIMATORS[name](count, v, y, model, pool_mean)
+    for sample, n in enumerate(count):
+        apart = of_draws(ESTIMATORS[name], *(np.repeat(column, n) for column in (v, y, model)), pool_mean)
+        for field, found in vars(batch).items():
+            assert found[sample] == pytest.approx(getattr(apart, field), rel=1e-10)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
 def test_order_of_the_draws_does_not_matter(name):
     v, y, model, pool_mean = random_draws(1, 12)
     order = np.random.default_rng(2).permutation(12)
     ours, shuffled = (
-        ESTIMATORS[name](v, y, model, pool_mean),
-        ESTIMATORS[name](v[order], y[order], model[order], pool_mean),
+        of_draws(ESTIMATORS[name], v, y, model, pool_mean),
+        of_draws(ESTIMATORS[name], v[order], y[order], model[order], pool_mean),
     )
     assert vars(ours) == pytest.approx(vars(shuffled))
 
@@ -109,28 +125,28 @@ def test_order_of_the_draws_does_not_matter(name):
 @pytest.mark.parametrize("name", ["snis", "regression"])
 def test_the_scale_of_the_weights_cancels(name):
     v, y, model, pool_mean = random_draws(3, 12)
-    assert vars(ESTIMATORS[name](5 * v, y, model, pool_mean)) == pytest.approx(
-        vars(ESTIMATORS[name](v, y, model, pool_mean))
+    assert vars(of_draws(ESTIMATORS[name], 5 * v, y, model, pool_mean)) == pytest.approx(
+        vars(of_draws(ESTIMATORS[name], v, y, model, pool_mean))
     )
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_uniform_draws_of_a_useless_model_give_the_sample_mean(name):
     y = np.array([0.1, 0.4, 0.7, 0.2])
-    estimate = ESTIMATORS[name](np.ones(4), y, np.full(4, 0.5), 0.5)
+    estimate = of_draws(ESTIMATORS[name], np.ones(4), y, np.full(4, 0.5), 0.5)
     assert estimate.value == pytest.approx(0.35)
 
 
 def test_regression_is_exact_where_the_model_is_linear_in_the_truth():
     v, _, model, pool_mean = random_draws(4, 9)
-    estimate = regression(v, 2 - 3 * model, model, pool_mean)
+    estimate = of_draws(regression, v, 2 - 3 * model, model, pool_mean)
     assert estimate.value == pytest.approx(2 - 3 * pool_mean)
     assert estimate.standard_error == pytest.approx(0, abs=1e-14)
 
 
 def test_difference_is_exact_where_the_model_is_the_truth():
     v, _, model, pool_mean = random_draws(5, 9)
-    assert vars(difference(v, model, model, pool_mean)) == {
+    assert vars(of_draws(difference, v, model, model, pool_mean)) == {
         "value": pool_mean,
         "standard_error": 0,
         "degrees_of_freedom": 8,
@@ -138,10 +154,10 @@ def test_difference_is_exact_where_the_model_is_the_truth():
 
 
 def test_effective_size():
-    assert effective_size(np.full(7, 0.3)) == pytest.approx(7)
-    assert effective_size(np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1)
-    assert effective_size(np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 14)
-    assert effective_size(np.zeros(3)) == 0
+    assert effective_size(np.ones_like(np.full(7, 0.3)), np.full(7, 0.3)) == pytest.approx(7)
+    assert effective_size(np.ones_like(np.array([1.0, 1e-9, 1e-9])), np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1)
+    assert effective_size(np.ones_like(np.array([1.0, 2.0, 3.0])), np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 14)
+    assert effective_size(np.ones_like(np.zeros(3)), np.zeros(3)) == 0
 
 
 # --- degenerate samples ---------------------------------------------------------------------------------------------
@@ -149,7 +165,7 @@ def test_effective_size():
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_one_draw_has_a_value_and_no_spread(name):
-    estimate = ESTIMATORS[name](np.array([0.8]), np.array([0.6]), np.array([0.5]), 0.4)
+    estimate = of_draws(ESTIMATORS[name], np.array([0.8]), np.array([0.6]), np.array([0.5]), 0.4)
     assert estimate.value == pytest.approx({"snis": 0.6, "ht": 0.48, "difference": 0.48, "regression": 0.6}[name])
     assert math.isnan(estimate.standard_error)
     assert estimate.degrees_of_freedom <= 0
@@ -160,14 +176,14 @@ def test_one_draw_has_a_value_and_no_spread(name):
 @pytest.mark.parametrize("name", ["snis", "regression"])
 def test_equal_values_give_no_spread(name):
     v, _, model, pool_mean = random_draws(6, 10)
-    estimate = ESTIMATORS[name](v, np.full(10, 0.3), model, pool_mean)
+    estimate = of_draws(ESTIMATORS[name], v, np.full(10, 0.3), model, pool_mean)
     assert estimate.value == pytest.approx(0.3)
     assert estimate.standard_error == pytest.approx(0, abs=1e-15)
 
 
 def test_a_constant_model_makes_regression_snis_with_leverage():
     v, y, _, _ = random_draws(7, 10)
-    estimate, plain = regression(v, y, np.full(10, 0.25), 0.25), snis(v, y, np.zeros(10), 0.0)
+    estimate, plain = of_draws(regression, v, y, np.full(10, 0.25), 0.25), of_draws(snis, v, y, np.zeros(10), 0.0)
     assert estimate.value == pytest.approx(plain.value)
     share = v / v.sum()
     assert estimate.standard_error == pytest.approx(math.sqrt(sum((share * (y - plain.value) / (1 - share)) ** 2)))
@@ -178,13 +194,13 @@ def test_a_constant_model_that_rounding_makes_uneven():
     for seed in range(200):
         v, y, _, _ = random_draws(seed, 7)
         low, high = y.min() - 1e-9, y.max() + 1e-9
-        assert low <= regression(v, y, np.full(7, 0.1), 0.1).value <= high
+        assert low <= of_draws(regression, v, y, np.full(7, 0.1), 0.1).value <= high
 
 
 def test_too_few_effective_draws_give_an_infinite_interval():
     v, y, model = np.array([10.0, 0.1, 0.1, 0.1]), np.array([0.1, 0.5, 0.9, 0.3]), np.array([0.2, 0.6, 0.5, 0.1])
-    assert effective_size(v) < 2
-    estimate = regression(v, y, model, 0.4)
+    assert effective_size(np.ones_like(v), v) < 2
+    estimate = of_draws(regression, v, y, model, 0.4)
     assert estimate.standard_error > 0
     assert interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.9) == (-np.inf, np.inf)
     assert two_sided_pvalue(estimate.value, estimate.standard_error, estimate.degrees_of_freedom) == 1
@@ -264,7 +280,7 @@ def repeated_estimates(estimator, pool, n, repetitions, seed):
     q, p, truth, model = pool
     drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
     v, y, m, pool_mean = (p / q)[drawn], truth[drawn], model[drawn], float(p @ model)
-    rows = (estimator(*row, pool_mean) for row in zip(v, y, m, strict=True))
+    rows = (of_draws(estimator, *row, pool_mean) for row in zip(v, y, m, strict=True))
     return np.array([(row.value, row.standard_error, row.degrees_of_freedom) for row in rows])
 
 
@@ -392,7 +408,9 @@ def swapped_samples(estimator, n, repetitions, seed):
     pvalues = []
     for drawn in rng.choice(m, size=(repetitions, n), p=q):
         sign = 2.0 * rng.integers(0, 2, m) - 1
-        estimate = estimator((weight / q)[drawn], (sign * truth)[drawn], (sign * model)[drawn], weight @ (sign * model))
+        estimate = of_draws(
+            estimator, (weight / q)[drawn], (sign * truth)[drawn], (sign * model)[drawn], weight @ (sign * model)
+        )
         pvalues.append(two_sided_pvalue(estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     return np.array(pvalues)
 

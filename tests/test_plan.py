@@ -90,7 +90,7 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
     assert sample.q_importance.to_numpy() == pytest.approx(importance.to_numpy())
     pool_mean = (plan.queries.q_weight * plan.queries.q_mean_candidate).sum()
     for name, estimator in ESTIMATORS.items():
-        expected = estimator(np.repeat(importance, draws), np.repeat(values, draws), np.repeat(model, draws), pool_mean)
+        expected = estimator(draws, importance.to_numpy(), values, model, pool_mean)
         found = plan.estimate(qrels, estimator=name)["candidate"]
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
@@ -382,11 +382,12 @@ def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) 
     covered = {"difference": 0, "one": 0}
     for _ in range(4000):
         drawn = rng.choice(len(q), 60, p=q)
+        once = np.ones(60)
         for what, values, expected in (
             ("difference", difference, model),
             ("one", replay.true_candidate.to_numpy(), replay.q_mean_candidate.to_numpy()),
         ):
-            mean = ESTIMATORS[estimator]((weight / q)[drawn], values[drawn], expected[drawn], weight @ expected)
+            mean = ESTIMATORS[estimator](once, (weight / q)[drawn], values[drawn], expected[drawn], weight @ expected)
             low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
             covered[what] += low <= weight @ values <= high
     assert 0.93 <= covered["difference"] / 4000 <= 0.97
@@ -404,7 +405,7 @@ def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
         sign = rng.choice([-1, 1], len(q))
         drawn = rng.choice(len(q), 60, p=q)
         values, expected = (sign * difference)[drawn], (sign * model)[drawn]
-        mean = ESTIMATORS["regression"]((weight / q)[drawn], values, expected, weight @ (sign * model))
+        mean = ESTIMATORS["regression"](np.ones(60), (weight / q)[drawn], values, expected, weight @ (sign * model))
         degrees = reference_degrees("effective", mean.degrees_of_freedom, 60)
         rejected += two_sided_pvalue(mean.value - weight @ (sign * difference), mean.standard_error, degrees) < 0.05
     assert 0.035 <= rejected / 6000 <= 0.065

@@ -196,8 +196,8 @@ def test_improbable_queries_are_not_waited_for():
 
 
 def mean_of(estimator, sample, value, model, pool_mean):
-    drawn = np.repeat(np.arange(len(value)), sample.draws)
-    return estimator(sample.importance[drawn], value[drawn], model[drawn], pool_mean).value
+    importance = np.where(sample.draws > 0, sample.importance, 0.0)
+    return estimator(sample.draws, importance, value, model, pool_mean).value
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
