@@ -18,13 +18,24 @@ from pyterrier.validate import InputValidationError
 from typer.core import TyperGroup
 
 from pt_active import files
+from pt_active import simulate as replayed
 from pt_active.costs import Cost, LogLengthCost, UnitCost
 from pt_active.designs import DESIGNS
 from pt_active.estimators import ESTIMATORS
 from pt_active.exports import FORMATS, read_judgments
 from pt_active.judged import MISSING_POLICIES
 from pt_active.plan import Plan
-from pt_active.pool_files import DEFAULT_GRADES, GRADES, grade_model, read_pool, read_runs, united, with_texts
+from pt_active.pool_files import (
+    DEFAULT_GRADES,
+    GRADES,
+    grade_model,
+    labelled_pool,
+    read_pool,
+    read_runs,
+    united,
+    with_texts,
+)
+from pt_active.simulate import DESIGN_NAMES, ESTIMATOR_NAMES
 
 COSTS: dict[str, Callable[..., Cost]] = {"unit": UnitCost, "log-length": LogLengthCost}
 """What ``--cost`` can be."""
@@ -137,7 +148,10 @@ def plan(
     max_grade: Annotated[int | None, typer.Option(metavar="N", help="Default: the highest training label.")] = None,
     cost: Annotated[str, typer.Option(metavar="NAME", help=f"Of a document: {', '.join(COSTS)}.")] = "unit",
     per_query: Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")] = 0.0,
-    design: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(DESIGNS)}.")] = "assisted",
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Draw with replacement: a query can come more than once.")
+    ] = False,
+    design: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(DESIGNS)}.")] = "hedged",
     defensive: Annotated[float, typer.Option(metavar="X", help="Share of plain random sampling in the design.")] = 0.1,
     depth: Annotated[int | None, typer.Option(metavar="N", help="Documents to keep of each ranking.")] = None,
     allow_missing_queries: Annotated[
@@ -170,6 +184,7 @@ def plan(
         cost=COSTS[cost](per_query=per_query),
         budget=budget,
         draws=draws,
+        replace=replace,
         design=design,
         defensive=defensive,
         seed=seed,
@@ -229,6 +244,53 @@ def compare(
     _show(found.to_dict(), str(found), json_output)
 
 
+@_command("pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1")
+def simulate(
+    pool: Annotated[Path, typer.Argument(metavar="POOL", help="A Parquet pool with a label for each document.")],
+    measure: Annotated[str, typer.Option(metavar="NAME", help="What to estimate, such as DCG@10.")],
+    ranker: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="One ranker, or two to compare; default: all of the pool.")
+    ] = None,
+    grades: Annotated[
+        str | None, typer.Option(metavar="NAME", help=f"{', '.join(GRADES)}; default {DEFAULT_GRADES}.")
+    ] = None,
+    train_fold: Annotated[
+        int | None, typer.Option(metavar="N", help="The fold that the grade model learns from; the rest is replayed.")
+    ] = None,
+    cost: Annotated[str, typer.Option(metavar="NAME", help=f"Of a document: {', '.join(COSTS)}.")] = "unit",
+    per_query: Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")] = 0.0,
+    design: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=f"Repeat it; default {', '.join(DESIGN_NAMES)}.")
+    ] = None,
+    estimator: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help=f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
+    ] = None,
+    budget: Annotated[
+        list[float] | None, typer.Option(metavar="X", help="Repeat it; default: eight, up to half of the pool.")
+    ] = None,
+    repetitions: Annotated[int, typer.Option(metavar="N", help="Samples of each design.")] = 1000,
+    seed: Annotated[int, typer.Option(metavar="N", help="Of everything random.")] = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
+    json_output: Json = False,
+) -> None:
+    """Replay designs and estimators on judged data: what would they have saved?"""
+    if out is not None:
+        _check_new(out)
+    _check_names({"--cost": (cost, COSTS), "--grades": (grades, GRADES)})
+    frame = labelled_pool(pool, grades, train_fold)
+    table = replayed.simulate(
+        replayed.labelled_population(frame, measure, COSTS[cost](per_query=per_query), ranker),
+        designs=design or DESIGN_NAMES,
+        estimators=estimator or ESTIMATOR_NAMES,
+        budgets=sorted(set(budget)) if budget else None,
+        repetitions=repetitions,
+        seed=seed,
+    )
+    if out is not None:
+        table.to_csv(out, index=False)
+    _show({"rows": replayed.plain_rows(table)}, replayed.in_short(table), json_output)
+
+
 @_command("pt-active demo --out demo-out")
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
@@ -270,6 +332,10 @@ def _check_options(
     given = [option for option, value in of_runs.items() if value]
     if pool is not None and given:
         raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
+    _check_names(names)
+
+
+def _check_names(names: dict[str, tuple[str | None, dict[str, Any]]]) -> None:
     for option, (name, known) in names.items():
         if name is not None and name not in known:
             raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")

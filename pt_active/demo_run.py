@@ -10,23 +10,21 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
 from pt_active.demo import MAX_GRADE, DemoCollection, demo_collection
-from pt_active.estimators import ESTIMATORS
-from pt_active.evaluation import measure_values
 from pt_active.exports import write_assessments
 from pt_active.feature_grades import OrderedLogitGrades
 from pt_active.features import run_features
 from pt_active.measures import parse_measure
 from pt_active.plan import Plan
 from pt_active.pool import Pool
+from pt_active.replay import Population
 from pt_active.results import Comparison, Estimate
-from pt_active.sampling import draw_to_budget
+from pt_active.simulate import Method, labelled_population, replays
 from pt_active.transformers import Runs
 
 MEASURE = "DCG@10"
@@ -42,22 +40,10 @@ _FACTORS = 2.0 ** (np.arange(-6, 7) / 2)
 """Budgets of the error curves, as multiples of the demo's."""
 
 
-class Method(NamedTuple):
-    """A way to sample and to estimate.
-
-    Attributes:
-        design: A name in `designs.DESIGNS`.
-        estimator: A name in `estimators.ESTIMATORS`.
-    """
-
-    design: str
-    estimator: str
-
-
-METHODS = {"active": Method("assisted", "regression"), "passive": Method("passive", "snis")}
+METHODS = {"active": Method("hedged", "regression", False), "passive": Method("passive", "snis", False)}
 """What is put side by side; passive is a uniform sample of queries and its plain mean."""
 
-MODEL_ALONE = Method("passive", "regression")
+MODEL_ALONE = Method("passive", "regression", False)
 """Active without its sampling: tells how much of the gain is due to the model's part in the estimate."""
 
 
@@ -217,37 +203,34 @@ def run_demo(seed: int, budget: float | None = None) -> Demo:
     pool = _graded_pool(collection)
     budget = _third(pool) if budget is None else budget
     answers = {name: _answer(method, pool, collection, seed, budget) for name, method in METHODS.items()}
-    values = true_values(collection)
-    truth = {name: float(values[name].mean()) for name in RANKERS}
-    return Demo(seed, budget, collection, truth, answers, repeat(answers, values, budget, seed))
+    population = _population(pool, collection)
+    truth = dict(zip(RANKERS, (population.weight @ population.values).tolist(), strict=True))
+    return Demo(seed, budget, collection, truth, answers, repeat(population, budget, seed))
 
 
-def true_values(collection: DemoCollection) -> pd.DataFrame:
-    """The measure of each ranker (columns) for each query (index ``qid``), from the hidden truth."""
-    columns = {
-        name: measure_values(run, collection.qrels, MEASURE).set_index("qid")["value"]
-        for name, run in collection.runs.items()
-    }
-    return pd.DataFrame(columns)
+def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:
+    """The pool with the hidden truth."""
+    labelled = pool.merge(collection.judge(pool), on=["qid", "docno"])
+    return labelled_population(labelled, MEASURE, rankers=RANKERS)
 
 
-def repeat(answers: dict[str, Answer], values: pd.DataFrame, budget: float, seed: int) -> Repetitions:
-    """Draw many samples from each plan's design, to several budgets, and estimate the difference from each.
+def repeat(population: Population, budget: float, seed: int) -> Repetitions:
+    """Draw many samples of each method, to several budgets, and estimate the difference from each.
 
     Args:
-        answers: For each of `METHODS`, what holds its plan.
-        values: As `true_values` returns them.
+        population: The pool with the hidden truth.
         budget: The demo's; the others are multiples of it.
         seed: Of the draws.
     """
-    cost = answers["active"].plan.queries["q_cost"]
+    cost = population.cost
     usable = (budget * _FACTORS > 10 * cost.max()) & (budget * _FACTORS < 0.8 * cost.sum())
     budgets = np.unique(np.append(np.round(budget * _FACTORS[usable]), budget))
-    rng = np.random.default_rng(seed)
-    estimates = {name: _estimates(METHODS[name], a.plan, values, budgets, rng) for name, a in answers.items()}
-    model_alone = _estimates(MODEL_ALONE, answers["passive"].plan, values, np.array([budget]), rng)[0]
-    truth = float((values[RANKERS[0]] - values[RANKERS[1]]).mean())
-    return Repetitions(budgets, int(np.searchsorted(budgets, budget)), estimates, model_alone, truth)
+    chosen = int(np.searchsorted(budgets, budget))
+    found = replays(
+        population, [*METHODS.values(), MODEL_ALONE], REPETITIONS, budgets=budgets, seed=seed, progress=False
+    )
+    estimates = {name: found[method].estimate for name, method in METHODS.items()}
+    return Repetitions(budgets, chosen, estimates, found[MODEL_ALONE].estimate[chosen], population.truth)
 
 
 def write_demo(demo: Demo, folder: Path) -> None:
@@ -327,22 +310,3 @@ def _answer(method: Method, pool: pd.DataFrame, collection: DemoCollection, seed
     comparison = plan.compare(labels, estimator=method.estimator)
     judgments = plan.assessments.drop(columns="inclusion").merge(labels, on=["qid", "docno"])
     return Answer(plan, judgments, plan.estimate(labels, estimator=method.estimator), comparison)
-
-
-def _estimates(
-    method: Method, plan: Plan, values: pd.DataFrame, budgets: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """The difference from many samples of one method, float64[b, REPETITIONS]."""
-    queries = plan.queries
-    q, p, cost = (queries[name].to_numpy() for name in ("q_prob", "q_weight", "q_cost"))
-    model = (queries[f"q_mean_{RANKERS[0]}"] - queries[f"q_mean_{RANKERS[1]}"]).to_numpy()
-    true = values.reindex(queries["qid"])
-    difference = (true[RANKERS[0]] - true[RANKERS[1]]).to_numpy()
-    pool_mean = float(p @ model)
-
-    def estimate(budget: float) -> float:
-        sample = draw_to_budget(q, p, cost, budget, rng)
-        importance = np.where(sample.draws > 0, sample.importance, 0.0)
-        return float(ESTIMATORS[method.estimator](sample.draws, importance, difference, model, pool_mean).value)
-
-    return np.array([[estimate(budget) for _ in range(REPETITIONS)] for budget in budgets])

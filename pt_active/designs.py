@@ -20,8 +20,8 @@ Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 @dataclass(frozen=True)
-class Design:
-    """How a design turns moments into a distribution.
+class Part:
+    """How moments become a distribution; a design is one of them or the equal mixture of several.
 
     Attributes:
         score: ``a(x)`` in ``q ∝ p √(a/λ)``.
@@ -53,24 +53,26 @@ def constant_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -
     return np.ones_like(mean)
 
 
-DESIGNS: dict[str, Design] = {
-    "assisted": Design(assisted_score),
-    "optimal": Design(optimal_score),
-    "passive": Design(constant_score, uniform_cost=True, fixed=True),
-    "active_uniform_grades": Design(optimal_score, uniform_grades=True),
-    "active_uniform_cost": Design(optimal_score, uniform_cost=True),
-    "cost_only": Design(constant_score, fixed=True),
-    "risk_mixture": Design(optimal_score, separate=True),
+DESIGNS: dict[str, tuple[Part, ...]] = {
+    "hedged": (Part(assisted_score), Part(optimal_score, uniform_grades=True)),
+    "assisted": (Part(assisted_score),),
+    "optimal": (Part(optimal_score),),
+    "passive": (Part(constant_score, uniform_cost=True, fixed=True),),
+    "active_uniform_grades": (Part(optimal_score, uniform_grades=True),),
+    "active_uniform_cost": (Part(optimal_score, uniform_cost=True),),
+    "cost_only": (Part(constant_score, fixed=True),),
+    "risk_mixture": (Part(optimal_score, separate=True),),
 }
-"""The designs by name: `assisted` (theory 5), `optimal` (theory 4), and the baselines of theory 4."""
+"""The designs by name: `optimal` (theory 4), `assisted` (theory 5), the baselines of theory 4, and `hedged`, which
+trusts the grade model with one half of q and gives the other to what the rankings alone say."""
 
 
 _ROUNDING = 1e-14
 """A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
 
 
-def design_named(name: str) -> Design:
-    """Look a design up.
+def design_named(name: str) -> tuple[Part, ...]:
+    """Look up the parts of a design.
 
     Raises:
         ValueError: If there is none of that name; the message lists those there are.
@@ -80,8 +82,22 @@ def design_named(name: str) -> Design:
     return DESIGNS[name]
 
 
+def needs_uniform_grades(name: str) -> bool:
+    """Whether a design uses moments under ``P(y) = 1/|Y|``.
+
+    Raises:
+        ValueError: If there is no design of that name.
+    """
+    return any(part.uniform_grades for part in design_named(name))
+
+
 def sampling_distribution(
-    design: str, moments: Moments, cost: np.ndarray, weight: np.ndarray, defensive: float = 0.1
+    design: str,
+    moments: Moments,
+    cost: np.ndarray,
+    weight: np.ndarray,
+    defensive: float = 0.1,
+    uniform: Moments | None = None,
 ) -> np.ndarray:
     """The query sampling distribution of a design.
 
@@ -95,32 +111,42 @@ def sampling_distribution(
         cost: float64[m], λ > 0, the cost of judging each query.
         weight: float64[m], p, which sums to 1.
         defensive: ε in [0, 1]. Above 0 it bounds the importance weights ``p/q`` by 1/ε.
+        uniform: The moments under ``P(y) = 1/|Y|``, for designs that need them; see `needs_uniform_grades`.
 
     Returns:
         float64[m], sums to 1. Where every ``a(x)`` of a pair is zero (the model is certain, or the systems
         agree), the pair's q is that of a constant a, ``p/√λ``; a warning says so.
 
     Raises:
-        ValueError: If the design is unknown or ``defensive`` lies outside [0, 1].
+        ValueError: If the design is unknown or needs moments that were not given, or ``defensive`` lies outside [0, 1].
     """
     if not 0 <= defensive <= 1:
         raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
-    kind = design_named(design)
-    spread = np.ones_like(cost) if kind.uniform_cost else np.sqrt(cost)
-    parts = [weight * _root_score(kind.score, *contrast, weight) / spread for contrast in _contrasts(kind, moments)]
-    q = np.mean([part / part.sum() for part in parts], axis=0)
-    q = (1 - defensive) * q + defensive * weight
+    if needs_uniform_grades(design) and uniform is None:
+        raise ValueError(f"the design {design!r} needs the moments under uniform grades too")
+    parts = [
+        _distribution(part, uniform if part.uniform_grades and uniform else moments, cost, weight)
+        for part in design_named(design)
+    ]
+    q = (1 - defensive) * np.mean(parts, axis=0) + defensive * weight
     _warn_if_unreachable(q, weight)
     return q
 
 
-def _contrasts(kind: Design, moments: Moments) -> list[tuple[np.ndarray, np.ndarray]]:
+def _distribution(part: Part, moments: Moments, cost: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """The q of one part, float64[m], averaged over what is estimated."""
+    spread = np.ones_like(cost) if part.uniform_cost else np.sqrt(cost)
+    unscaled = [weight * _root_score(part.score, *contrast, weight) / spread for contrast in _contrasts(part, moments)]
+    return np.mean([q / q.sum() for q in unscaled], axis=0)
+
+
+def _contrasts(part: Part, moments: Moments) -> list[tuple[np.ndarray, np.ndarray]]:
     """Mean and variance of what is estimated: each system, or each pair's difference."""
     mean, covariance = moments.mean, moments.covariance
     k = mean.shape[1]
-    if kind.fixed:
+    if part.fixed:
         return [(mean[:, 0], covariance[:, 0, 0])]
-    if k == 1 or kind.separate:
+    if k == 1 or part.separate:
         return [(mean[:, s], covariance[:, s, s]) for s in range(k)]
     return [difference_moments(mean, covariance, a, b) for a, b in combinations(range(k), 2)]
 
@@ -148,7 +174,7 @@ def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np
     warnings.warn(
         "the model sees no variance in any query (it is certain of every grade, or the rankings agree above the "
         "cutoff); the design falls back to q ∝ p/√cost",
-        stacklevel=4,
+        stacklevel=5,
     )
     return np.ones_like(root)
 

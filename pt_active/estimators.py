@@ -29,8 +29,9 @@ class MeanEstimate:
     degrees_of_freedom: np.ndarray
 
 
-Estimator = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float], MeanEstimate]
-"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], pool mean Σ_D p M) → MeanEstimate."""
+Estimator = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | None], MeanEstimate]
+"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], pool mean Σ_D p M, inclusion
+probabilities π[..., n] of draws without replacement or None) → MeanEstimate."""
 
 
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
@@ -39,49 +40,78 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
 
 
 def snis(
-    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+    count: np.ndarray,
+    importance: np.ndarray,
+    values: np.ndarray,
+    model: np.ndarray,
+    pool_mean: float,
+    inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
-    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``."""
+    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
+
+    With replacement π = 0, as in the source; without, what is left of a finite pool counts (Hájek 1964).
+    """
     share = _share(count, importance)
     value = _dot(count * share, values)
-    error = np.sqrt(_dot(count, (share * (values - value[..., None])) ** 2))
+    error = np.sqrt(_dot(count * _chance(inclusion), (share * (values - value[..., None])) ** 2))
     return _estimate(value, error, effective_size(count, importance) - 1, count)
 
 
 def horvitz_thompson(
-    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+    count: np.ndarray,
+    importance: np.ndarray,
+    values: np.ndarray,
+    model: np.ndarray,
+    pool_mean: float,
+    inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
-    """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``."""
-    return _mean(count, importance * values)
+    """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``.
+
+    Without replacement this is ``Σ p ℓ / π``, with the variance ``Σ (1 − π) (p ℓ / π)²`` that `sampling.priorities`
+    makes unbiased.
+    """
+    return _mean(count, importance * values, inclusion)
 
 
 def difference(
-    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+    count: np.ndarray,
+    importance: np.ndarray,
+    values: np.ndarray,
+    model: np.ndarray,
+    pool_mean: float,
+    inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
-    residual = _mean(count, importance * (values - model))
+    residual = _mean(count, importance * (values - model), inclusion)
     return MeanEstimate(pool_mean + residual.value, residual.standard_error, residual.degrees_of_freedom)
 
 
 def regression(
-    count: np.ndarray, importance: np.ndarray, values: np.ndarray, model: np.ndarray, pool_mean: float
+    count: np.ndarray,
+    importance: np.ndarray,
+    values: np.ndarray,
+    model: np.ndarray,
+    pool_mean: float,
+    inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
     With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``b = Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``
-    and ``SE² = Σ (W r / (1 − W))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``. If the model says the same of
-    every drawn query, ``b = 0``.
+    and ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
+    ``h = W (1 + (M − m̄)² / Σ W (M − m̄)²)`` of a draw on its own prediction, and π = 0 with replacement. If the
+    model says the same of every drawn query, ``b = 0``.
     """
     share = _share(count, importance)
     total = count * share
     mean, model_mean = _dot(total, values), _dot(total, model)
     centred, predictor = values - mean[..., None], model - model_mean[..., None]
-    squared = total * share * predictor
-    spread = _dot(squared, predictor)
-    slope = np.divide(_dot(squared, centred), spread, out=np.zeros_like(spread), where=spread > 0)
+    slope = _ratio(_dot(total * share * predictor, centred), _dot(total * share * predictor, predictor))[..., None]
+    leverage = share * (1 + _ratio(predictor**2, _dot(total, predictor**2)[..., None]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(_dot(count, (share * (centred - slope[..., None] * predictor) / (1 - share)) ** 2))
-    return _estimate(mean + slope * (pool_mean - model_mean), error, effective_size(count, importance) - 2, count)
+        scaled = share * (centred - slope * predictor) / (1 - leverage)
+        error = np.sqrt(_dot(count * _chance(inclusion), scaled**2))
+    value = mean + slope[..., 0] * (pool_mean - model_mean)
+    return _estimate(value, error, effective_size(count, importance) - 2, count)
 
 
 ESTIMATORS: dict[str, Estimator] = {
@@ -171,16 +201,30 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("...n,...n->...", a, b))[()]
 
 
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """``a / b``, and 0 where b is 0."""
+    a, b = np.broadcast_arrays(a, b)
+    return np.divide(a, b, out=np.zeros(a.shape), where=b > 0)
+
+
 def _share(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
     """``W = v / Σ v``: what each draw of a query weighs, float64[..., n]."""
     return importance / _dot(count, importance)[..., None]
 
 
-def _mean(count: np.ndarray, terms: np.ndarray) -> MeanEstimate:
+def _chance(inclusion: np.ndarray | None) -> np.ndarray | float:
+    """``1 − π``, the part of a query's variance that is due to sampling; 1 with replacement."""
+    return 1.0 if inclusion is None else 1 - inclusion
+
+
+def _mean(count: np.ndarray, terms: np.ndarray, inclusion: np.ndarray | None) -> MeanEstimate:
     n = count.sum(axis=-1)
     value = _dot(count, terms) / n
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt(_dot(count, (terms - value[..., None]) ** 2) / (n - 1) / n)
+        if inclusion is None:
+            error = np.sqrt(_dot(count, (terms - value[..., None]) ** 2) / (n - 1) / n)
+        else:
+            error = np.sqrt(_dot(count * (1 - inclusion), terms**2)) / n
     return _estimate(value, error, n - 1.0, count)
 
 

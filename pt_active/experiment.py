@@ -12,7 +12,7 @@ import pyterrier as pt
 
 from pt_active import frames
 from pt_active.estimators import effective_size
-from pt_active.judged import JudgedSample, match_labels
+from pt_active.judged import JudgedSample, match_labels, sample_arrays
 from pt_active.measures import parse_measure
 from pt_active.plan import Plan
 from pt_active.results import Basis
@@ -217,7 +217,7 @@ def _judged(
         for s, name in enumerate(names):
             if (ranker := controls[name]) is not None:
                 model[:, s] = means[:, plan.rankers.index(ranker)]
-    draws, importance = sample["q_draws"].to_numpy(), sample["q_importance"].to_numpy()
+    draws, importance, inclusion = sample_arrays(sample)
     basis = Basis(
         measure=str(measure),
         estimator="",
@@ -232,7 +232,8 @@ def _judged(
     )
     rows = np.flatnonzero(tables.queries["q_draws"] > 0)
     measured = own.loc[sample["qid"], names].to_numpy()
-    return JudgedSample(tuple(names), draws, importance, measured, model[rows], tables.pool.query_weight @ model, basis)
+    pool_mean = tables.pool.query_weight @ model
+    return JudgedSample(tuple(names), draws, importance, inclusion, measured, model[rows], pool_mean, basis)
 
 
 def _summary(

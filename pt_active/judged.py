@@ -44,7 +44,8 @@ class JudgedSample:
     Attributes:
         names: The k rankers.
         draws: int64[s], how often each query was drawn.
-        importance: float64[s], p/q.
+        importance: float64[s], p/q, or n p/π without replacement.
+        inclusion: float64[s], π; None with replacement.
         values: float64[s, k], measured.
         model: float64[s, k], expected by the grade model; NaN where it has no opinion.
         pool_mean: float64[k], ``Σ_D p M``.
@@ -54,6 +55,7 @@ class JudgedSample:
     names: tuple[str, ...]
     draws: np.ndarray
     importance: np.ndarray
+    inclusion: np.ndarray | None
     values: np.ndarray
     model: np.ndarray
     pool_mean: np.ndarray
@@ -92,7 +94,7 @@ class JudgedSample:
     ) -> tuple[float, dict]:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-        mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean))
+        mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean), self.inclusion)
         error, census = float(mean.standard_error), self.basis.census
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
         still = bool(without_spread(mean.standard_error, self.draws, values))
@@ -104,6 +106,16 @@ class JudgedSample:
             "degenerate": still and not census,
         }
         return float(mean.value), fields
+
+
+def sample_arrays(sample: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """How often each drawn query was drawn, its importance, and π, which is None with replacement.
+
+    Args:
+        sample: ``q_draws, q_importance, q_inclusion`` of drawn queries.
+    """
+    draws, importance, inclusion = (sample[f"q_{what}"].to_numpy() for what in ("draws", "importance", "inclusion"))
+    return draws, importance, None if np.isnan(inclusion).any() else inclusion
 
 
 def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
@@ -186,7 +198,7 @@ def judged_sample(
 
     Args:
         pool: All queries.
-        queries: The plan's table of all queries, with ``q_draws`` and ``q_importance``.
+        queries: The plan's table of all queries, with the columns of its sample.
         measure: The measure to estimate.
         model: float64[m, k], what the grade model expects of it.
         qrels: The labels that came back.
@@ -199,8 +211,7 @@ def judged_sample(
     rows = np.flatnonzero(queries["q_draws"].to_numpy() > 0)
     sampled = pool.select(rows)
     labels = match_labels(sampled, qrels, measure, missing)
-    draws = queries["q_draws"].to_numpy()[rows]
-    importance = queries["q_importance"].to_numpy()[rows]
+    draws, importance, inclusion = sample_arrays(queries.iloc[rows])
     basis = Basis(
         measure=str(measure),
         estimator="",
@@ -214,4 +225,4 @@ def judged_sample(
         ignored=labels.ignored,
     )
     values = measured_values(sampled, measure, labels.label, expected=missing == "expected")
-    return JudgedSample(pool.names, draws, importance, values, model[rows], pool.query_weight @ model, basis)
+    return JudgedSample(pool.names, draws, importance, inclusion, values, model[rows], pool.query_weight @ model, basis)

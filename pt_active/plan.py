@@ -63,11 +63,12 @@ class Plan(pt.Artifact):
         measure: str | irm.Measure,
         cost: Cost | None = None,
         budget: float | None = None,
-        design: str = "assisted",
+        design: str = "hedged",
         level: str = "query",
         seed: int = 0,
         *,
         draws: int | None = None,
+        replace: bool = False,
         defensive: float = 0.1,
     ) -> Plan:
         """Choose the queries to judge.
@@ -83,7 +84,9 @@ class Plan(pt.Artifact):
             design: A name in `designs.DESIGNS`.
             level: What is sampled; ``"query"``.
             seed: Of everything random.
-            draws: A number of draws with replacement, in the place of a budget.
+            draws: A number of draws, in the place of a budget.
+            replace: Whether a query can be drawn more than once, as in the sources; see `sampling.priorities` for
+                what happens if not.
             defensive: Share of ``p`` in the defensive mixture; it bounds the importance weights by its inverse.
 
         Returns:
@@ -101,11 +104,11 @@ class Plan(pt.Artifact):
         measure = _lasting(parse_measure(measure, max_grade=len(grades) - 1 if grades else None))
         arrays = Pool.from_frame(frame, measure, cost)
         queries = design_table(arrays, measure, design, defensive, seed=seed)
-        sample = draw(queries, budget, draws, seed)
-        queries = queries.assign(q_draws=sample.draws, q_importance=sample.importance)
+        sample = draw(queries, budget, draws, seed, replace)
+        queries = queries.assign(**sample_columns(sample))
         assessments = _assessments(arrays, measure, sample, frame)
         arguments = {"measure": str(measure), "cost": repr(cost), "design": design, "level": level, "seed": seed}
-        arguments |= {"budget": budget, "draws": draws, "defensive": defensive}
+        arguments |= {"budget": budget, "draws": draws, "replace": replace, "defensive": defensive}
         plan = cls(cast(Any, pt.Artifact.NO_PATH))
         manifest = plan_manifest(arguments, arrays, queries, assessments, sample, frame, topics)
         plan._tables = PlanTables(arrays, queries, assessments, manifest)
@@ -135,7 +138,7 @@ class Plan(pt.Artifact):
 
     @property
     def queries(self) -> pd.DataFrame:
-        """All queries: the design with ``q_draws`` (0 where not drawn) and ``q_importance``."""
+        """All queries: the design with ``q_draws`` (0 where not drawn), ``q_importance`` and ``q_inclusion``."""
         return self.tables.queries.copy()
 
     @property
@@ -298,7 +301,12 @@ class Plan(pt.Artifact):
         return f"<pre>{self}</pre>"
 
 
-def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int) -> Sample:
+def sample_columns(sample: Sample) -> dict[str, np.ndarray]:
+    """``q_draws``, ``q_importance`` and ``q_inclusion`` of a sample."""
+    return {"q_draws": sample.draws, "q_importance": sample.importance, "q_inclusion": sample.inclusion}
+
+
+def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
     """Draw from a design table, in the order of the qids, so that row order does not matter.
 
     Args:
@@ -306,6 +314,7 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         budget: What may be spent, or None.
         draws: How many draws, or None.
         seed: Of the draws.
+        replace: Whether a query can be drawn more than once.
 
     Returns:
         The sample in the row order of ``queries``.
@@ -319,11 +328,11 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
     q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
     rng = np.random.default_rng(seed)
     if draws is not None:
-        sample = draw_number(q, p, draws, rng)
+        sample = draw_number(q, p, draws, rng, replace)
     else:
-        sample = draw_to_budget(q, p, cost, float(budget or 0), rng)
+        sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
     back = np.argsort(order)
-    return Sample(sample.draws[back], sample.importance[back], sample.census)
+    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census)
 
 
 def _lasting(measure: irm.Measure) -> irm.Measure:

@@ -15,7 +15,7 @@ from pt_active import files
 from pt_active.pool import Pool
 from pt_active.sampling import Sample
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of the tables on disk; a plan of another format is refused rather than misread."""
 
 
@@ -25,7 +25,7 @@ class PlanTables:
 
     Attributes:
         pool: All queries with their sampled rankings and grades.
-        queries: The design of all queries with ``q_draws`` and ``q_importance``.
+        queries: The design of all queries with ``q_draws``, ``q_importance`` and ``q_inclusion``.
         assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
         manifest: Seed, versions, arguments, counts and digests of the inputs.
     """

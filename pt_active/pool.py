@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.costs import Cost, UnitCost, check_per_query
-from pt_active.designs import design_named, sampling_distribution
+from pt_active.designs import needs_uniform_grades, sampling_distribution
 from pt_active.measures import cutoff_of
 from pt_active.moments import Moments, label_moments
 
@@ -181,11 +181,11 @@ def design_table(
         and where moments are sampled ``q_mc_error_<name>``.
     """
     moments = pool.moments(measure, samples=samples, seed=seed)
-    steering = moments
-    if design_named(design).uniform_grades:
-        steering = pool.moments(measure, uniform_grades=True, samples=samples, seed=seed)
+    uniform = None
+    if needs_uniform_grades(design):
+        uniform = pool.moments(measure, uniform_grades=True, samples=samples, seed=seed)
     columns: dict[str, np.ndarray] = {
-        "q_prob": sampling_distribution(design, steering, pool.query_cost, pool.query_weight, defensive),
+        "q_prob": sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform),
         "q_cost": pool.query_cost,
         "q_weight": pool.query_weight,
     }

@@ -13,7 +13,7 @@ import pyterrier as pt
 
 from pt_active import files
 from pt_active.feature_grades import ForestGrades, OrderedLogitGrades
-from pt_active.frames import some, with_string_ids
+from pt_active.frames import grade_columns, some, with_string_ids
 from pt_active.grade_models import JudgeGrades, PriorGrades, UniformGrades
 from pt_active.transformers import Runs
 
@@ -120,6 +120,42 @@ def grade_model(
     documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
     model = GRADES[name or DEFAULT_GRADES](highest) if judge is None else JudgeGrades(files.read_qrels(judge), highest)
     return model.fit(documents, labels)
+
+
+def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
+    """Read a pool whose documents have labels, and grade it unless it is graded already.
+
+    Args:
+        path: A Parquet frame with ``label``, such as the scripts in ``data_scripts/`` make.
+        name: A key of `GRADES`, fitted on the training fold, or None.
+        train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. Its queries
+            are left out of what is returned.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file has no labels, grades or a training fold are missing or there twice, or no document
+            belongs to the fold.
+    """
+    frame = read_pool(path)
+    if "label" not in frame.columns:
+        raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
+    if grade_columns(frame.columns):
+        if name is not None or train_fold is not None:
+            raise ValueError(f"{path} has its grades already; leave out --grades and --train-fold")
+        return frame
+    if train_fold is None or "fold" not in frame.columns:
+        raise ValueError(f"{path} has no grades; say --train-fold N, one of the values of its column 'fold'")
+    train = frame["fold"] == train_fold
+    if not train.any() or train.all():
+        raise ValueError(f"{path}: fold {train_fold} must hold some queries and not all; the folds are {_folds(frame)}")
+    past, rest = frame[train].drop(columns="label"), frame[~train]
+    labels = frame.loc[train, ["qid", "docno", "label"]].dropna()
+    model = GRADES[name or DEFAULT_GRADES](int(frame["label"].max()))
+    return (model if name == "uniform" else model.fit(past, labels)).transform(rest)
+
+
+def _folds(frame: pd.DataFrame) -> str:
+    return some(sorted(frame["fold"].unique().tolist()), 20)
 
 
 def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:

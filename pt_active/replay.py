@@ -6,13 +6,13 @@ their random numbers over designs, so that designs are compared on like luck.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from pt_active.designs import design_named, difference_moments, sampling_distribution
+from pt_active.designs import difference_moments, sampling_distribution
 from pt_active.estimators import (
     Estimator,
     effective_size,
@@ -22,8 +22,11 @@ from pt_active.estimators import (
     without_spread,
 )
 from pt_active.moments import Moments
-from pt_active.sampling import permutations, races
+from pt_active.sampling import priorities, races
 from pt_active.tests_of_difference import two_sided_pvalue
+
+_Drawn = tuple[np.ndarray, np.ndarray, "np.ndarray | None"]
+"""Queries, how often each was drawn, and π of draws without replacement, all [R, D]; see `sampling.priorities`."""
 
 CHUNK = 100
 """Repetitions that are computed together, and that share one swapping of the systems in null replays."""
@@ -36,7 +39,7 @@ class Population:
     Attributes:
         values: float64[m, k], measured.
         moments: Of the same under the grade model.
-        uniform: Moments under ``P(y) = 1/|Y|``, for the design that wants them.
+        uniform: Moments under ``P(y) = 1/|Y|``.
         cost: float64[m], λ.
         weight: float64[m], p, sums to 1.
         documents: int64[m], how many are judged when a query is.
@@ -72,8 +75,7 @@ class Population:
 
     def distribution(self, design: str, defensive: float) -> np.ndarray:
         """The q of a design, float64[m] [theory 4]."""
-        moments = self.uniform if design_named(design).uniform_grades else self.moments
-        return sampling_distribution(design, moments, self.cost, self.weight, defensive)
+        return sampling_distribution(design, self.moments, self.cost, self.weight, defensive, self.uniform)
 
     def swapped(self, rng: np.random.Generator) -> Population:
         """The population with its two systems trading places in a random half of the queries [AC 4.2]."""
@@ -156,8 +158,7 @@ def replay(
         budgets: Increasing; each pays for any query, and for less than all.
         repetitions: How many samples.
         seed: Of everything random; what a repetition draws does not depend on how many there are in all.
-        with_replacement: Whether queries are drawn with replacement. Without, only ``passive`` can be replayed:
-            a simple random sample of queries, whose errors are those of a finite pool (factor ``√(1 − n/m)``).
+        with_replacement: How queries are drawn.
         null: Whether each chunk swaps the two systems at random, so that what they differ by is chance [AC 4.2].
         defensive: ε of the defensive mixture.
         reference: What intervals and tests are read off, a name in `estimators.REFERENCES`.
@@ -166,23 +167,22 @@ def replay(
         Estimator → replays of `CHUNK` repetitions (the last chunk may be smaller).
 
     Raises:
-        ValueError: If a name is unknown, a budget lies outside the pool, or another design than ``passive`` is to be
-            drawn without replacement.
+        ValueError: If a name is unknown or a budget lies outside the pool.
     """
-    _check(population, design, budgets, repetitions, with_replacement, null)
+    _check(population, budgets, repetitions, null)
     found = {name: estimator_named(name) for name in estimators}
     seeds = np.random.SeedSequence(seed).spawn(-(-repetitions // CHUNK))
     for chunk, seed_of_chunk in enumerate(seeds):
         size = min(CHUNK, repetitions - chunk * CHUNK)
         draw_seed, swap_seed = seed_of_chunk.spawn(2)
         pool = population.swapped(np.random.default_rng(swap_seed)) if null else population
-        rng = np.random.default_rng(draw_seed)
+        q = pool.distribution(design, defensive)
+        arguments = q, pool.cost, budgets, size, np.random.default_rng(draw_seed)
         if with_replacement:
-            q = pool.distribution(design, defensive)
-            importance, samples = pool.weight / q, races(q, pool.cost, budgets, size, rng)
+            samples: Iterable[_Drawn] = ((*sample, None) for sample in races(*arguments))
         else:
-            importance, samples = pool.weight * len(pool.cost), permutations(pool.cost, budgets, size, rng)
-        rows = [_estimated(pool, importance, *sample, found, with_replacement, reference) for sample in samples]
+            samples = priorities(*arguments)
+        rows = [_estimated(pool, q, sample, found, reference) for sample in samples]
         yield {name: _stacked([row[name] for row in rows], pool.truth) for name in found}
 
 
@@ -196,17 +196,16 @@ _FIELDS = tuple(Replays.__dataclass_fields__)
 
 def _estimated(
     pool: Population,
-    importance: np.ndarray,
-    order: np.ndarray,
-    count: np.ndarray,
+    q: np.ndarray,
+    sample: _Drawn,
     estimators: dict[str, Estimator],
-    with_replacement: bool,
     reference: str,
 ) -> dict[str, dict[str, np.ndarray]]:
     """What each estimator says of the samples at one budget: fields of `Replays`, each [R]."""
+    order, count, inclusion = sample
     drawn, n = count > 0, count.sum(axis=1)
-    weight, target, model = importance[order], pool.target[order], pool.model[order]
-    left = 1.0 if with_replacement else np.sqrt(1 - n / len(pool.cost))
+    weight = pool.weight[order] / (q[order] if inclusion is None else inclusion / n[:, None])
+    target, model = pool.target[order], pool.model[order]
     about = {
         "n_draws": n,
         "n_queries": drawn.sum(axis=1),
@@ -216,11 +215,11 @@ def _estimated(
     }
     rows = {}
     for name, estimator in estimators.items():
-        mean = estimator(count, weight, target, model, float(pool.weight @ pool.model))
+        mean = estimator(count, weight, target, model, float(pool.weight @ pool.model), inclusion)
         still = without_spread(mean.standard_error, count, target)
         rows[name] = about | {
             "estimate": mean.value,
-            "standard_error": np.where(still, 0.0, mean.standard_error * left),
+            "standard_error": np.where(still, 0.0, mean.standard_error),
             "degrees": reference_degrees(reference, mean.degrees_of_freedom, n),
         }
     return rows
@@ -234,16 +233,12 @@ def _stacked(rows: list[dict[str, np.ndarray]], truth: float) -> Replays:
 
 def _check(
     population: Population,
-    design: str,
     budgets: Sequence[float],
     repetitions: int,
-    with_replacement: bool,
     null: bool,
 ) -> None:
     if repetitions < 1:
         raise ValueError(f"repetitions must be at least 1, got {repetitions}")
-    if not with_replacement and design != "passive":
-        raise ValueError(f"only the design 'passive' is replayed without replacement, got {design_named(design)}")
     if null and not population.compared:
         raise ValueError("label swapping needs two systems; the population has one")
     check_budgets(population, budgets)

@@ -53,7 +53,8 @@ class Basis:
 
     def lines(self) -> list[str]:
         """The sample in words, for printing."""
-        drawn = f"{self.n_draws} draws of {self.n_queries} queries, {self.n_effective:.1f} effective"
+        repeated = "" if self.n_draws == self.n_queries else f"{self.n_draws} draws of "
+        drawn = f"{repeated}{self.n_queries} queries, {self.n_effective:.1f} effective"
         sample = f"census of {self.n_queries} queries" if self.census else drawn
         lines = [f"sample      {sample}; {self.n_judged} judgments"]
         if self.missing:

@@ -1,4 +1,4 @@
-"""Drawing queries from a distribution: with replacement, to a budget or a number of draws [theory 4]."""
+"""Drawing queries from a distribution, with or without replacement, to a budget or a number of draws [theory 4]."""
 
 from __future__ import annotations
 
@@ -17,24 +17,32 @@ class Sample:
 
     Attributes:
         draws: int64[m], how often each query was drawn.
-        importance: float64[m], ``p/q``; NaN where a query was not drawn.
+        importance: float64[m], ``p/q``, or ``n p/π`` without replacement; NaN where a query was not drawn.
+        inclusion: float64[m], the inclusion probability π of each drawn query; NaN with replacement.
         census: Whether the budget pays for every query, so that all of them are judged and nothing is left
-            to chance. Then each counts once, with importance ``m p``.
+            to chance. Then each counts once, with importance ``m p`` and inclusion 1.
     """
 
     draws: np.ndarray
     importance: np.ndarray
+    inclusion: np.ndarray
     census: bool = False
 
 
-def draw_number(q: np.ndarray, weight: np.ndarray, draws: int, rng: np.random.Generator) -> Sample:
-    """Draw a fixed number of times with replacement.
+def draw_number(
+    q: np.ndarray, weight: np.ndarray, draws: int, rng: np.random.Generator, replace: bool = True
+) -> Sample:
+    """Draw a fixed number of times.
 
     Args:
         q: float64[m], sums to 1.
         weight: float64[m], p.
         draws: How many, at least 1.
         rng: Source of randomness.
+        replace: Whether a query can be drawn more than once; if not, see `priorities`.
+
+    Returns:
+        The sample; without replacement a census if there are no more queries than draws.
 
     Raises:
         ValueError: If ``draws`` is below 1 or q is not a distribution.
@@ -42,21 +50,23 @@ def draw_number(q: np.ndarray, weight: np.ndarray, draws: int, rng: np.random.Ge
     check_distribution(q)
     if draws < 1:
         raise ValueError(f"draws must be at least 1, got {draws}")
-    return _sample(rng.multinomial(draws, q / q.sum()), q, weight)
+    if replace:
+        return _repeated(rng.multinomial(draws, q / q.sum()), q, weight)
+    return _distinct(q, weight, np.ones_like(q), draws, rng)
 
 
 def draw_to_budget(
-    q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator
+    q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator, replace: bool = True
 ) -> Sample:
-    """Draw with replacement until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
+    """Draw until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
 
-    A query that is drawn again is looked up, not judged, so it costs nothing the second time. Drawing goes on until
-    a draw would overspend; that draw is dropped. Given their number, the draws that are kept could as well have come
-    in any other order, so their plain mean is exactly unbiased, as long as the budget pays for any single query.
-    Stopping after a draw that is kept, such as the first after which ``spent > Λ − λ_max``, is not: the last draw is a
-    dear one too often (Glynn and Heidelberger 1990). Where what is left to draw is so improbable that no draw would
-    overspend for long, drawing ends after about `PATIENCE` draws for each query of the pool; that keeps the mean
-    unbiased too.
+    Drawing goes on until a draw would overspend; that draw is dropped. Without replacement, see `priorities`. With
+    replacement a query that is drawn again is looked up, not judged, so it costs nothing the second time. Given
+    their number, the draws that are kept could as well have come in any other order, so their plain mean is exactly
+    unbiased, as long as the budget pays for any single query. Stopping after a draw that is kept, such as the first
+    after which ``spent > Λ − λ_max``, is not: the last draw is a dear one too often (Glynn and Heidelberger 1990).
+    Where what is left to draw is so improbable that no draw would overspend for long, drawing ends after about
+    `PATIENCE` draws for each query of the pool; that keeps the mean unbiased too.
 
     Args:
         q: float64[m], sums to 1.
@@ -64,6 +74,7 @@ def draw_to_budget(
         cost: float64[m], λ.
         budget: Λ, in the unit of ``cost``.
         rng: Source of randomness.
+        replace: Whether a query can be drawn more than once.
 
     Returns:
         The sample; a census if the budget pays for all queries that can be drawn.
@@ -72,14 +83,15 @@ def draw_to_budget(
         ValueError: If the budget does not pay for the dearest query, or q is not a distribution.
     """
     check_distribution(q)
-    reachable = q > 0
-    check_budget(budget, cost[reachable])
-    if budget >= cost[reachable].sum():
-        return Sample(reachable.astype(np.int64), np.where(reachable, reachable.sum() * weight, np.nan), census=True)
+    check_budget(budget, cost[q > 0])
+    if not replace:
+        return _distinct(q, weight, cost, budget, rng)
+    if budget >= cost[q > 0].sum():
+        return _census(q > 0, weight)
     order, count = next(races(q, cost, [budget], 1, rng))
     draws = np.zeros(len(q), dtype=np.int64)
     draws[order[0]] = count[0]
-    return _sample(draws, q, weight)
+    return _repeated(draws, q, weight)
 
 
 def races(
@@ -120,24 +132,59 @@ def races(
         yield order[drawn], count[drawn].copy()
 
 
-def permutations(
-    cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Draw many uniform samples without replacement, each to several budgets in turn; see `races`.
+def priorities(
+    q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draw many independent samples without replacement, each to several budgets in turn [theory 4].
 
-    As there, the first query that would overspend ends the sample and is dropped, so that the plain mean is unbiased.
+    Query x has the priority ``U/q(x)``, U uniform, and queries come in that order (Ohlsson 1998; Duffield, Lund and
+    Thorup 2007). The first that would overspend is left out with all after it; its priority T is the threshold. As
+    long as x itself came before T it might have come at any time before it without changing T. So given what the
+    other queries drew, x is in the sample with probability ``π = min(1, q(x) T)``, and weighted by 1/π it is unbiased.
+
+    Args:
+        q: As in `races`, like the others.
+        cost: λ.
+        budgets: Increasing.
+        repetitions: R.
+        rng: Source of randomness.
+
+    Yields:
+        For each budget the queries, int64[R, D], in the order in which they came, whether they belong to the sample,
+        int64[R, D] of 1 and 0, and π, float64[R, D].
     """
-    order = np.argsort(rng.exponential(size=(repetitions, len(cost))), axis=1, kind="stable")
+    reachable = np.flatnonzero(q > 0)
+    priority = rng.random((repetitions, len(reachable))) / q[reachable]
+    order = np.argsort(priority, axis=1, kind="stable")
+    priority = np.take_along_axis(priority, order, axis=1)
+    order = reachable[order]
     spent = np.cumsum(cost[order], axis=1)
     for budget in budgets:
         came = spent <= budget
-        drawn = np.s_[:, : came.sum(axis=1).max()]
-        yield order[drawn], came[drawn].astype(np.int64)
+        distinct = came.sum(axis=1, keepdims=True)
+        drawn = np.s_[:, : distinct.max()]
+        threshold = np.take_along_axis(priority, distinct, axis=1)
+        yield order[drawn], came[drawn].astype(np.int64), np.minimum(1.0, q[order[drawn]] * threshold)
 
 
-def _sample(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
+def _repeated(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
     with np.errstate(divide="ignore", invalid="ignore"):
-        return Sample(draws, np.where(draws > 0, weight / q, np.nan))
+        return Sample(draws, np.where(draws > 0, weight / q, np.nan), np.full(len(q), np.nan))
+
+
+def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
+    if budget >= cost[q > 0].sum():
+        return _census(q > 0, weight)
+    order, came, chance = (row[0] for row in next(priorities(q, cost, [budget], 1, rng)))
+    draws, inclusion = np.zeros(len(q), dtype=np.int64), np.full(len(q), np.nan)
+    draws[order] = came
+    inclusion[order[came > 0]] = chance[came > 0]
+    return Sample(draws, draws.sum() * weight / inclusion, inclusion)
+
+
+def _census(reachable: np.ndarray, weight: np.ndarray) -> Sample:
+    draws, once = reachable.astype(np.int64), np.where(reachable, 1.0, np.nan)
+    return Sample(draws, draws.sum() * weight * once, once, census=True)
 
 
 def check_budget(budget: float, cost: np.ndarray) -> None:

@@ -1,8 +1,8 @@
 """How much judging a design and an estimator would have saved, on a pool whose labels are all known.
 
-`simulate` replays the whole process many times and returns one row a design, estimator and budget. Beside the designs
-asked for stands ``passive`` sampling without replacement, what people really have: label-equivalents and savings are
-relative to its plain mean.
+`simulate` replays the whole process many times and returns one row a design, estimator and budget, drawn with and
+without replacement. Beside the designs asked for stands ``passive`` sampling with its plain mean: label-equivalents
+and savings are relative to it without replacement, which is what people really have.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pt_active.measures import parse_measure
 from pt_active.pool import Pool
 from pt_active.replay import Population, Replays, check_budgets, joined, replay
 
-DESIGN_NAMES = ("passive", "optimal", "assisted")
+DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
 """The designs that are replayed if none are named."""
 
 ESTIMATOR_NAMES = ("snis", "regression")
@@ -136,9 +136,10 @@ def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarra
 
 
 def default_budgets(population: Population, count: int = 8) -> list[float]:
-    """Budgets from about 15 average queries (the dearest query at least) to half of the pool, in equal ratios."""
-    low = max(15 * population.cost.mean(), population.cost.max())
-    return list(np.geomspace(low, max(population.cost.sum() / 2, 1.01 * low), count))
+    """Budgets in equal ratios, from about 15 average queries (or an eighth of a small pool) to half of the pool."""
+    dearest, total = population.cost.max(), population.cost.sum()
+    low = max(min(15 * population.cost.mean(), total / 8), dearest)
+    return list(np.geomspace(low, total / 2 if low < total / 2 else (low + total) / 2, count))
 
 
 def simulate(
@@ -158,9 +159,8 @@ def simulate(
 
     Args:
         population: As `labelled_population` returns it.
-        designs: Names in `designs.DESIGNS`, drawn with replacement. ``passive``, with and without replacement, is
-            replayed in any case.
-        estimators: Names in `estimators.ESTIMATORS`. The plain mean is replayed in any case.
+        designs: Names in `designs.DESIGNS`, each drawn with and without replacement.
+        estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is replayed in any case.
         budgets: Increasing, in the unit of the cost; `default_budgets` if left out.
         repetitions: Samples of each design.
         seed: Of everything random.
@@ -211,7 +211,8 @@ def replays(
 
     methods = list(methods)
     drawings = list(dict.fromkeys((m.design, m.with_replacement) for m in methods))
-    bar = tqdm(total=len(drawings) * repetitions, unit="sample", disable=not progress, leave=False)
+    what = "label swapping" if settings.get("null") else "replay"
+    bar = tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False)
     found: dict[Method, Replays] = {}
     for design, with_replacement in drawings:
         wanted = [m for m in methods if (m.design, m.with_replacement) == (design, with_replacement)]
@@ -233,9 +234,8 @@ def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
         design_named(design)
     for estimator in estimators:
         estimator_named(estimator)
-    uniform = [Method("passive", estimator, with_replacement=False) for estimator in estimators]
-    grid = [Method(design, estimator) for design in designs for estimator in estimators]
-    return list(dict.fromkeys([YARDSTICK, *uniform, SOURCE_YARDSTICK, *grid]))
+    grid = [Method(d, e, replace) for replace in (False, True) for d in designs for e in estimators]
+    return list(dict.fromkeys([YARDSTICK, SOURCE_YARDSTICK, *grid]))
 
 
 def _rows(
@@ -294,6 +294,44 @@ def _with_savings(
     )
 
 
+def in_short(table: pd.DataFrame) -> str:
+    """The most important columns of a table of `simulate`, for printing, best label-equivalents first.
+
+    Args:
+        table: As `simulate` returns it.
+    """
+    shown = pd.DataFrame(
+        {
+            "budget": table["budget"].map("{:,.0f}".format),
+            "design": table["design"],
+            "drawn": np.where(table["with_replacement"], "repeatedly", "once"),
+            "estimator": table["estimator"],
+            "judged": table["n_judged"].map("{:,.0f}".format),
+            "rmse": table["rmse"].map("{:.4f}".format),
+            "coverage": table["coverage"].map("{:.3f}".format),
+        }
+    )
+    if "selection_error" in table.columns:
+        shown["wrong winner"] = table["selection_error"].map("{:.3f}".format)
+    shown["label-equivalents"] = [
+        f"{ratio:.2f} ± {error:.2f}"
+        for ratio, error in zip(table["label_equivalents"], table["label_equivalents_se"], strict=True)
+    ]
+    shown["saving"] = table["saving"].map(lambda share: "" if np.isnan(share) else f"{share:.0%}")
+    order = np.lexsort([-table["label_equivalents"], table["budget"]])
+    legend = (
+        f"truth {table['truth'].iloc[0]:.4f}, {table['repetitions'].iloc[0]} repetitions. label-equivalents: judgments "
+        "that passive sampling\n(drawn once, plain mean) would need for each judgment of the method; ± standard error."
+    )
+    return f"{shown.iloc[order].to_string(index=False)}\n\n{legend}"
+
+
+def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
+    """The rows of a table of `simulate`, ready for JSON: NaN and infinite numbers become None."""
+    finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
+    return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]
+
+
 def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
 
@@ -324,10 +362,12 @@ def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) 
     Returns:
         float64[B]; NaN where b' lies outside the budgets.
     """
+    spend = np.asarray(budgets)
+    better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]
     with np.errstate(divide="ignore"):
-        curve, wanted = -np.log(np.minimum.accumulate(squared)), -np.log(passive)
-        needed = np.exp(np.interp(wanted, curve, np.log(budgets), left=np.nan, right=np.nan))
-    return np.asarray(1 - needed / np.asarray(budgets))
+        curve, wanted = -np.log(squared[better]), -np.log(passive)
+        needed = np.exp(np.interp(wanted, curve, np.log(spend[better]), left=np.nan, right=np.nan))
+    return np.asarray(1 - needed / spend)
 
 
 def draw_until_significant(

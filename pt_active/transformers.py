@@ -10,7 +10,7 @@ import pyterrier as pt
 from pt_active import frames
 from pt_active.costs import Cost, UnitCost
 from pt_active.measures import parse_measure
-from pt_active.plan import LEVELS, draw
+from pt_active.plan import LEVELS, draw, sample_columns
 from pt_active.pool import SINGLE, Pool, design_table
 
 HELP = "https://github.com/pyterrier-active/pt_active"
@@ -106,7 +106,7 @@ class SamplingDistribution(pt.Transformer):
         self,
         measure: str | irm.Measure,
         cost: Cost = UnitCost(),  # noqa: B008
-        design: str = "assisted",
+        design: str = "hedged",
         defensive: float = 0.1,
         level: str = "query",
     ) -> None:
@@ -139,14 +139,15 @@ class SamplingDistribution(pt.Transformer):
 
 
 class Draw(pt.Transformer):
-    """Draw queries with replacement from a design [theory 4]: the drawn queries with ``q_draws`` and ``q_importance``.
+    """Draw queries from a design [theory 4]: the drawn ones with ``q_draws``, ``q_importance`` and ``q_inclusion``.
 
-    A query that is drawn again is looked up, not judged again, so it costs nothing the second time.
+    With replacement, as in the sources, a query that is drawn again is looked up, not judged again, so it costs
+    nothing the second time; without, as `Plan.create` does unless told otherwise, the same budget says more.
 
     Args:
         budget: What may be spent, in the unit of ``q_cost``; it is never exceeded.
         draws: A number of draws, in the place of a budget.
-        replace: Whether a query can be drawn more than once; True.
+        replace: Whether a query can be drawn more than once.
         seed: Of the draws. The same seed gives the same sample, whatever the row order.
     """
 
@@ -167,13 +168,11 @@ class Draw(pt.Transformer):
             ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it does not fit the costs.
         """
         pt.validate.query_frame(inp, ["q_prob", "q_cost", "q_weight"], context=self)
-        if not self.replace:
-            raise ValueError("queries are drawn with replacement: replace must be True")
         if inp.empty:
-            return _with_columns(inp, ["q_draws", "q_importance"])
+            return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = frames.with_string_ids(inp)
-        sample = draw(queries, self.budget, self.draws, self.seed)
-        queries = queries.assign(q_draws=sample.draws, q_importance=sample.importance)
+        sample = draw(queries, self.budget, self.draws, self.seed, self.replace)
+        queries = queries.assign(**sample_columns(sample))
         return queries[sample.draws > 0].reset_index(drop=True)
 
 

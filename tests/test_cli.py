@@ -170,7 +170,7 @@ def test_grade_models(files, words):
 
 
 def test_options_reach_the_plan(files):
-    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal", "--defensive", "0.2")
+    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal", "--defensive", "0.2", "--replace")
     measured = ("--measure", "ERR@5", "--draws", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
     made = json.loads(run("plan", *RUNS, *UNIFORM, *words, *measured, "--json"))
     assert made["counts"]["draws"] == 9
@@ -182,6 +182,7 @@ def test_options_reach_the_plan(files):
         "seed": 4,
         "budget": None,
         "draws": 9,
+        "replace": True,
         "defensive": 0.2,
     }
 
@@ -260,7 +261,8 @@ def test_bad_answers_say_why(files):
     assert "format must be one of" in complaint("export", "plan", "--out", "x", "--format", "xlsx")
     assert "there is no plan at a.run.gz" in complaint("estimate", "a.run.gz", "plan.csv")
     assert complaint("estimate", "plan", "nothing.csv") == "nothing.csv: No such file or directory"
-    write(files / "half.qrels", f"{Plan.load('plan').assessments.qid[0]} 0 D-0 1\n")
+    first = Plan.load("plan").assessments.iloc[0]
+    write(files / "half.qrels", f"{first.qid} 0 {first.docno} 1\n")
     assert "have no label" in complaint("compare", "plan", "half.qrels")
     write(files / "wrong.qrels", "q 0 D-0 good\n")
     assert "wrong.qrels: line 1: expected 4 columns" in complaint("compare", "plan", "wrong.qrels")

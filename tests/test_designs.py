@@ -77,7 +77,7 @@ def assert_exact(q, expected):
 @pytest.mark.parametrize("seed", range(5))
 def test_one_system(name, formula, uniform, seed):
     moments, cost, weight = random_instance(seed, 1, uniform=uniform)
-    assert_exact(sampling_distribution(name, moments, cost, weight, 0), formula(*single(moments, 0), cost, weight))
+    assert_exact(of_design(name, moments, cost, weight, 0), formula(*single(moments, 0), cost, weight))
 
 
 @pytest.mark.parametrize(("name", "formula"), [("optimal", equation_610), ("assisted", assisted)])
@@ -85,7 +85,7 @@ def test_one_system(name, formula, uniform, seed):
 @pytest.mark.parametrize("seed", range(4))
 def test_two_and_more_systems(name, formula, systems, seed):
     moments, cost, weight = random_instance(seed, systems)
-    q = sampling_distribution(name, moments, cost, weight, defensive=0)
+    q = of_design(name, moments, cost, weight, defensive=0)
     assert_exact(q, pairwise(formula, moments, cost, weight))
 
 
@@ -120,6 +120,11 @@ def test_risk_mixture_is_the_average_of_the_designs_of_each_system(systems):
     assert_exact(sampling_distribution("risk_mixture", moments, cost, weight, 0), expected)
 
 
+def of_design(name, moments, cost, weight, defensive=0.1, uniform=None):
+    """The same moments under uniform grades as under the model, unless others are given."""
+    return sampling_distribution(name, moments, cost, weight, defensive, uniform or moments)
+
+
 def small_pool(systems=2, grades=4):
     rng = np.random.default_rng(12)
     indptr = np.arange(0, 31, 5)
@@ -144,11 +149,12 @@ def test_active_uniform_grades_takes_every_grade_as_equally_likely():
     np.testing.assert_allclose(table["q_mean_0"], pool.moments(measure).mean[:, 0])
 
 
-@pytest.mark.parametrize("name", [name for name in DESIGNS if name != "active_uniform_grades"])
+@pytest.mark.parametrize("name", DESIGNS)
 def test_the_design_table_is_the_design_of_the_pool(name):
     frame, measure = small_pool(3), parse_measure("DCG@3")
     pool = Pool.from_frame(frame, measure, ColumnCost("price"))
-    expected = sampling_distribution(name, pool.moments(measure), pool.query_cost, pool.query_weight, 0.2)
+    uniform = pool.moments(measure, uniform_grades=True)
+    expected = of_design(name, pool.moments(measure), pool.query_cost, pool.query_weight, 0.2, uniform)
     np.testing.assert_allclose(design_table(pool, measure, name, 0.2)["q_prob"], expected, rtol=1e-13)
 
 
@@ -173,10 +179,27 @@ def test_rounding_gives_no_negative_variance():
 @given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 4), st.floats(0.01, 1))
 def test_the_defensive_mixture_bounds_the_importance_weights(seed, name, systems, defensive):
     moments, cost, weight = random_instance(seed, systems)
-    q = sampling_distribution(name, moments, cost, weight, defensive)
-    pure = sampling_distribution(name, moments, cost, weight, 0)
+    q = of_design(name, moments, cost, weight, defensive)
+    pure = of_design(name, moments, cost, weight, 0)
     assert (weight / q).max() <= 1 / defensive + 1e-9
     assert_exact(q, [(1 - defensive) * a + defensive * p for a, p in zip(pure, weight, strict=True)])
+
+
+@pytest.mark.parametrize("systems", [1, 2, 3])
+def test_hedged_is_half_the_model_and_half_the_rankings(systems):
+    moments, cost, weight = random_instance(5, systems)
+    uniform, _, _ = random_instance(6, systems)
+    halves = [
+        sampling_distribution("assisted", moments, cost, weight, 0.1),
+        sampling_distribution("active_uniform_grades", moments, cost, weight, 0.1, uniform),
+    ]
+    assert_exact(sampling_distribution("hedged", moments, cost, weight, 0.1, uniform), average(halves))
+
+
+@pytest.mark.parametrize("name", ["hedged", "active_uniform_grades"])
+def test_designs_that_need_uniform_grades_say_so(name):
+    with pytest.raises(ValueError, match=f"the design '{name}' needs the moments under uniform grades too"):
+        sampling_distribution(name, *random_instance(5, 2))
 
 
 def test_the_default_mixture_is_a_tenth():
@@ -192,7 +215,7 @@ def test_a_query_without_weight_is_never_drawn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for name in DESIGNS:
-            assert sampling_distribution(name, moments, cost, weight, 0.1)[3] == 0
+            assert of_design(name, moments, cost, weight, 0.1)[3] == 0
 
 
 @pytest.mark.parametrize("defensive", [-0.01, 1.01, np.nan])
@@ -202,7 +225,7 @@ def test_a_mixture_out_of_range(defensive):
 
 
 def test_an_unknown_design():
-    with pytest.raises(ValueError, match=r"unknown design 'best'; the designs are assisted, optimal, passive"):
+    with pytest.raises(ValueError, match=r"unknown design 'best'; the designs are hedged, assisted, optimal, passive"):
         sampling_distribution("best", *random_instance(0, 1))
 
 
@@ -215,7 +238,7 @@ def test_without_any_variance_only_weight_and_cost_count(name, systems):
     _, cost, weight = random_instance(1, 1)
     moments = Moments(np.zeros((9, systems)), np.zeros((9, systems, systems)))
     with pytest.warns(UserWarning, match="no variance in any query"):
-        q = sampling_distribution(name, moments, cost, weight, defensive=0)
+        q = of_design(name, moments, cost, weight, defensive=0)
     spread = np.ones_like(cost) if name == "active_uniform_cost" else np.sqrt(cost)
     assert_exact(q, normalised(weight / spread))
 
@@ -228,7 +251,7 @@ def test_equal_rankings_have_no_variance_but_for_rounding(name):
     moments = label_moments(parse_measure("ERR(max_rel=4)@10"), np.arange(0, 161, 20), ranks, grades)
     _, cost, weight = random_instance(0, 1, queries=8)
     with pytest.warns(UserWarning, match="no variance in any query"):
-        q = sampling_distribution(name, moments, cost, weight, defensive=0)
+        q = of_design(name, moments, cost, weight, defensive=0)
     assert_exact(q, normalised(weight / np.sqrt(cost)))
 
 
@@ -256,7 +279,7 @@ def test_a_query_that_the_model_is_certain_of_is_reported_without_a_mixture():
 def test_one_query_alone_is_drawn_for_sure():
     moments = Moments(np.array([[0.3]]), np.array([[[0.2]]]))
     for name in DESIGNS:
-        assert sampling_distribution(name, moments, np.array([4.0]), np.array([1.0])).tolist() == [1.0]
+        assert of_design(name, moments, np.array([4.0]), np.array([1.0])).tolist() == [1.0]
 
 
 # --- optimality -----------------------------------------------------------------------------------------------------
@@ -283,13 +306,13 @@ def test_no_perturbed_distribution_is_better_than_the_optimal(seed, systems, ste
 
 
 @settings(max_examples=50, deadline=None)
-@given(SEEDS, st.sampled_from([name for name in DESIGNS if name not in ("optimal", "active_uniform_grades")]))
+@given(SEEDS, st.sampled_from([name for name in DESIGNS if name not in ("optimal", "active_uniform_grades", "hedged")]))
 def test_no_other_design_is_better_than_the_optimal_under_the_model(seed, name):
     moments, cost, weight = random_instance(seed, 1)
     mean, variance = (np.array(part) for part in single(moments, 0))
     spread = (mean - weight @ mean) ** 2 + variance
     objective = [
-        cost_times_variance(sampling_distribution(design, moments, cost, weight, 0), spread, cost, weight)
+        cost_times_variance(of_design(design, moments, cost, weight, 0), spread, cost, weight)
         for design in ("optimal", name)
     ]
     assert objective[0] <= objective[1] * (1 + 1e-12)
@@ -299,9 +322,9 @@ def test_no_other_design_is_better_than_the_optimal_under_the_model(seed, name):
 @given(SEEDS, st.sampled_from(list(DESIGNS)), st.integers(1, 3))
 def test_the_unit_of_cost_and_measure_does_not_matter(seed, name, systems):
     moments, cost, weight = random_instance(seed, systems)
-    q = sampling_distribution(name, moments, cost, weight)
+    q = of_design(name, moments, cost, weight)
     scaled = Moments(7 * moments.mean, 49 * moments.covariance)
-    np.testing.assert_allclose(sampling_distribution(name, scaled, 3 * cost, weight), q, rtol=1e-11)
+    np.testing.assert_allclose(of_design(name, scaled, 3 * cost, weight), q, rtol=1e-11)
 
 
 @settings(max_examples=50, deadline=None)
@@ -311,5 +334,5 @@ def test_order_of_queries_and_systems_does_not_matter(seed, name, systems):
     rng = np.random.default_rng(seed)
     order, swap = rng.permutation(len(cost)), rng.permutation(systems)
     shuffled = Moments(moments.mean[order], moments.covariance[order]).of(swap.tolist())
-    q = sampling_distribution(name, moments, cost, weight)
-    np.testing.assert_allclose(sampling_distribution(name, shuffled, cost[order], weight[order]), q[order], rtol=1e-11)
+    q = of_design(name, moments, cost, weight)
+    np.testing.assert_allclose(of_design(name, shuffled, cost[order], weight[order]), q[order], rtol=1e-11)

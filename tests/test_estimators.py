@@ -62,8 +62,20 @@ def longhand_regression(v, y, model, pool_mean):
     slope = math.fsum(w[i] ** 2 * (y[i] - y_mean) * (model[i] - m_mean) for i in draws)
     slope /= math.fsum(w[i] ** 2 * (model[i] - m_mean) ** 2 for i in draws)
     residual = [y[i] - y_mean - slope * (model[i] - m_mean) for i in draws]
-    error = math.sqrt(math.fsum((w[i] * residual[i] / (1 - w[i])) ** 2 for i in draws))
+    spread = math.fsum(w[i] * (model[i] - m_mean) ** 2 for i in draws)
+    leverage = [w[i] + w[i] * (model[i] - m_mean) ** 2 / spread for i in draws]
+    error = math.sqrt(math.fsum((w[i] * residual[i] / (1 - leverage[i])) ** 2 for i in draws))
     return y_mean + slope * (pool_mean - m_mean), error, longhand_effective(v) - 2
+
+
+def test_the_leverage_is_what_a_value_adds_to_its_own_prediction():
+    """Of the weighted regression with weights v: the diagonal of its hat matrix, from the normal equations."""
+    v, _, model, _ = random_draws(6, 9)
+    x = np.column_stack([np.ones(9), model])
+    hat = np.diag(x @ np.linalg.inv(x.T @ (v[:, None] * x)) @ (v[:, None] * x).T)
+    w = v / v.sum()
+    predictor = model - w @ model
+    assert w * (1 + predictor**2 / (w @ predictor**2)) == pytest.approx(hat)
 
 
 def longhand_effective(v):

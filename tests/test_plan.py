@@ -86,14 +86,28 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
     run = demo.runs["candidate"]
     values = measure_values(run, qrels, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
     draws, model = sample.q_draws.to_numpy(), sample.q_mean_candidate.to_numpy()
-    importance = sample.q_weight / sample.q_prob
+    inclusion = sample.q_inclusion.to_numpy()
+    importance = len(sample) * sample.q_weight / inclusion
     assert sample.q_importance.to_numpy() == pytest.approx(importance.to_numpy())
     pool_mean = (plan.queries.q_weight * plan.queries.q_mean_candidate).sum()
     for name, estimator in ESTIMATORS.items():
-        expected = estimator(draws, importance.to_numpy(), values, model, pool_mean)
+        expected = estimator(draws, importance.to_numpy(), values, model, pool_mean, inclusion)
         found = plan.estimate(qrels, estimator=name)["candidate"]
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
+
+
+def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, demo.topics, DCG @ 10, draws=90, seed=2, replace=True)
+    sample, judged = plan.sample, demo.judge(plan.assessments)
+    assert sample.q_draws.sum() == 90 > len(sample)
+    assert sample.q_importance.to_numpy() == pytest.approx((sample.q_weight / sample.q_prob).to_numpy())
+    assert sample.q_inclusion.isna().all()
+    values = measure_values(demo.runs["candidate"], judged, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
+    expected = ESTIMATORS["snis"](sample.q_draws.to_numpy(), sample.q_importance.to_numpy(), values, values, 0.0)
+    found = plan.estimate(judged, estimator="snis")["candidate"]
+    assert (found.value, found.standard_error) == pytest.approx((expected.value, expected.standard_error), abs=1e-12)
+    assert f"90 draws of {len(sample)} queries" in str(found)
 
 
 def test_other_measures_from_the_same_labels(plan: Plan, qrels: pd.DataFrame) -> None:
@@ -278,7 +292,7 @@ def test_plans_of_another_format_are_refused(plan: Plan, tmp_path: Path) -> None
     folder = plan.save(tmp_path / "old").path
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 99}))
-    with pytest.raises(ValueError, match=r"saved by pyterrier-active .* in format 99; this version reads format 1"):
+    with pytest.raises(ValueError, match=r"saved by pyterrier-active .* in format 99; this version reads format 2"):
         Plan.load(folder)
     with pytest.raises(FileNotFoundError, match="there is no plan"):
         Plan.load(tmp_path)
@@ -295,8 +309,13 @@ def test_the_same_seed_gives_the_same_plan(demo: DemoCollection, graded: pd.Data
 
 
 def test_pipeline_and_plan_agree(demo: DemoCollection, graded: pd.DataFrame, plan: Plan) -> None:
-    sample = (SamplingDistribution(DCG @ 10) >> Draw(budget=BUDGET, seed=4))(graded)
-    assert sample.set_index("qid").q_draws.to_dict() == plan.sample.set_index("qid").q_draws.to_dict()
+    sample = (SamplingDistribution(DCG @ 10) >> Draw(budget=BUDGET, replace=False, seed=4))(graded)
+    columns = ["q_draws", "q_importance", "q_inclusion"]
+    pd.testing.assert_frame_equal(sample.set_index("qid")[columns], plan.sample.set_index("qid")[columns])
+    repeated = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, seed=4, replace=True).sample
+    drawn = (SamplingDistribution(DCG @ 10) >> Draw(budget=BUDGET, seed=4))(graded)
+    pd.testing.assert_frame_equal(drawn.set_index("qid")[columns], repeated.set_index("qid")[columns])
+    assert repeated.q_draws.max() > 1
 
 
 def test_many_rankers_need_names(demo: DemoCollection, grades: OrderedLogitGrades) -> None:

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.estimators import difference, horvitz_thompson
+from pt_active.estimators import difference, horvitz_thompson, interval, regression, snis
 from pt_active.plan import draw
-from pt_active.sampling import draw_number, draw_to_budget
+from pt_active.sampling import draw_number, draw_to_budget, priorities
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
 VALUE = np.array([0.0, 0.2, 0.5, 1.0])
@@ -224,6 +224,103 @@ def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(
     assert abs(values.mean() - p @ value) < 3 * values.std() / np.sqrt(len(values))
 
 
+# --- without replacement --------------------------------------------------------------------------------------------
+
+
+def drawn_without_replacement(q, cost, budgets, repetitions, seed):
+    """For each budget: whether each query was drawn and its π, both [R, m]; π is 1 where it was not drawn."""
+    samples = []
+    for order, came, chance in priorities(q, cost, budgets, repetitions, np.random.default_rng(seed)):
+        drawn, inclusion = np.zeros((repetitions, len(q))), np.ones((repetitions, len(q)))
+        row, column = np.nonzero(came)
+        drawn[row, order[row, column]] = 1
+        inclusion[row, order[row, column]] = chance[row, column]
+        samples.append((drawn, inclusion))
+    return samples
+
+
+def assert_mean(values, expected):
+    """Within 3 standard errors of the simulation, column by column (4 where there are many columns)."""
+    error = values.std(axis=0) / np.sqrt(len(values))
+    limit = 3 if values.ndim == 1 else 4
+    assert (abs(values.mean(axis=0) - expected) <= limit * error + 1e-12).all()
+
+
+@pytest.mark.parametrize("budget", [4.0, 5.5, 7.0])
+def test_queries_are_drawn_with_the_probability_that_is_stated_singly_and_in_pairs(budget):
+    """Given the threshold, draws are as good as independent: E[1/π] = 1 for each query, E[1/(π π')] = 1 for pairs."""
+    ((drawn, inclusion),) = drawn_without_replacement(Q, COST, [budget], 40_000, seed=1)
+    assert_mean(drawn / inclusion, 1.0)
+    for x, y in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        both = drawn[:, x] * drawn[:, y] / (inclusion[:, x] * inclusion[:, y])
+        if both.any():
+            assert_mean(both, 1.0)
+
+
+def test_the_budget_is_kept_and_no_cheaper_sample_would_have_gone_on():
+    q, _, cost, _ = random_pool(4, queries=60)
+    budgets = [3 * cost.max(), 5 * cost.max(), 0.9 * cost.sum()]
+    samples = drawn_without_replacement(q, cost, budgets, 200, seed=2)
+    for budget, (drawn, inclusion) in zip(budgets, samples, strict=True):
+        spent = drawn @ cost
+        assert (spent <= budget).all()
+        assert (spent > budget - cost.max()).all()
+        assert ((inclusion > 0) & (inclusion <= 1)).all()
+    assert (samples[0][0] <= samples[1][0]).all()
+    assert (samples[1][0] <= samples[2][0]).all()
+
+
+def test_equal_queries_are_a_simple_random_sample():
+    drawn = drawn_without_replacement(np.full(5, 0.2), np.ones(5), [2], 20_000, seed=3)[0][0]
+    pairs = [drawn[:, x] @ drawn[:, y] for x in range(5) for y in range(x)]
+    assert stats.chisquare(pairs).pvalue > 0.0027
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estimator):
+    """3 standard errors of 8,000 samples; a quarter of 40 queries is drawn, some with π = 1."""
+    q, p, cost, value = random_pool(8, queries=40)
+    q = q**2 / (q**2).sum()
+    model = value + np.random.default_rng(8).normal(0, 0.2, 40)
+    ((drawn, inclusion),) = drawn_without_replacement(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, seed=4)
+    importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
+    estimate = estimator(drawn, importance, value, model, p @ model, inclusion)
+    assert_mean(estimate.value, p @ value)
+    assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
+
+
+@pytest.mark.parametrize("estimator", [snis, regression])
+def test_intervals_without_replacement_cover(estimator):
+    """93.5 to 96.5 % of 4,000 samples of 60 among 150 queries (standard error .0034)."""
+    rng = np.random.default_rng(5)
+    q, p, cost, _ = random_pool(9, queries=150)
+    value = rng.uniform(0, 1, 150)
+    model = value + rng.normal(0, 0.3, 150)
+    budget = cost.sum() * 0.4
+    ((drawn, inclusion),) = drawn_without_replacement(q, cost, [budget], 4000, seed=6)
+    importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
+    estimate = estimator(drawn, importance, value, model, p @ model, inclusion)
+    low, high = interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.95)
+    assert 0.935 < ((low <= p @ value) & (p @ value <= high)).mean() < 0.965
+
+
+@pytest.mark.parametrize("draws", [1, 2, 3])
+def test_a_number_of_distinct_queries(draws):
+    sample = draw_number(Q, P, draws, np.random.default_rng(0), replace=False)
+    assert sorted(sample.draws) == [0] * (4 - draws) + [1] * draws
+    drawn = sample.draws > 0
+    assert sample.importance[drawn] == pytest.approx(draws * P[drawn] / sample.inclusion[drawn])
+    assert np.isnan(sample.inclusion[~drawn]).all()
+    assert np.isnan(sample.importance[~drawn]).all()
+
+
+@pytest.mark.parametrize("draws", [4, 9])
+def test_as_many_distinct_queries_as_there_are_is_a_census(draws):
+    sample = draw_number(Q, P, draws, np.random.default_rng(0), replace=False)
+    assert sample.census
+    assert sample.draws.tolist() == sample.importance.tolist() == sample.inclusion.tolist() == [1] * 4
+
+
 # --- census, seeds, errors ------------------------------------------------------------------------------------------
 
 
@@ -269,17 +366,20 @@ def design(q=Q):
     return pd.DataFrame(columns)
 
 
-def test_the_rows_of_a_design_can_stand_in_any_order():
-    for budget, draws in ((6.0, None), (None, 5)):
-        sample = draw(design(), budget, draws, seed=3)
-        shuffled = draw(design().iloc[[2, 0, 3, 1]].reset_index(drop=True), budget, draws, seed=3)
-        assert shuffled.draws.tolist() == sample.draws[[2, 0, 3, 1]].tolist()
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize(("budget", "draws"), [(6.0, None), (None, 3)])
+def test_the_rows_of_a_design_can_stand_in_any_order(budget, draws, replace):
+    order = [2, 0, 3, 1]
+    sample = draw(design(), budget, draws, seed=3, replace=replace)
+    shuffled = draw(design().iloc[order].reset_index(drop=True), budget, draws, seed=3, replace=replace)
+    for column in ("draws", "importance", "inclusion"):
+        np.testing.assert_array_equal(getattr(shuffled, column), getattr(sample, column)[order])
 
 
 @pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])
 def test_a_budget_or_a_number_of_draws(arguments):
     with pytest.raises(ValueError, match=r"say either budget= or draws=, and not both"):
-        draw(design(), *arguments, seed=0)
+        draw(design(), *arguments, seed=0, replace=True)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,98 @@
+"""Labelled pools for the replays: read one, train a grade model on one fold of it, and choose which rankers to replay.
+
+The files are made by the scripts in ``data_scripts/``. Nothing of the folds that are replayed is used for training or
+for the choice of rankers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pt_active import ForestGrades, OrderedLogitGrades, Runs, measure_values
+from pt_active.frames import ranker_names
+from pt_active.grade_models import FittedGrades
+
+FOLDS = 5
+"""Into which a pool without folds is dealt, by the order of its qids."""
+
+GRADE_MODELS: dict[str, Callable[[int], FittedGrades]] = {
+    "random forest": lambda max_grade: ForestGrades(max_grade, min_leaf=10),
+    "ordered logit": OrderedLogitGrades,
+}
+"""The two grade models of the source."""
+
+
+@dataclass(frozen=True)
+class JudgedPool:
+    """A labelled pool.
+
+    Attributes:
+        name: Of the data set.
+        frame: ``qid, docno, label, fold``, ``rank_<name>`` of each ranker, and the features of the documents.
+        max_grade: The highest grade.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    max_grade: int
+
+    @property
+    def rankers(self) -> list[str]:
+        """Names of the rankers."""
+        return ranker_names(self.frame.columns)
+
+    @property
+    def folds(self) -> list[int]:
+        """The folds, each of which can be the training part."""
+        return sorted(self.frame["fold"].unique().tolist())
+
+    def graded(self, model: FittedGrades, train_fold: int) -> pd.DataFrame:
+        """Fit a grade model to one fold and grade the documents of the others.
+
+        Args:
+            model: Unfitted.
+            train_fold: The fold whose labels are known.
+
+        Returns:
+            The other folds' rows with ``grade_0 … grade_G``.
+        """
+        train = self.frame["fold"] == train_fold
+        past, rest = self.frame[train], self.frame[~train]
+        model.fit(past.drop(columns="label"), past[["qid", "docno", "label"]])
+        return model.transform(rest)
+
+    def standing(self, measure: str, train_fold: int) -> list[str]:
+        """The rankers from best to worst on the training fold."""
+        past = self.frame[self.frame["fold"] == train_fold]
+        qrels = past[["qid", "docno", "label"]]
+        means = {name: measure_values(_run(past, name), qrels, measure)["value"].mean() for name in self.rankers}
+        return sorted(means, key=lambda name: (-means[name], name))
+
+
+def _run(frame: pd.DataFrame, ranker: str) -> pd.DataFrame:
+    found = frame[frame[f"rank_{ranker}"] >= 0]
+    return pd.DataFrame({"qid": found["qid"], "docno": found["docno"], "score": -found[f"rank_{ranker}"].astype(float)})
+
+
+def read_judged_pool(path: Path) -> JudgedPool:
+    """Read a labelled pool that a script in ``data_scripts/`` made.
+
+    Args:
+        path: The Parquet file.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it has no labels or no rankers.
+    """
+    frame = pd.read_parquet(path)
+    if "label" not in frame.columns or not ranker_names(frame.columns):
+        raise ValueError(f"{path}: not a labelled pool; make one with a script in data_scripts/")
+    if "fold" not in frame.columns:
+        qids = np.sort(frame["qid"].unique())
+        frame["fold"] = frame["qid"].map(dict(zip(qids, np.arange(len(qids)) % FOLDS + 1, strict=True)))
+    return JudgedPool(path.stem, frame, int(frame["label"].max()))
