@@ -289,7 +289,8 @@ class Plan(pt.Artifact):
 
     def __str__(self) -> str:
         counts, arguments = self.manifest["counts"], self.manifest["arguments"]
-        kind = "census" if self.manifest["census"] else f"{counts['draws']} draws by {arguments['design']}"
+        repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
+        kind = "census" if self.manifest["census"] else f"{repeated}by {arguments['design']}"
         return (
             f"Plan for {arguments['measure']} of {', '.join(self.rankers)}\n"
             f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries ({kind})\n"

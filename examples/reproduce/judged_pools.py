@@ -6,14 +6,17 @@ for the choice of rankers.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 
-from pt_active import ForestGrades, OrderedLogitGrades, Runs, measure_values
+from pt_active import ForestGrades, OrderedLogitGrades, measure_values
 from pt_active.frames import ranker_names
 from pt_active.grade_models import FittedGrades
 
@@ -35,21 +38,19 @@ class JudgedPool:
         name: Of the data set.
         frame: ``qid, docno, label, fold``, ``rank_<name>`` of each ranker, and the features of the documents.
         max_grade: The highest grade.
+        train_folds: The folds that grade models can be trained on: those that the rankers were trained on, or any if
+            they were not trained on these data.
     """
 
     name: str
     frame: pd.DataFrame
     max_grade: int
+    train_folds: list[int]
 
     @property
     def rankers(self) -> list[str]:
         """Names of the rankers."""
         return ranker_names(self.frame.columns)
-
-    @property
-    def folds(self) -> list[int]:
-        """The folds, each of which can be the training part."""
-        return sorted(self.frame["fold"].unique().tolist())
 
     def graded(self, model: FittedGrades, train_fold: int) -> pd.DataFrame:
         """Fit a grade model to one fold and grade the documents of the others.
@@ -95,4 +96,11 @@ def read_judged_pool(path: Path) -> JudgedPool:
     if "fold" not in frame.columns:
         qids = np.sort(frame["qid"].unique())
         frame["fold"] = frame["qid"].map(dict(zip(qids, np.arange(len(qids)) % FOLDS + 1, strict=True)))
-    return JudgedPool(path.stem, frame, int(frame["label"].max()))
+    frame = frame[frame["label"].notna()]
+    trained = _manifest(path).get("arguments", {}).get("train_fold")
+    folds = sorted(frame["fold"].unique().tolist()) if trained is None else [trained]
+    return JudgedPool(path.stem, frame, int(frame["label"].max()), folds)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    return json.loads((pq.read_schema(path).metadata or {}).get(b"pt_active", "{}"))

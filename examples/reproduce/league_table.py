@@ -1,0 +1,284 @@
+"""The league table: every design and estimator, and what people use today, on real judged data.
+
+For each data set, measure and task (one ranker, a clear pair, a near-tied pair), and for a fitted grade model and three
+that were spoilt on purpose: label-equivalents (mean squared error of a plain random sample of queries ÷ that of the
+method, at the same number of judged documents) and coverage of 95 % intervals. Needs the extra ``peers``.
+
+    python examples/reproduce/league_table.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md] [--csv league.csv]
+
+The pools are labelled ones that the scripts in ``data_scripts/`` make. With ``--docs`` the tables replace those between
+the two marker lines of the page. ``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as
+grade model.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+from scipy import stats
+from tqdm import tqdm
+
+from pt_active import JudgeGrades
+from pt_active.files import read_qrels
+from pt_active.frames import grade_columns
+from pt_active.replay import Population, Replays
+from pt_active.sampling import priorities
+from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+
+MEASURES = ("DCG@10", "DCG", "ERR@10", "ERR")
+
+DRAWS = 60
+"""Queries that the budget pays for on average; fewer where that is more than `LARGEST_SHARE` of the pool."""
+
+LARGEST_SHARE = 0.5
+
+METHODS = {
+    "passive": YARDSTICK,
+    "passive repeatedly": Method("passive", "snis"),
+    "cost_only": Method("cost_only", "snis"),
+    "active_uniform_cost": Method("active_uniform_cost", "snis"),
+    "active_uniform_grades": Method("active_uniform_grades", "snis"),
+    "risk_mixture": Method("risk_mixture", "snis"),
+    "optimal + snis": Method("optimal", "snis"),
+    "passive + regression": Method("passive", "regression", with_replacement=False),
+    "assisted + regression": Method("assisted", "regression"),
+    "assisted once": Method("assisted", "regression", with_replacement=False),
+    "optimal once": Method("optimal", "regression", with_replacement=False),
+    "default": Method("hedged", "regression", with_replacement=False),
+}
+"""The source's methods draw queries with replacement; those that say "once" draw each at most once."""
+
+PEERS = ("paired t-test", "PPI++")
+
+SHOWN = (
+    "paired t-test",
+    "PPI++",
+    "passive repeatedly",
+    "active_uniform_grades",
+    "optimal + snis",
+    "assisted + regression",
+    "default",
+)
+"""The columns of the long tables."""
+
+BEGIN, END = "<!-- league table: begin -->", "<!-- league table: end -->"
+
+
+class Case(NamedTuple):
+    """What is replayed.
+
+    Attributes:
+        data: Name of the data set.
+        measure: In the notation of `ir_measures`.
+        task: Which rankers.
+        model: What was done to the grade model.
+        population: Values, moments and costs.
+    """
+
+    data: str
+    measure: str
+    task: str
+    model: str
+    population: Population
+
+
+def overconfident(grades: np.ndarray) -> np.ndarray:
+    """Probabilities to the third power."""
+    return grades**3 / (grades**3).sum(axis=1, keepdims=True)
+
+
+def useless(grades: np.ndarray) -> np.ndarray:
+    """Each document has the probabilities of another one, chosen at random."""
+    return np.random.default_rng(0).permutation(grades)
+
+
+def wrong_signed(grades: np.ndarray) -> np.ndarray:
+    """The most promising document has the probabilities of the least promising one, and so on."""
+    order = np.argsort(grades @ np.arange(grades.shape[1]), kind="stable")
+    turned = np.empty_like(grades)
+    turned[order] = grades[order[::-1]]
+    return turned
+
+
+SPOILERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "fitted": lambda grades: grades,
+    "overconfident": overconfident,
+    "useless": useless,
+    "wrong-signed": wrong_signed,
+}
+
+
+def tasks(pool: JudgedPool, train_fold: int) -> dict[str, list[str]]:
+    """Rankers by their standing on the training fold: the best alone, against the median one, against the second."""
+    standing = pool.standing("DCG@10", train_fold)
+    middle = standing[-1] if len(standing) < 4 else standing[len(standing) // 2]
+    return {"one ranker": [standing[0]], "clear pair": [standing[0], middle], "near-tied pair": standing[:2]}
+
+
+def cases(pool: JudgedPool, train_fold: int, judge: Path | None) -> Iterator[Case]:
+    """All cases of one pool and training fold."""
+    if judge is None:
+        model, name = GRADE_MODELS["random forest"](pool.max_grade), pool.name
+    else:
+        model, name = JudgeGrades(read_qrels(judge), pool.max_grade), f"{pool.name}, LLM judge"
+    graded = pool.graded(model, train_fold)
+    columns = grade_columns(graded.columns)
+    deepest = int(graded.filter(regex="^rank_").to_numpy().max()) + 1
+    measures = [measure for measure in MEASURES if "@" in measure or deepest > 10]
+    for spoilt, spoil in SPOILERS.items():
+        frame = graded.assign(**dict(zip(columns, spoil(graded[columns].to_numpy()).T, strict=True)))
+        for measure in measures:
+            for task, rankers in tasks(pool, train_fold).items():
+                yield Case(name, measure, task, spoilt, labelled_population(frame, measure, rankers=rankers))
+
+
+def budget_of(population: Population) -> float:
+    """Judged documents that may be spent."""
+    return min(DRAWS * population.cost.mean(), LARGEST_SHARE * population.cost.sum())
+
+
+def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
+    """One row a method: squared error against the passive sample's, and coverage."""
+    budget = budget_of(case.population)
+    methods = {n: m for n, m in METHODS.items() if case.population.compared or m.design != "risk_mixture"}
+    settings = {"budgets": [budget], "seed": seed, "progress": False}
+    found = replays(case.population, methods.values(), repetitions, **settings)
+    yardstick = (found[YARDSTICK].error ** 2).mean()
+    head = {"data": case.data, "measure": case.measure, "task": case.task, "model": case.model}
+    head |= {"queries": len(case.population.cost), "judged": found[YARDSTICK].n_judged.mean()}
+    for name, method in methods.items():
+        coverage = covered(found[method], *found[method].intervals(0.95))
+        yield head | {"method": name, "ratio": yardstick / (found[method].error ** 2).mean(), "coverage": coverage}
+    for name, (errors, coverage) in peers(case.population, budget, min(repetitions, 1000), seed).items():
+        ratio = 1.0 if name == "paired t-test" else errors["plain mean"] / errors[name]
+        yield head | {"method": name, "ratio": ratio, "coverage": coverage}
+
+
+def covered(replay: Replays, low: np.ndarray, high: np.ndarray) -> float:
+    """Share of intervals that hold the truth."""
+    return float(((low <= replay.truth) & (replay.truth <= high)).mean())
+
+
+def peers(
+    population: Population, budget: float, repetitions: int, seed: int
+) -> dict[str, tuple[dict[str, float], float]]:
+    """What people would do with a plain random sample: the t-test of `pt.Experiment`, or PPI++ of ``ppi-python``.
+
+    Returns:
+        Name → mean squared errors of the plain mean and of PPI++ on the same samples, and coverage of 95 % intervals.
+    """
+    target, model, truth = population.target, population.model, population.target.mean()
+    equal = np.full(len(target), 1 / len(target))
+    orders, came, _ = next(priorities(equal, population.cost, [budget], repetitions, np.random.default_rng(seed)))
+    squared, hits = {"plain mean": 0.0, "PPI++": 0.0}, {name: 0 for name in PEERS}
+    for order, drawn in zip(orders, came > 0, strict=True):
+        sample = order[drawn]
+        rest = np.delete(model, sample)
+        t_test = stats.t.interval(0.95, len(sample) - 1, target[sample].mean(), stats.sem(target[sample]))
+        assisted = ppi_mean_ci(target[sample], model[sample], rest, alpha=0.05)
+        for name, (low, high) in zip(PEERS, (t_test, assisted), strict=True):
+            hits[name] += float(np.squeeze(low)) <= truth <= float(np.squeeze(high))
+        point = float(np.squeeze(ppi_mean_pointestimate(target[sample], model[sample], rest)))
+        squared["plain mean"] += (target[sample].mean() - truth) ** 2
+        squared["PPI++"] += (point - truth) ** 2
+    return {name: (squared, hits[name] / repetitions) for name in PEERS}
+
+
+def league(arguments: argparse.Namespace) -> pd.DataFrame:
+    """One row a data set, measure, task, grade model and method, averaged over the training folds."""
+    judges = {name: Path(path) for name, path in (entry.split("=", 1) for entry in arguments.judge)}
+    jobs: list[tuple[JudgedPool, int, Path | None]] = []
+    for pool in map(read_judged_pool, arguments.pools):
+        folds = pool.train_folds[: 1 if arguments.quick else None]
+        graders = [None, judges[pool.name]] if pool.name in judges else [None]
+        jobs += [(pool, fold, judge) for judge in graders for fold in folds]
+    rows = []
+    for pool, fold, judge in tqdm(jobs, unit="fold"):
+        for case in tqdm(list(cases(pool, fold, judge)), unit="case", leave=False):
+            rows += replayed(case, arguments.repetitions, arguments.seed)
+    return averaged(pd.DataFrame(rows), ["data", "measure", "task", "model", "method"])
+
+
+def averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Means over what is not a key; ratios by their logarithms, and the smallest of them beside."""
+    smallest = rows.groupby(keys, sort=False)["ratio"].min().to_numpy()
+    table = rows.assign(ratio=np.log(rows["ratio"])).groupby(keys, sort=False).mean(numeric_only=True).reset_index()
+    return table.assign(ratio=np.exp(table["ratio"]), smallest=smallest)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A frame as a table for the docs."""
+    lines = [" | ".join(map(str, row)) for row in [table.columns, ["---"] * len(table.columns), *table.to_numpy()]]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def long_table(table: pd.DataFrame, model: str) -> str:
+    """Label-equivalents and coverage of the `SHOWN` methods under one grade model."""
+    chosen = table[(table["model"] == model) & table["method"].isin(SHOWN)]
+    cells = [f"{r:.2f} ({c:.3f})".replace("(0", "(") for r, c in zip(chosen["ratio"], chosen["coverage"], strict=True)]
+    keys = ["data", "measure", "task"]
+    wide = chosen.assign(cell=cells).pivot(index=keys, columns="method", values="cell")[list(SHOWN)]
+    return markdown(wide.reindex(chosen[keys].drop_duplicates().itertuples(index=False, name=None)).reset_index())
+
+
+def short_table(table: pd.DataFrame) -> str:
+    """Means of label-equivalents over data sets and measures, with the smallest in brackets."""
+    short = averaged(table.drop(columns="smallest"), ["model", "task", "method"])
+    cells = [f"{r:.2f} ({s:.2f})" for r, s in zip(short["ratio"], short["smallest"], strict=True)]
+    wide = short.assign(cell=cells).pivot(index=["model", "task"], columns="method", values="cell")
+    order = short[["model", "task"]].drop_duplicates().itertuples(index=False, name=None)
+    methods = [name for name in (*METHODS, *PEERS) if name not in ("passive", "paired t-test")]
+    return markdown(wide.reindex(order)[methods].fillna("").reset_index())
+
+
+def page(table: pd.DataFrame) -> str:
+    """Everything that stands between the marker lines."""
+    sizes = table.groupby("data", sort=False)[["queries", "judged"]].mean().round().astype(int).reset_index()
+    parts = [
+        f"### Sizes\n\n{markdown(sizes)}",
+        "### In short\n\nGeometric means of label-equivalents over data sets and measures, in brackets the smallest.",
+        short_table(table),
+    ]
+    for model in SPOILERS:
+        parts.append(f"### Grade model: {model}\n\nLabel-equivalents, in brackets the coverage of 95 % intervals.")
+        parts.append(long_table(table, model))
+    return "\n\n".join(parts)
+
+
+def insert(text: str, path: Path) -> None:
+    """Put a text between the marker lines of a page."""
+    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    """Replay everything, print the short table, and write what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
+    parser.add_argument("--repetitions", type=int, default=2000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="one training fold of each pool")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    table = league(arguments)
+    if arguments.csv:
+        table.to_csv(arguments.csv, index=False)
+    if arguments.docs:
+        insert(page(table), arguments.docs)
+    print(short_table(table))
+
+
+if __name__ == "__main__":
+    main()
