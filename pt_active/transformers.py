@@ -197,7 +197,7 @@ def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
     pairs = pd.concat([run[["qid", "docno"]] for run in runs.values()], ignore_index=True)
     row, distinct = pd.factorize(frames.pair_codes(pairs))
     united = pairs[~pd.Series(row).duplicated()].reset_index(drop=True)
-    united = united.join(_document_columns(runs, row))
+    columns: dict[str, np.ndarray] = {}
     start = 0
     for name, run in runs.items():
         at = row[start : start + len(run)]
@@ -205,8 +205,8 @@ def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
         start += len(run)
         rank, score = np.full(len(distinct), -1), np.full(len(distinct), np.nan)
         rank[at], score[at] = run["rank"], run["score"]
-        united[f"rank_{name}"], united[f"score_{name}"] = rank, score
-    return united
+        columns |= {f"rank_{name}": rank, f"score_{name}": score}
+    return pd.concat([united, _document_columns(runs, row), pd.DataFrame(columns)], axis=1)
 
 
 def _document_columns(runs: dict[str, pd.DataFrame], row: np.ndarray) -> pd.DataFrame:
