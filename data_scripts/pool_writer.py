@@ -183,7 +183,7 @@ def run(main: Callable[[list[str] | None], None], argv: list[str] | None = None)
     try:
         main(argv)
     except (ValueError, OSError, EOFError) as error:
-        print("error:", " ".join(str(error).split()), file=sys.stderr)
+        tqdm.write(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     return 0
 
