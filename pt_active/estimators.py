@@ -126,7 +126,7 @@ _TINY = np.finfo(np.float64).tiny
 """Keeps the effective size of no draw from being 0/0."""
 
 _ROUNDING = 1e-12
-"""A standard error below this share of the largest value is rounding, not spread."""
+"""A number below this share of the largest value is rounding."""
 
 REFERENCES = ("effective", "t", "normal")
 """What an interval is read off: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1`` [ARE], or
@@ -160,16 +160,16 @@ def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) 
     return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
 
 
-def without_spread(standard_error: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether nothing varies among the drawn queries, beyond rounding, so that the error says nothing [theory 5].
+def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Whether a standard error, or the size of an estimate, is nothing but rounding beside the values it came from.
 
     Args:
-        standard_error: float64[...].
+        number: float64[...], not negative.
         count: int64[..., n].
         values: float64[..., n], ℓ.
     """
     largest = np.max(np.where(count > 0, np.abs(values), 0.0), axis=-1)
-    return np.asarray(standard_error <= _ROUNDING * np.maximum(1.0, largest))
+    return np.asarray(number <= _ROUNDING * np.maximum(1.0, largest))
 
 
 def interval(

@@ -36,6 +36,8 @@ def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Me
     """
     measure = parse_measure(measure)
     run, qrels = frames.ranked_run(run), frames.checked_qrels(qrels)
+    if qrels.empty:
+        return pd.DataFrame({"qid": [], "value": np.zeros(0)}).astype({"qid": object})
     if _is_ours(measure):
         values = _values(run, qrels, measure)
     else:

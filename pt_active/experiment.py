@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,8 +14,9 @@ import pyterrier as pt
 from pt_active import frames
 from pt_active.estimators import effective_size
 from pt_active.judged import JudgedSample, match_labels, sample_arrays
-from pt_active.measures import parse_measure
+from pt_active.measures import has_rank_form, parse_measure
 from pt_active.plan import Plan
+from pt_active.pool import Pool
 from pt_active.results import Basis
 from pt_active.tests_of_difference import corrected_pvalues
 
@@ -91,8 +93,9 @@ def Experiment(
     measures = [parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics]
     reference = None if baseline is None else _index(list(systems), baseline)
     runs = _ranked_runs(systems, plan)
-    labels = _labels(plan, runs, qrels, missing)
-    unlabelled = {m: _unlabelled(runs, labels, m, missing) for m in measures}
+    sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
+    labels = _labels(plan, sampled, runs, qrels, missing)
+    unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
     if perquery:
         return values
@@ -130,9 +133,10 @@ def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFra
     return runs
 
 
-def _labels(plan: Plan, runs: dict[str, pd.DataFrame], qrels: pd.DataFrame, missing: str) -> pd.DataFrame:
+def _labels(
+    plan: Plan, sampled: Pool, runs: dict[str, pd.DataFrame], qrels: pd.DataFrame, missing: str
+) -> pd.DataFrame:
     """The labels, checked against the plan, of documents that the plan or a system retrieves for sampled queries."""
-    sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
     match_labels(sampled, qrels, plan.measure, missing)
     labels = frames.checked_qrels(qrels)
     known = pd.concat([sampled.document_frame(), *runs.values()])[["qid", "docno"]].drop_duplicates()
@@ -140,7 +144,7 @@ def _labels(plan: Plan, runs: dict[str, pd.DataFrame], qrels: pd.DataFrame, miss
 
 
 def _unlabelled(
-    runs: dict[str, pd.DataFrame], labels: pd.DataFrame, measure: irm.Measure, missing: str
+    sampled: Pool, runs: dict[str, pd.DataFrame], labels: pd.DataFrame, measure: irm.Measure, missing: str
 ) -> tuple[tuple[str, str], ...]:
     """The pairs above the measure's cutoff in some system that no one has judged."""
     cutoff = measure.params.get("cutoff")
@@ -155,7 +159,21 @@ def _unlabelled(
                 'judge them, use a lower cutoff, or say missing="nonrelevant"'
             )
         found |= dict.fromkeys(pairs)
+    if not has_rank_form(measure):
+        _warn_of_unjudged_pool(sampled, labels, measure)
     return tuple(found)
+
+
+def _warn_of_unjudged_pool(sampled: Pool, labels: pd.DataFrame, measure: irm.Measure) -> None:
+    pool = sampled.document_frame()[["qid", "docno"]].merge(labels, how="left", on=["qid", "docno"])
+    absent = int(pool["label"].isna().sum())
+    if absent:
+        warnings.warn(
+            f"{measure} also depends on documents below the cutoff, and {absent} of the pool's {len(pool)} in the "
+            "sampled queries have no label; they count as not relevant, so its values are off by an unknown "
+            f"amount. Make the plan for {measure} to have them judged",
+            stacklevel=4,
+        )
 
 
 def _values(

@@ -19,7 +19,13 @@ UNJUDGED = -1
 SPAM = -2
 """The TREC Web track's label for spam and junk: judged, and worth nothing (grade 0)."""
 
+HIGHEST_LABEL = 1000
+"""A label above it is taken for a mistake: 2 to its power has no finite gain."""
+
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
+
+
+DESIGN_COLUMN = re.compile(r"^q_(prob|cost|weight|draws|importance|inclusion|cov|mean_.+|var_.+|mc_error_.+)$")
 
 
 def some(items: Iterable[object], limit: int = 5) -> str:
@@ -213,6 +219,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     qrels = with_string_ids(qrels[["qid", "docno", "label"]]).reset_index(drop=True)
     label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")
+    _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
     _refuse_labels(qrels, label < SPAM, "must not be below -2 (-1 is unjudged, -2 is spam)")
     if max_grade is not None:
         _refuse_labels(qrels, label > max_grade, f"must not be above the highest grade, {max_grade}")
@@ -258,8 +265,11 @@ def ranker_names(columns: Iterable[object]) -> list[str]:
 
 
 def query_columns(columns: Iterable[object]) -> list[str]:
-    """The columns that belong to the query: those that start with ``q``, as in PyTerrier, and ``traffic``."""
-    return [str(c) for c in columns if str(c).startswith("q") or c == "traffic"]
+    """The columns that belong to the query: those that start with ``q``, as in PyTerrier, and ``traffic``.
+
+    Not those of a design or a sample, which belong to the plan that they come from.
+    """
+    return [str(c) for c in columns if (str(c).startswith("q") or c == "traffic") and not DESIGN_COLUMN.match(str(c))]
 
 
 def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
-from pt_active.estimators import effective_size, estimator_named, reference_degrees, without_spread
+from pt_active.estimators import effective_size, estimator_named, is_rounding, reference_degrees
 from pt_active.measures import has_rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
@@ -97,15 +97,16 @@ class JudgedSample:
         mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean), self.inclusion)
         error, census = float(mean.standard_error), self.basis.census
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
-        still = bool(without_spread(mean.standard_error, self.draws, values))
+        still = bool(is_rounding(mean.standard_error, self.draws, values))
+        nothing = census and bool(is_rounding(np.abs(mean.value), self.draws, values))
         fields = {
             "basis": Basis(**{**vars(self.basis), "estimator": estimator}),
             "standard_error": 0.0 if census or still else error,
             "degrees_of_freedom": np.inf if census else float(degrees),
             "confidence_level": confidence,
-            "degenerate": still and not census,
+            "degenerate": bool(self.basis.missing) if census else still,
         }
-        return float(mean.value), fields
+        return 0.0 if nothing else float(mean.value), fields
 
 
 def sample_arrays(sample: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
@@ -136,8 +137,9 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
     """
     if missing not in MISSING_POLICIES:
         raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
-    qrels = frames.checked_qrels(qrels, pool.max_grade)
+    qrels = frames.checked_qrels(qrels)
     sampled = qrels["qid"].isin(pool.qids)
+    frames.checked_qrels(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
     if ignored:
         warnings.warn(
@@ -217,7 +219,7 @@ def judged_sample(
         estimator="",
         n_draws=int(draws.sum()),
         n_queries=len(rows),
-        n_judged=int((labels.label >= 0).sum()),
+        n_judged=int((sampled.seen(measure) & (labels.label >= 0)).sum()),
         n_effective=float(effective_size(draws, importance)),
         census=census,
         missing=labels.missing,

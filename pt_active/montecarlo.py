@@ -39,7 +39,7 @@ def sampled_moments(
         raise ValueError(f"Monte Carlo needs at least 2 label vectors a query, got {samples}")
     m, k = len(indptr) - 1, len(ranks)
     mean, covariance = np.zeros((m, k)), np.zeros((m, k, k))
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     cumulative = np.cumsum(grades, axis=1)
     evaluate = evaluator(measure, grades.shape[1] - 1)
     for x in tqdm(range(m), desc=f"label vectors for {measure}", unit="query", disable=not progress, delay=1):
@@ -66,7 +66,12 @@ def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
     Args:
         measure: As `parse_measure` returns it.
         max_grade: The highest grade that occurs.
+
+    Raises:
+        ValueError: If the measure depends on which documents are judged.
     """
+    if measure.NAME == "Judged" or measure.params.get("judged_only"):
+        raise ValueError(f"{measure} depends on which documents are judged, so a sample of judgments cannot tell it")
     compiled = {"nDCG": _ndcg, "AP": _average_precision}.get(str(measure.NAME))
     return compiled(measure, max_grade) if compiled else _with_ir_measures(measure)
 

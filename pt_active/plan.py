@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import warnings
 from pathlib import Path
 from typing import Any, cast
@@ -98,6 +99,8 @@ class Plan(pt.Artifact):
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
+        seed = _whole("seed", seed, 0)
+        draws = None if draws is None else _whole("draws", draws, 1)
         cost = cost or UnitCost()
         frame = _graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
@@ -334,6 +337,16 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
     back = np.argsort(order)
     return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+    if whole < least:
+        raise ValueError(f"{name} must be at least {least}, got {whole}")
+    return whole
 
 
 def _lasting(measure: irm.Measure) -> irm.Measure:

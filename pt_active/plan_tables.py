@@ -91,13 +91,31 @@ def read_tables(folder: Path) -> PlanTables:
     manifest_file = folder / "manifest.json"
     if not manifest_file.is_file():
         raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
-    manifest = json.loads(manifest_file.read_text(encoding="utf-8"))
+    manifest = _manifest(manifest_file)
     if manifest.get("format_version") != FORMAT_VERSION:
         saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
         raise ValueError(
             f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
             f"{manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
         )
-    queries = pd.read_parquet(folder / "queries.parquet")
-    pool = Pool.from_tables(pd.read_parquet(folder / "documents.parquet"), queries)
-    return PlanTables(pool, queries, pd.read_parquet(folder / "assessments.parquet"), manifest)
+    if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
+        raise ValueError(f"the plan at {folder} is damaged: manifest.json lacks {', '.join(sorted(absent))}")
+    documents, queries, assessments = (_table(folder, name) for name in ("documents", "queries", "assessments"))
+    return PlanTables(Pool.from_tables(documents, queries), queries, assessments, manifest)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"the plan at {path.parent} is damaged: manifest.json is not JSON ({error})") from error
+    if not isinstance(manifest, dict):
+        raise ValueError(f"the plan at {path.parent} is damaged: manifest.json holds no object")
+    return manifest
+
+
+def _table(folder: Path, name: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(folder / f"{name}.parquet")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the plan at {folder} is damaged: {name}.parquet cannot be read ({error})") from error

@@ -151,7 +151,7 @@ class Pool:
         counts = documents["qid"].value_counts().reindex(queries["qid"]).to_numpy()
         return cls(
             names,
-            queries[[c for c in queries.columns if not str(c).startswith("q_")]],
+            queries[frames.query_columns(queries.columns)],
             documents["docno"].to_numpy(dtype=object),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             np.ascontiguousarray(ranks),

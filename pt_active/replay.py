@@ -18,11 +18,11 @@ from pt_active.estimators import (
     effective_size,
     estimator_named,
     interval,
+    is_rounding,
     reference_degrees,
-    without_spread,
 )
 from pt_active.moments import Moments
-from pt_active.sampling import priorities, races
+from pt_active.sampling import pays_for_all, priorities, races
 from pt_active.tests_of_difference import two_sided_pvalue
 
 _Drawn = tuple[np.ndarray, np.ndarray, "np.ndarray | None"]
@@ -216,7 +216,7 @@ def _estimated(
     rows = {}
     for name, estimator in estimators.items():
         mean = estimator(count, weight, target, model, float(pool.weight @ pool.model), inclusion)
-        still = without_spread(mean.standard_error, count, target)
+        still = is_rounding(mean.standard_error, count, target)
         rows[name] = about | {
             "estimate": mean.value,
             "standard_error": np.where(still, 0.0, mean.standard_error),
@@ -253,7 +253,7 @@ def check_budgets(population: Population, budgets: Sequence[float]) -> None:
     low, high = population.cost.max(), population.cost.sum()
     if len(budgets) == 0 or (np.diff(budgets) <= 0).any():
         raise ValueError(f"budgets must be increasing numbers, got {list(budgets)}")
-    outside = [f"{budget:g}" for budget in budgets if not low <= budget < high]
+    outside = [f"{b:g}" for b in budgets if not b >= low or pays_for_all(b, population.cost)]
     if outside:
         raise ValueError(
             f"budgets outside the pool: {', '.join(outside)}; the dearest query costs {low:g}, so each must be at "

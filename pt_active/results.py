@@ -92,14 +92,20 @@ class _Inference:
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
+        if self.basis.census and self.degenerate:
+            return (
+                f"every query of the pool was judged, but for {len(self.missing)} labels; how far off the estimate is "
+                "without them cannot be told from the sample: no interval, no test"
+            )
         if self.basis.census:
             return "every query of the pool was judged, so there is no sampling error"
         if self.degenerate:
             return (
-                "nothing varies among the sampled queries, so the sample cannot tell how far off the estimate is: "
+                "nothing varies among the sampled queries that the model does not explain, so the sample cannot tell "
+                "how far off the estimate is: "
                 "no interval, no test"
             )
-        if not self.degrees_of_freedom > 0:
+        if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
         return ""
 

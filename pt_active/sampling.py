@@ -11,6 +11,10 @@ PATIENCE = 100
 """Draws for each query of the pool after which drawing ends even if no draw has overspent."""
 
 
+_ROUNDING = 1e-9
+"""Share by which a sum of costs may pass the budget: sums in different orders differ in the last digits."""
+
+
 @dataclass(frozen=True)
 class Sample:
     """What was drawn.
@@ -19,8 +23,8 @@ class Sample:
         draws: int64[m], how often each query was drawn.
         importance: float64[m], ``p/q``, or ``n p/π`` without replacement; NaN where a query was not drawn.
         inclusion: float64[m], the inclusion probability π of each drawn query; NaN with replacement.
-        census: Whether the budget pays for every query, so that all of them are judged and nothing is left
-            to chance. Then each counts once, with importance ``m p`` and inclusion 1.
+        census: Whether the budget pays for every query with a weight, so that all of them are judged and nothing is
+            left to chance. Then each counts once, with importance ``m p`` and inclusion 1.
     """
 
     draws: np.ndarray
@@ -77,7 +81,7 @@ def draw_to_budget(
         replace: Whether a query can be drawn more than once.
 
     Returns:
-        The sample; a census if the budget pays for all queries that can be drawn.
+        The sample; a census if the budget pays for all queries with a weight.
 
     Raises:
         ValueError: If the budget does not pay for the dearest query, or q is not a distribution.
@@ -86,8 +90,8 @@ def draw_to_budget(
     check_budget(budget, cost[q > 0])
     if not replace:
         return _distinct(q, weight, cost, budget, rng)
-    if budget >= cost[q > 0].sum():
-        return _census(q > 0, weight)
+    if pays_for_all(budget, cost[weight > 0]):
+        return _census(weight)
     order, count = next(races(q, cost, [budget], 1, rng))
     draws = np.zeros(len(q), dtype=np.int64)
     draws[order[0]] = count[0]
@@ -117,15 +121,15 @@ def races(
     reachable = np.flatnonzero(q > 0)
     arrival = rng.exponential(size=(repetitions, len(reachable))) / q[reachable]
     order = np.argsort(arrival, axis=1, kind="stable")
-    arrival = np.take_along_axis(arrival, order, axis=1)
+    arrival = _ended(np.take_along_axis(arrival, order, axis=1))
     order = reachable[order]
     spent, rate = np.cumsum(cost[order], axis=1), q[order]
     count, start = np.zeros_like(order), np.zeros((repetitions, 1))
     for budget in budgets:
-        distinct = (spent <= budget).sum(axis=1, keepdims=True)
+        distinct = _within(spent, budget).sum(axis=1, keepdims=True)
         end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), PATIENCE * len(q))
         drawn = np.s_[:, : distinct.max()]
-        came = arrival[drawn] < end
+        came = arrival[drawn] < end  # PATIENCE may end a sample before its money is spent.
         waited = np.where(came, end - np.maximum(arrival[drawn], start), 0.0)
         count[drawn] += (came & (arrival[drawn] >= start)) + rng.poisson(rate[drawn] * waited)
         start = end
@@ -156,11 +160,11 @@ def priorities(
     reachable = np.flatnonzero(q > 0)
     priority = rng.random((repetitions, len(reachable))) / q[reachable]
     order = np.argsort(priority, axis=1, kind="stable")
-    priority = np.take_along_axis(priority, order, axis=1)
+    priority = _ended(np.take_along_axis(priority, order, axis=1))
     order = reachable[order]
     spent = np.cumsum(cost[order], axis=1)
     for budget in budgets:
-        came = spent <= budget
+        came = _within(spent, budget)
         distinct = came.sum(axis=1, keepdims=True)
         drawn = np.s_[:, : distinct.max()]
         threshold = np.take_along_axis(priority, distinct, axis=1)
@@ -173,8 +177,8 @@ def _repeated(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
 
 
 def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
-    if budget >= cost[q > 0].sum():
-        return _census(q > 0, weight)
+    if pays_for_all(budget, cost[weight > 0]):
+        return _census(weight)
     order, came, chance = (row[0] for row in next(priorities(q, cost, [budget], 1, rng)))
     draws, inclusion = np.zeros(len(q), dtype=np.int64), np.full(len(q), np.nan)
     draws[order] = came
@@ -182,8 +186,22 @@ def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float
     return Sample(draws, draws.sum() * weight / inclusion, inclusion)
 
 
-def _census(reachable: np.ndarray, weight: np.ndarray) -> Sample:
-    draws, once = reachable.astype(np.int64), np.where(reachable, 1.0, np.nan)
+def _ended(times: np.ndarray) -> np.ndarray:
+    """A last column that never comes."""
+    return np.pad(times, ((0, 0), (0, 1)), constant_values=np.inf)
+
+
+def _within(spent: np.ndarray, budget: float) -> np.ndarray:
+    return spent <= budget * (1 + _ROUNDING)
+
+
+def pays_for_all(budget: float, cost: np.ndarray) -> bool:
+    """Whether a budget pays for everything, but for rounding."""
+    return bool(_within(cost.sum(), budget))
+
+
+def _census(weight: np.ndarray) -> Sample:
+    draws, once = (weight > 0).astype(np.int64), np.where(weight > 0, 1.0, np.nan)
     return Sample(draws, draws.sum() * weight * once, once, census=True)
 
 

@@ -120,3 +120,8 @@ def test_bad_arguments(
 def test_systems_of_a_list_need_different_names(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
     with pytest.raises(ValueError, match="2 systems need as many different names"):
         Experiment(list(demo.runs.values()), plan, qrels, [DCG @ 10], names=["a", "a"])
+
+
+def test_normalised_measures_warn_of_an_unjudged_pool(demo, plan, qrels) -> None:
+    with pytest.warns(UserWarning, match=r"nDCG@10 also depends on documents below the cutoff, and \d+ of the pool"):
+        Experiment(list(demo.runs.values()), plan, qrels, ["nDCG@10"], names=list(demo.runs))

@@ -101,3 +101,10 @@ def test_repeated_judgments() -> None:
 def test_whole_numbers_in_other_types() -> None:
     assert frames.checked_qrels(qrels("2", "0")).label.tolist() == [2, 0]
     assert frames.checked_qrels(qrels(2.0, 0.0)).label.dtype == np.int64
+
+
+@pytest.mark.parametrize("label", [1001, 1e300, float("inf")])
+def test_labels_that_have_no_gain(label: float) -> None:
+    qrels = pd.DataFrame({"qid": ["q"], "docno": ["d"], "label": [label]})
+    with pytest.raises(ValueError, match="labels must not be above 1000"):
+        frames.checked_qrels(qrels)

@@ -161,3 +161,12 @@ def test_names_round_trip() -> None:
 def test_a_label_above_max_rel_is_an_error() -> None:
     with pytest.raises(ValueError, match="grade 3 lies above max_rel=2"):
         measure_values(RUN, QRELS, ERR(max_rel=2) @ 10)
+
+
+@pytest.mark.parametrize("measure", [DCG @ 10, "nDCG@10", "nDCG(dcg='exp-log2')@10", "P@5"])
+def test_qrels_in_which_nothing_is_judged_have_no_values(measure):
+    run = pd.DataFrame({"qid": ["q"], "docno": ["d"], "score": [1.0]})
+    qrels = pd.DataFrame({"qid": ["q"], "docno": ["d"], "label": [-1]})
+    found = measure_values(run, qrels, measure)
+    assert found.columns.tolist() == ["qid", "value"]
+    assert found.empty

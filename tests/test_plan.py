@@ -12,7 +12,19 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from pt_active import DCG, ERR, Comparison, Draw, Estimate, Plan, Runs, SamplingDistribution, UnitCost, measure_values
+from pt_active import (
+    DCG,
+    ERR,
+    Comparison,
+    Draw,
+    Estimate,
+    LogLengthCost,
+    Plan,
+    Runs,
+    SamplingDistribution,
+    UnitCost,
+    measure_values,
+)
 from pt_active.demo import DemoCollection
 from pt_active.estimators import ESTIMATORS, interval, reference_degrees
 from pt_active.feature_grades import OrderedLogitGrades
@@ -428,3 +440,148 @@ def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
         degrees = reference_degrees("effective", mean.degrees_of_freedom, 60)
         rejected += two_sided_pvalue(mean.value - weight @ (sign * difference), mean.standard_error, degrees) < 0.05
     assert 0.035 <= rejected / 6000 <= 0.065
+
+
+# --- the whole pool -------------------------------------------------------------------------------------------------
+
+
+def mirrored(queries: int = 30, documents: int = 6) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A pool in which ranker b does in one half of the queries what a does in the other, and its labels."""
+    rng = np.random.default_rng(3)
+    parts, labels = [], []
+    for x in range(queries):
+        grades, label = rng.dirichlet(np.ones(3), documents), rng.integers(0, 3, documents)
+        for side, ranks in enumerate([(np.arange(documents), rng.permutation(documents))] * 2):
+            order = ranks if side == 0 else ranks[::-1]
+            part = pd.DataFrame({"qid": f"{x}-{side}", "docno": [f"d{z}" for z in range(documents)]})
+            part[["rank_a", "rank_b"]] = np.column_stack(order)
+            part[["grade_0", "grade_1", "grade_2"]] = grades
+            parts.append(part)
+            labels.append(part[["qid", "docno"]].assign(label=label))
+    pool = pd.concat(parts, ignore_index=True)
+    return pool, pd.concat(labels, ignore_index=True)
+
+
+def test_a_census_of_equal_rankers_has_no_winner() -> None:
+    frame, _ = mirrored()
+    rng = np.random.default_rng(0)
+    # The same labels in both halves, so that the difference is 0 but for the order in which it is summed.
+    half = frame[frame.qid.str.endswith("-0")].reset_index(drop=True)
+    twin = half.assign(qid=half.qid.str.replace("-0", "-1"), rank_a=half.rank_b, rank_b=half.rank_a)
+    pool = pd.concat([half, twin], ignore_index=True)
+    for _ in range(20):
+        label = rng.integers(0, 3, len(half))
+        qrels = pool[["qid", "docno"]].assign(label=np.tile(label, 2))
+        comparison = Plan.create(pool, None, DCG @ 5, budget=1e6).compare(qrels)
+        assert comparison.difference == 0
+        assert comparison.winner is None
+
+
+def test_a_budget_of_what_the_pool_costs_is_a_census(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    rng = np.random.default_rng(1)
+    lengths = graded.assign(words=rng.integers(1, 300, len(graded)))
+    cost = LogLengthCost("words")
+    for seed in range(20):
+        plan = Plan.create(lengths, None, DCG @ 10, cost=cost, budget=graded.qid.nunique(), seed=seed)
+        assert plan.manifest["census"]
+    assert len(plan.sample) == graded.qid.nunique()
+
+
+@pytest.mark.parametrize("replace", [True, False])
+def test_a_census_has_queries_that_the_design_would_never_draw(replace: bool) -> None:
+    frame, qrels = mirrored()
+    same = frame.qid.isin(frame.qid.unique()[:10])
+    frame["rank_b"] = frame["rank_b"].where(~same, frame["rank_a"])
+    arguments = {"design": "optimal", "defensive": 0.0, "replace": replace}
+    with pytest.warns(UserWarning, match="can never be drawn"):
+        plan = Plan.create(frame, None, DCG @ 5, budget=1e6, **arguments)
+    assert plan.manifest["census"]
+    assert len(plan.sample) == frame.qid.nunique()
+    total = plan.manifest["pool_cost"]
+    with pytest.warns(UserWarning, match="can never be drawn"):
+        short = Plan.create(frame, None, DCG @ 5, budget=0.999 * total, **arguments)
+    assert not short.manifest["census"]
+    assert 0 < short.manifest["spent"] < total
+    assert np.isfinite(short.compare(qrels).difference)
+
+
+def test_a_census_with_missing_labels_is_not_certain() -> None:
+    frame, qrels = mirrored()
+    plan = Plan.create(frame, None, DCG @ 5, budget=1e6)
+    for policy in ("expected", "nonrelevant"):
+        comparison = plan.compare(qrels.iloc[5:], missing=policy)
+        assert np.isnan(comparison.pvalue)
+        assert comparison.winner is None
+        assert np.isnan(comparison.confidence_interval().low)
+        assert "but for 5 labels" in str(comparison)
+
+
+# --- what comes in --------------------------------------------------------------------------------------------------
+
+
+def test_labels_that_are_used_are_counted(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    full = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)]
+    assert len(full) > len(plan.assessments)
+    assert plan.compare(full).basis.n_judged == len(plan.assessments)
+    assert plan.compare(full).difference == pytest.approx(plan.compare(qrels).difference)
+
+
+def test_labels_of_other_queries_may_be_anything(plan: Plan, qrels: pd.DataFrame) -> None:
+    other = pd.DataFrame({"qid": ["elsewhere"], "docno": ["d1"], "label": [9]})
+    with pytest.warns(UserWarning, match="1 labels of 1 queries that were not sampled are ignored"):
+        found = plan.compare(pd.concat([qrels, other]))
+    assert found.difference == plan.compare(qrels).difference
+
+
+def test_a_sample_can_be_planned_again(demo: DemoCollection, graded: pd.DataFrame, plan: Plan, tmp_path: Path) -> None:
+    again = Plan.create(graded, plan.sample, DCG @ 10, budget=300, seed=1)
+    assert set(again.queries.qid) == set(plan.sample.qid)
+    assert not again.queries.columns.duplicated().any()
+    traffic = demo.topics.assign(q_cost=9.0, q_region="north", traffic=2.0)
+    saved = Plan.create(graded, traffic, DCG @ 10, budget=300, seed=1).save(tmp_path / "saved")
+    loaded = Plan.load(saved.path)
+    assert loaded.queries.q_region.eq("north").all()
+    assert loaded.tables.pool.queries.columns.tolist() == saved.tables.pool.queries.columns.tolist()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"seed": None}, "seed must be a whole number, got None"),
+        ({"seed": -3}, "seed must be at least 0, got -3"),
+        ({"seed": 1.5}, "seed must be a whole number, got 1.5"),
+        ({"draws": 3.7}, "draws must be a whole number, got 3.7"),
+        ({"draws": 0}, "draws must be at least 1, got 0"),
+    ],
+)
+def test_numbers_that_must_be_whole(graded: pd.DataFrame, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Plan.create(graded, None, DCG @ 10, **({"draws": 5} | arguments))
+
+
+def test_numpy_numbers_can_be_saved(graded: pd.DataFrame, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=np.int64(5), seed=np.int64(3))
+    assert Plan.load(plan.save(tmp_path / "plan").path).manifest["arguments"]["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("manifest.json", "{", "manifest.json is not JSON"),
+        ("manifest.json", "[]", "manifest.json holds no object"),
+        ("manifest.json", '{"format_version": 2}', "manifest.json lacks arguments, census, counts, pool_cost, spent"),
+        ("queries.parquet", "x", "queries.parquet cannot be read"),
+        ("documents.parquet", None, "documents.parquet cannot be read"),
+    ],
+)
+def test_damaged_plans_say_so(plan: Plan, tmp_path: Path, file: str, text: str | None, message: str) -> None:
+    folder = Path(str(plan.save(tmp_path / "plan").path))
+    (folder / file).unlink() if text is None else (folder / file).write_text(text)
+    with pytest.raises(ValueError, match=f"plan is damaged: {message}"):
+        Plan.load(folder)
+
+
+@pytest.mark.parametrize("measure", ["Judged@10", "nDCG(judged_only=True)@10"])
+def test_measures_of_what_is_judged_are_refused(graded: pd.DataFrame, measure: str) -> None:
+    with pytest.raises(ValueError, match="depends on which documents are judged"):
+        Plan.create(graded, None, measure, draws=5)

@@ -23,6 +23,9 @@ from pt_active.grade_models import FittedGrades
 FOLDS = 5
 """Into which a pool without folds is dealt, by the order of its qids."""
 
+TOP = 10
+"""Ranks that decide whether two rankers are doubles."""
+
 GRADE_MODELS: dict[str, Callable[[int], FittedGrades]] = {
     "random forest": lambda max_grade: ForestGrades(max_grade, min_leaf=10),
     "ordered logit": OrderedLogitGrades,
@@ -68,11 +71,21 @@ class JudgedPool:
         return model.transform(rest)
 
     def standing(self, measure: str, train_fold: int) -> list[str]:
-        """The rankers from best to worst on the training fold."""
+        """The rankers from best to worst on the training fold, but for doubles.
+
+        A ranker whose top `TOP` are those of a better one in most queries is left out: tracks have submissions that
+        differ further down alone, and there is nothing to compare.
+        """
         past = self.frame[self.frame["fold"] == train_fold]
         qrels = past[["qid", "docno", "label"]]
         means = {name: measure_values(_run(past, name), qrels, measure)["value"].mean() for name in self.rankers}
-        return sorted(means, key=lambda name: (-means[name], name))
+        top = {name: past[f"rank_{name}"].where(past[f"rank_{name}"].between(0, TOP - 1), TOP) for name in means}
+        found: list[str] = []
+        for name in sorted(means, key=lambda name: (-means[name], name)):
+            changed = [(top[name] != top[better]).groupby(past["qid"]).any().mean() for better in found]
+            if all(share >= 0.5 for share in changed):
+                found.append(name)
+        return found
 
 
 def _run(frame: pd.DataFrame, ranker: str) -> pd.DataFrame:
@@ -96,7 +109,6 @@ def read_judged_pool(path: Path) -> JudgedPool:
     if "fold" not in frame.columns:
         qids = np.sort(frame["qid"].unique())
         frame["fold"] = frame["qid"].map(dict(zip(qids, np.arange(len(qids)) % FOLDS + 1, strict=True)))
-    frame = frame[frame["label"].notna()]
     trained = _manifest(path).get("arguments", {}).get("train_fold")
     folds = sorted(frame["fold"].unique().tolist()) if trained is None else [trained]
     return JudgedPool(path.stem, frame, int(frame["label"].max()), folds)
