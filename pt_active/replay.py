@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.designs import difference_moments, sampling_distribution
+from pt_active.designs import design_named, difference_moments, sampling_distribution
 from pt_active.estimators import (
     Estimator,
     effective_size,
@@ -163,27 +163,46 @@ def replay(
         defensive: ε of the defensive mixture.
         reference: What intervals and tests are read off, a name in `estimators.REFERENCES`.
 
-    Yields:
-        Estimator → replays of `CHUNK` repetitions (the last chunk may be smaller).
+    Returns:
+        Estimator → replays, of `CHUNK` repetitions at a time (the last chunk may be smaller).
 
     Raises:
-        ValueError: If a name is unknown or a budget lies outside the pool.
+        ValueError: If a name is unknown, or repetitions or a budget are out of range.
     """
     _check(population, budgets, repetitions, null)
+    design_named(design)
+    reference_degrees(reference, np.ones(1), 2)
     found = {name: estimator_named(name) for name in estimators}
     seeds = np.random.SeedSequence(seed).spawn(-(-repetitions // CHUNK))
-    for chunk, seed_of_chunk in enumerate(seeds):
-        size = min(CHUNK, repetitions - chunk * CHUNK)
-        draw_seed, swap_seed = seed_of_chunk.spawn(2)
-        pool = population.swapped(np.random.default_rng(swap_seed)) if null else population
-        q = pool.distribution(design, defensive)
-        arguments = q, pool.cost, budgets, size, np.random.default_rng(draw_seed)
-        if with_replacement:
-            samples: Iterable[_Drawn] = ((*sample, None) for sample in races(*arguments))
-        else:
-            samples = priorities(*arguments)
-        rows = [_estimated(pool, q, sample, found, reference) for sample in samples]
-        yield {name: _stacked([row[name] for row in rows], pool.truth) for name in found}
+    sizes = [min(CHUNK, repetitions - chunk * CHUNK) for chunk in range(len(seeds))]
+    return (
+        _chunk(population, design, found, budgets, size, seed_of_chunk, with_replacement, null, defensive, reference)
+        for size, seed_of_chunk in zip(sizes, seeds, strict=True)
+    )
+
+
+def _chunk(
+    population: Population,
+    design: str,
+    estimators: dict[str, Estimator],
+    budgets: Sequence[float],
+    size: int,
+    seed: np.random.SeedSequence,
+    with_replacement: bool,
+    null: bool,
+    defensive: float,
+    reference: str,
+) -> dict[str, Replays]:
+    draw_seed, swap_seed = seed.spawn(2)
+    pool = population.swapped(np.random.default_rng(swap_seed)) if null else population
+    q = pool.distribution(design, defensive)
+    arguments = q, pool.cost, budgets, size, np.random.default_rng(draw_seed)
+    if with_replacement:
+        samples: Iterable[_Drawn] = ((*sample, None) for sample in races(*arguments))
+    else:
+        samples = priorities(*arguments)
+    rows = [_estimated(pool, q, sample, estimators, reference) for sample in samples]
+    return {name: _stacked([row[name] for row in rows], pool.truth) for name in estimators}
 
 
 def joined(chunks: Sequence[Replays]) -> Replays:

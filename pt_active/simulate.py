@@ -87,7 +87,7 @@ def labelled_population(
     parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
     arrays = Pool.from_frame(pool, parsed, cost)
     if len(arrays.names) > 2:
-        raise ValueError(f"a replay needs one or two rankers; say which of {frames.some(arrays.names, 20)}")
+        raise ValueError(f"choose one or two rankers to replay; the pool has {frames.some(arrays.names, 40)}")
     labels = _labels(pool, arrays, parsed)
     seen = arrays.seen(parsed)
     return Population(
@@ -209,22 +209,25 @@ def replays(
     """
     from tqdm.auto import tqdm
 
-    methods = list(methods)
-    drawings = list(dict.fromkeys((m.design, m.with_replacement) for m in methods))
-    what = "label swapping" if settings.get("null") else "replay"
-    bar = tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False)
+    estimators: dict[tuple[str, bool], list[str]] = {}
+    for method in methods:
+        estimators.setdefault((method.design, method.with_replacement), []).append(method.estimator)
+    drawings = {
+        (design, replace): replay(
+            population, design, names, repetitions=repetitions, with_replacement=replace, **settings
+        )
+        for (design, replace), names in estimators.items()
+    }
     found: dict[Method, Replays] = {}
-    for design, with_replacement in drawings:
-        wanted = [m for m in methods if (m.design, m.with_replacement) == (design, with_replacement)]
-        estimators = [m.estimator for m in wanted]
-        chunks = []
-        for chunk in replay(
-            population, design, estimators, repetitions=repetitions, with_replacement=with_replacement, **settings
-        ):
-            chunks.append(chunk)
-            bar.update(len(chunk[estimators[0]].truth))
-        found |= {m: joined([chunk[m.estimator] for chunk in chunks]) for m in wanted}
-    bar.close()
+    what = "label swapping" if settings.get("null") else "replay"
+    with tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False) as bar:
+        for (design, replace), drawing in drawings.items():
+            chunks = []
+            for chunk in drawing:
+                chunks.append(chunk)
+                bar.update(len(next(iter(chunk.values())).truth))
+            for name in estimators[design, replace]:
+                found[Method(design, name, replace)] = joined([chunk[name] for chunk in chunks])
     return found
 
 

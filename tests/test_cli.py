@@ -10,10 +10,12 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pt_active import Plan
+from pt_active import OrderedLogitGrades, Plan, Runs
 from pt_active.cli import app
+from pt_active.files import read_run
+from pt_active.simulate import labelled_population
 
-COMMANDS = ("plan", "export", "estimate", "compare", "demo")
+COMMANDS = ("plan", "export", "estimate", "compare", "simulate", "demo")
 QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12
@@ -347,3 +349,75 @@ def test_demo_refuses_a_census(tmp_path):
     out = tmp_path / "out"
     assert "the demo shows sampling" in complaint("demo", "--budget", "100000", "--out", out)
     assert not out.exists()
+
+
+# --- simulate -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def labelled(files):
+    """Two rankers on judged queries in two folds."""
+    runs = {name: read_run(files / file) for name, file in (("a", "a.run.gz"), ("b", "b.run"))}
+    pool = Runs(**runs).transform(pd.DataFrame({"qid": QUERIES}))
+    pool["label"] = [label(q, int(d[2:])) for q, d in zip(pool["qid"], pool["docno"], strict=True)]
+    pool["fold"] = [1 + (QUERIES.index(q) >= 12) for q in pool["qid"]]
+    pool.to_parquet(files / "pool.parquet")
+    return pool
+
+
+def simulated(*words):
+    return json.loads(run("simulate", "pool.parquet", "--measure", "DCG@5", *words, "--json"))["rows"]
+
+
+def test_simulate_replays_a_labelled_pool(labelled, files):
+    words = ("--train-fold", "1", "--repetitions", "40", "--budget", "60", "--budget", "40", "--seed", "3")
+    rows = simulated(*words, "--design", "passive", "--design", "hedged", "--out", "table.csv")
+    assert {row["design"] for row in rows} == {"passive", "hedged"}
+    assert {row["budget"] for row in rows} == {40, 60}
+    assert all(row["repetitions"] == 40 and row["spent"] <= row["budget"] for row in rows)
+    graded = OrderedLogitGrades(2).fit(
+        labelled[labelled.fold == 1].drop(columns="label"), labelled[labelled.fold == 1][["qid", "docno", "label"]]
+    )
+    population = labelled_population(graded(labelled[labelled.fold == 2]), "DCG@5")
+    assert rows[0]["truth"] == pytest.approx(population.truth)
+    written = pd.read_csv(files / "table.csv")
+    assert written["rmse"].tolist() == pytest.approx([row["rmse"] for row in rows])
+    text = run("simulate", "pool.parquet", "--measure", "DCG@5", *words)
+    assert "label-equivalents" in text
+    assert "\n    40 " in text
+
+
+def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
+    labelled.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2).to_parquet(files / "pool.parquet")
+    rows = simulated("--ranker", "b", "--repetitions", "10", "--estimator", "snis", "--cost", "unit")
+    assert "selection_error" not in rows[0]
+    assert {row["estimator"] for row in rows} == {"snis"}
+    grading = ("--train-fold", "1")
+    assert "has its grades already" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "has no grades; say --train-fold N"),
+        (("--train-fold", "7"), "fold 7 must hold some queries and not all; the folds are 1, 2"),
+        (("--train-fold", "1", "--ranker", "c"), "no ranker 'c' in the pool; it has 'a', 'b'"),
+        (("--train-fold", "1", "--design", "best"), "unknown design 'best'; the designs are hedged"),
+        (("--train-fold", "1", "--estimator", "mle"), "unknown estimator 'mle'"),
+        (("--train-fold", "1", "--grades", "bert"), "unknown --grades 'bert'"),
+        (("--train-fold", "1", "--budget", "1e9"), "budgets outside the pool: 1e+09"),
+        (("--train-fold", "1", "--repetitions", "0"), "repetitions must be at least 1"),
+        (("--train-fold", "1", "--out", "nowhere/x.csv"), "the folder nowhere does not exist"),
+    ],
+)
+def test_a_bad_simulation_says_why(labelled, words, message):
+    assert message in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *words)
+
+
+def test_a_pool_without_labels_says_so(labelled, files):
+    labelled.drop(columns="label").to_parquet(files / "pool.parquet")
+    assert "needs a column 'label'" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", "--train-fold", "1")
+    labelled["label"] = labelled["label"].where(labelled["docno"] != "D-3").astype("Float64")
+    labelled.to_parquet(files / "pool.parquet")
+    words = ("--measure", "DCG@5", "--train-fold", "1")
+    assert "documents of the replay pool have no label" in complaint("simulate", "pool.parquet", *words)

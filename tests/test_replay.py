@@ -301,7 +301,7 @@ def test_a_pool_that_cannot_be_replayed_says_why(labelled):
         labelled_population(labelled.drop(columns="label"), DCG @ 10)
     with pytest.raises(ValueError, match="no ranker 'bm25' in the pool; it has 'production', 'candidate'"):
         labelled_population(labelled, DCG @ 10, rankers=["bm25"])
-    with pytest.raises(ValueError, match="one or two rankers"):
+    with pytest.raises(ValueError, match="choose one or two rankers"):
         labelled_population(labelled.assign(rank_third=labelled["rank_production"]), DCG @ 10)
     nowhere = labelled.assign(rank_production=labelled["rank_production"].where(labelled["qid"] != "q7", -1))
     with pytest.warns(UserWarning, match="1 queries for which production found nothing are left out: 'q7'"):
