@@ -37,13 +37,13 @@ class Rows(NamedTuple):
         qid: One string a document.
         docno: One string a document; empty where the file names none.
         label: int64[n].
-        features: float32[n, d].
+        features: float32[n, d] arrays, one after the other; n documents in all, d of each its own.
     """
 
     qid: list[str]
     docno: list[str]
     label: np.ndarray
-    features: np.ndarray
+    features: list[np.ndarray]
 
 
 def read_fold(path: Path, sizes: Path | None) -> Rows:
@@ -72,7 +72,7 @@ def _read_array(path: Path) -> Rows:
     if array.ndim != 2 or array.shape[1] < 3:
         raise BadInput(f"{path}: expected a two-dimensional array of label, qid, features, got shape {array.shape}")
     qid = array[:, 1].astype(np.int64).astype(str).tolist()
-    return Rows(qid, [""] * len(qid), _grades(array[:, 0], path), array[:, 2:].astype(np.float32))
+    return Rows(qid, [""] * len(qid), _grades(array[:, 0], path), [array[:, 2:].astype(np.float32)])
 
 
 def _grades(values: np.ndarray, path: Path) -> np.ndarray:
@@ -109,7 +109,7 @@ def _parsed(block: list[bytes], start: int, path: Path, numbered: bool) -> Rows:
     whole = (label >= 0) & (label == np.floor(label)) & np.isfinite(features).all(axis=1)
     if not whole.all() or (numbered and len(found[2]) != len(label)):
         raise _complaint(block, start, path, numbered) or BadInput(f"{path}: not SVMlight")
-    return Rows(qid, _docnos(block, len(label)), label.astype(np.int64), features)
+    return Rows(qid, _docnos(block, len(label)), label.astype(np.int64), [features])
 
 
 def _docnos(block: list[bytes], documents: int) -> list[str]:
@@ -141,13 +141,11 @@ def _wrong(tokens: list[str], numbered: bool) -> str | None:
 
 
 def _joined(blocks: list[Rows]) -> Rows:
-    width = max(block.features.shape[1] for block in blocks)
-    padded = [np.pad(block.features, ((0, 0), (0, width - block.features.shape[1]))) for block in blocks]
     return Rows(
         [qid for block in blocks for qid in block.qid],
         [docno for block in blocks for docno in block.docno],
         np.concatenate([block.label for block in blocks]),
-        np.concatenate(padded),
+        [features for block in blocks for features in block.features],
     )
 
 
@@ -173,18 +171,14 @@ def _check_grouped(qid: list[str], path: Path) -> None:
         )
 
 
-def pool_of(folds: dict[int, Rows]) -> tuple[pd.DataFrame, np.ndarray]:
-    """All folds as one frame without rankers, and their features, float32[N, d].
+def pool_of(folds: dict[int, Rows]) -> pd.DataFrame:
+    """All folds as one frame without rankers and features.
 
     Raises:
         BadInput: If two folds share a query.
     """
-    width = max(rows.features.shape[1] for rows in folds.values())
-    features = np.zeros((sum(len(rows.label) for rows in folds.values()), width), dtype=np.float32)
-    frames, start = [], 0
+    frames = []
     for fold, rows in folds.items():
-        features[start : start + len(rows.label), : rows.features.shape[1]] = rows.features
-        start += len(rows.label)
         frame = pd.DataFrame({"qid": rows.qid, "docno": rows.docno, "label": rows.label, "fold": fold})
         place = frame.groupby("qid", sort=False).cumcount().astype(str)
         frame["docno"] = frame["docno"].where(frame["docno"] != "", frame["qid"] + "-" + place)
@@ -193,7 +187,22 @@ def pool_of(folds: dict[int, Rows]) -> tuple[pd.DataFrame, np.ndarray]:
     shared = pool.drop_duplicates(["qid", "fold"])["qid"]
     if shared.duplicated().any():
         raise BadInput(f"query {shared[shared.duplicated()].iloc[0]!r} stands in two folds")
-    return pool, features
+    return pool
+
+
+def stacked(blocks: list[np.ndarray]) -> np.ndarray:
+    """Blocks of features as one array, float32[N, d]; features that a block lacks are 0.
+
+    The list is emptied on the way, so that the memory for two copies is never needed.
+    """
+    features = np.zeros((sum(map(len, blocks)), max(block.shape[1] for block in blocks)), dtype=np.float32)
+    blocks.reverse()
+    start = 0
+    while blocks:
+        block = blocks.pop()
+        features[start : start + len(block), : block.shape[1]] = block
+        start += len(block)
+    return features
 
 
 def learners(seed: int) -> dict[str, Callable[[], Any]]:
@@ -246,20 +255,20 @@ def main(argv: list[str] | None = None) -> None:
     folds = {fold: read_fold(*pair) for fold, pair in enumerate(zip(arguments.files, sizes, strict=True), 1)}
     if arguments.query_sizes:
         folds = {n: rows._replace(qid=[f"{n}-{qid}" for qid in rows.qid]) for n, rows in folds.items()}
-    pool, features = pool_of(folds)
+    pool = pool_of(folds)
+    features = stacked([block for n in sorted(folds) for block in folds.pop(n).features])
     train = (pool["fold"] == arguments.train_fold).to_numpy()
     if not train.any():
-        raise BadInput(f"--train-fold {arguments.train_fold}: the folds are 1 to {len(folds)}")
+        raise BadInput(f"--train-fold {arguments.train_fold}: the folds are 1 to {len(arguments.files)}")
     for name, kind in kinds.items():
         score = scores(kind, features, pool["label"].to_numpy(), train, arguments.seed)
         pool[f"rank_{name}"], pool[f"score_{name}"] = ranked(pool["qid"], pool["docno"], score), score
     if arguments.length_feature is not None:
         pool["length"] = scores(str(arguments.length_feature), features, pool["label"].to_numpy(), train, 0)
-    pool["features"] = list(features)
     given = {k: v for k, v in vars(arguments).items() if k != "out"}
     if all(kind.isdigit() for kind in kinds.values()):
         del given["train_fold"]
-    write_pool(pool, arguments.out, [*arguments.files, *arguments.query_sizes], given)
+    write_pool(pool, arguments.out, [*arguments.files, *arguments.query_sizes], given, features)
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:

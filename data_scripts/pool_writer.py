@@ -29,6 +29,9 @@ MANIFEST = b"pt_active"
 
 BLOCK = 1 << 20
 
+ROWS_AT_ONCE = 100_000
+"""Documents of a row group."""
+
 
 class BadInput(ValueError):
     """Something is wrong with a file or an argument; the message says what and where."""
@@ -64,7 +67,13 @@ def check_pairs(pool: pd.DataFrame) -> None:
         raise BadInput(f"document {row['docno']!r} stands twice in query {row['qid']!r}")
 
 
-def write_pool(pool: pd.DataFrame, out: Path, sources: Sequence[Path], arguments: dict[str, Any]) -> None:
+def write_pool(
+    pool: pd.DataFrame,
+    out: Path,
+    sources: Sequence[Path],
+    arguments: dict[str, Any],
+    features: np.ndarray | None = None,
+) -> None:
     """Write a labelled pool, whole or not at all, and say what was written.
 
     Args:
@@ -72,6 +81,7 @@ def write_pool(pool: pd.DataFrame, out: Path, sources: Sequence[Path], arguments
         out: A new file.
         sources: The files that it was made from, whose digests the manifest records.
         arguments: What the script was told; paths are recorded by name only.
+        features: float32[N, d], for a column ``features``.
     """
     check_pairs(pool)
     rankers = [c.removeprefix("rank_") for c in pool.columns if c.startswith("rank_")]
@@ -88,12 +98,25 @@ def write_pool(pool: pd.DataFrame, out: Path, sources: Sequence[Path], arguments
         },
         "rankers": rankers,
     }
-    table = pa.Table.from_pandas(pool, preserve_index=False)
-    metadata = {**(table.schema.metadata or {}), MANIFEST: json.dumps(manifest).encode()}
     unfinished = out.with_name(f".{out.name}.unfinished")
-    pq.write_table(table.replace_schema_metadata(metadata), unfinished)
+    metadata = {MANIFEST: json.dumps(manifest).encode()}
+    first = _rows(pool, features, 0).schema
+    schema = first.with_metadata({**(first.metadata or {}), **metadata})
+    with pq.ParquetWriter(unfinished, schema) as writer:
+        for start in tqdm(range(0, len(pool), ROWS_AT_ONCE), unit="block", desc=out.name, leave=False):
+            writer.write_table(_rows(pool, features, start).cast(schema))
     os.replace(unfinished, out)
     print(_summary(manifest, out))
+
+
+def _rows(pool: pd.DataFrame, features: np.ndarray | None, start: int) -> pa.Table:
+    """Some rows as they are written."""
+    table = pa.Table.from_pandas(pool.iloc[start : start + ROWS_AT_ONCE], preserve_index=False)
+    if features is None:
+        return table
+    block = features[start : start + ROWS_AT_ONCE]
+    ends = np.arange(len(block) + 1, dtype=np.int32) * np.int32(block.shape[1])
+    return table.append_column("features", pa.ListArray.from_arrays(ends, pa.array(block.ravel())))
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
