@@ -60,7 +60,7 @@ def Experiment(
         plan: The plan whose assessments were judged.
         qrels: ``qid, docno, label``.
         eval_metrics: Measures or their names, `ir_measures`' or trec_eval's.
-        names: What to call the systems of a list; their ``str()`` if left out.
+        names: What to call the systems of a list; else the ``str()`` of a transformer, and ``run_0``, … for frames.
         perquery: Whether to return the values of each sampled query with its weight, instead of the means.
         baseline: Index or name of the system that the others are compared with.
         correction: A name that statsmodels' ``multipletests`` knows, such as ``"holm"``.
@@ -90,7 +90,7 @@ def Experiment(
     if highlight not in (None, *HIGHLIGHTS):
         raise ValueError(f"unknown highlight {highlight!r}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
-    measures = [parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics]
+    measures = list(dict.fromkeys(parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics))
     reference = None if baseline is None else _index(list(systems), baseline)
     runs = _ranked_runs(systems, plan)
     sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
@@ -109,10 +109,14 @@ def Experiment(
 def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:
     if isinstance(systems, Mapping):
         return dict(systems)
-    labels = [str(system) for system in systems] if names is None else list(names)
+    labels = [_default_name(i, system) for i, system in enumerate(systems)] if names is None else list(names)
     if len(labels) != len(systems) or len(set(labels)) != len(labels):
         raise ValueError(f"{len(systems)} systems need as many different names, got {frames.some(labels)}")
     return dict(zip(labels, systems, strict=True))
+
+
+def _default_name(place: int, system: System) -> str:
+    return f"run_{place}" if isinstance(system, pd.DataFrame) else str(system)
 
 
 def _index(names: list[str], baseline: int | str) -> int:

@@ -280,7 +280,7 @@ class Plan(pt.Artifact):
         if len(names) < 2:
             raise ValueError(f"a comparison needs two rankers; this plan has only {names[0]!r}")
         if len(names) > 2 and (first is None or second is None):
-            raise ValueError(f"say which rankers to compare, first= and second=, of {frames.some(names, 20)}")
+            raise ValueError(f"say which rankers to compare, as first and second, of {frames.some(names, 20)}")
         first = first or next(name for name in names if name != second)
         chosen = (first, second or next(name for name in names if name != first))
         for name in chosen:

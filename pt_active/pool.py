@@ -214,7 +214,7 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
         return (SINGLE,), run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1), run
     frames.check_pairs(frame, "the pool")
     ranks = frame[[f"rank_{name}" for name in names]].to_numpy(dtype=np.float64).T
-    wrong = ~((ranks >= -1) & (ranks == np.floor(ranks)))
+    wrong = ~((ranks >= -1) & (ranks == np.floor(ranks)) & (ranks < np.iinfo(np.int32).max))
     if wrong.any():
         s, z = np.argwhere(wrong)[0]
         row = frame.iloc[z]
@@ -296,9 +296,8 @@ def _weights(queries: pd.DataFrame) -> np.ndarray:
         return np.full(len(queries), 1 / len(queries))
     traffic = pd.to_numeric(queries["traffic"]).to_numpy(dtype=np.float64)
     wrong = ~(np.isfinite(traffic) & (traffic >= 0))
-    if wrong.any() or traffic.sum() == 0:
-        raise ValueError(
-            "traffic must be finite and not negative, and not zero everywhere; it is not for "
-            f"{frames.some(queries['qid'][wrong])}"
-        )
+    if wrong.any():
+        raise ValueError(f"traffic must be finite and not negative; it is not for {frames.some(queries['qid'][wrong])}")
+    if traffic.sum() == 0:
+        raise ValueError("traffic is 0 for every query, so there is nothing to estimate")
     return traffic / traffic.sum()

@@ -125,3 +125,9 @@ def test_systems_of_a_list_need_different_names(plan: Plan, qrels: pd.DataFrame,
 def test_normalised_measures_warn_of_an_unjudged_pool(demo, plan, qrels) -> None:
     with pytest.warns(UserWarning, match=r"nDCG@10 also depends on documents below the cutoff, and \d+ of the pool"):
         Experiment(list(demo.runs.values()), plan, qrels, ["nDCG@10"], names=list(demo.runs))
+
+
+def test_frames_have_short_names_and_measures_count_once(demo, plan, qrels) -> None:
+    table = Experiment(list(demo.runs.values()), plan, qrels, ["DCG@10", DCG @ 10])
+    assert table.name.tolist() == ["run_0", "run_1"]
+    assert table.columns.tolist() == ["name", "estimator", "DCG@10", "DCG@10 low", "DCG@10 high"]

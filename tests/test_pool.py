@@ -133,6 +133,8 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
         ("rank_first", [0.5, 1, 2, 0, -1, -1], "run 'first': rank 0.5"),
         ("rank_first", [0, 0, 2, 0, -1, -1], "run 'first': query '1' has more than one document at rank 0"),
         ("traffic", [-1] * 6, "traffic must be finite"),
+        ("traffic", [0] * 6, "traffic is 0 for every query"),
+        ("rank_a", [0, 1, 2**31 - 1, 0, 1, 2], "ranks are whole numbers from 0"),
         ("docno", ["a", "a", "c", "a", "d", "e"], "the pool: 1 duplicate rows"),
         ("grade_3", [0.0] * 6, "without a gap"),
     ],

@@ -83,7 +83,7 @@ def test_each_script_writes_its_figures(name, script, pool_file, tmp_path, monke
 def test_the_same_seed_gives_the_same_numbers(script, pool_file, monkeypatch) -> None:
     module, pool = script("index_update"), script("judged_pools").read_judged_pool(pool_file)
     monkeypatch.setattr(script("figures"), "STEPS", 3)
-    options = Namespace(repetitions=20, seed=3, quick=True, train_folds=None)
+    options = Namespace(repetitions=20, seed=3, quick=True, train_folds=None, measure=["ERR"])
     once, again = (pd.concat(module.replayed(pool, 1, options)) for _ in range(2))
     pd.testing.assert_frame_equal(once, again)
 
@@ -163,10 +163,12 @@ def test_savings_are_read_against_both_passive_samplings(script) -> None:
     assert table.loc["passive", "against passive"] == pytest.approx(0)
 
 
-def test_rare_errors_give_no_saving(script) -> None:
-    figures = script("figures")
+@pytest.mark.parametrize(
+    ("value", "shares"), [("selection_error", [0.009, 0.004, 0.0]), ("type_2_error", [0.96, 0.9, 0.81])]
+)
+def test_shares_that_say_nothing_give_no_saving(value, shares, script) -> None:
     frame = pd.concat(
-        pd.DataFrame({"data": "x", "method": m, "budget": [10.0, 20, 40], "selection_error": [0.009, 0.004, 0]})
+        pd.DataFrame({"data": "x", "method": m, "budget": [10.0, 20.0, 40.0], value: shares})
         for m in ("passive", "passive once")
     )
-    assert figures.saving_table(frame, ["data"], "selection_error")["against passive"].isna().all()
+    assert script("figures").saving_table(frame, ["data"], value)["against passive"].isna().all()
