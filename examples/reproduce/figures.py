@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -11,8 +12,10 @@ import numpy as np
 import pandas as pd
 from judged_pools import JudgedPool
 from matplotlib import pyplot as plt
+from matplotlib import ticker
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from PIL import Image
 
 from pt_active.replay import Population
 from pt_active.simulate import SOURCE_YARDSTICK, YARDSTICK, Method, replays, savings
@@ -28,18 +31,44 @@ METHODS = {
     "active_uniform_cost": Method("active_uniform_cost", "snis"),
     "active_uniform_grades": Method("active_uniform_grades", "snis"),
     "optimal": Method("optimal", "snis"),
-    "assisted + regression": Method("assisted", "regression"),
     "optimal + regression": Method("optimal", "regression"),
+    "assisted + regression": Method("assisted", "regression"),
+    "hedged once + regression": Method("hedged", "regression", with_replacement=False),
 }
-"""The source's methods, which draw queries with replacement; passive sampling without; and the package's estimator."""
+"""The source's passive sampling, the same without replacement, the source's other methods with their plain weighted
+mean, and the package's."""
 
-_COLOURS = dict(zip(METHODS, ("black", "gray", "tab:brown", "tab:olive", "tab:orange", "tab:blue", "tab:green", "tab:red")))
+COLOURS = {
+    PASSIVE: "black",
+    PASSIVE_ONCE: "gray",
+    "cost_only": "tab:brown",
+    "active_uniform_cost": "tab:olive",
+    "active_uniform_grades": "tab:orange",
+    "risk_mixture": "tab:pink",
+    "optimal": "tab:blue",
+    "optimal + regression": "tab:cyan",
+    "assisted + regression": "tab:green",
+    "hedged once + regression": "tab:red",
+}
+"""Of a method, the same in every figure; those that draw once are dashed."""
+
+COLOURS_OF_A_PICTURE = 128
+"""Enough for lines and pale bands, and a third of the file."""
 
 LOWEST, STEPS = 6.0, 10
 """Budgets run from that many average queries to half of the pool, in that many steps."""
 
-RARE = 0.01
-"""Shares of wrong winners below this rest on too few samples to read a saving off them."""
+REPETITIONS, QUICK_REPETITIONS = 1000, 300
+
+DEFENSIVE = 0.1
+"""ε of the designs, as replays have it."""
+
+ERRORS = {"selection_error": "model selection error", "mae": "absolute error of the difference"}
+"""Of a comparison: columns of `error_rows`, and what they are called."""
+
+READABLE = {"selection_error": (0.01, 0.4), "type_2_error": (0.01, 0.8)}
+"""Shares of passive sampling between which a saving can be read off: fewer rest on too few samples, and where samples
+hardly tell anything the curves are flat."""
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -51,11 +80,25 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    options.add_argument("--quick", action="store_true", help="one training fold of each pool")
-    options.add_argument("--repetitions", type=int, default=2000)
+    options.add_argument("--quick", action="store_true", help="one training fold of each pool, fewer repetitions")
+    options.add_argument("--repetitions", type=int, help=f"{REPETITIONS}, or {QUICK_REPETITIONS} with --quick")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--train-folds", type=int, nargs="+", metavar="FOLD", help="instead of the pool's own")
     return options
+
+
+def with_measures(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """The options and ``--measure``, for figures that the source has at full depth."""
+    options.add_argument("--measure", nargs="+", default=["DCG", "ERR"], help="DCG and ERR at full depth if left out")
+    return options
+
+
+def parsed(options: argparse.ArgumentParser) -> argparse.Namespace:
+    """The options as given, with the number of repetitions that fits ``--quick``."""
+    arguments = options.parse_args()
+    if arguments.repetitions is None:
+        arguments.repetitions = QUICK_REPETITIONS if arguments.quick else REPETITIONS
+    return arguments
 
 
 def train_folds(pool: JudgedPool, arguments: argparse.Namespace) -> list[int]:
@@ -100,6 +143,88 @@ def error_rows(
     return pd.concat(rows, ignore_index=True)
 
 
+def facts(population: Population) -> dict[str, float]:
+    """What makes a comparison easy or hard.
+
+    Args:
+        population: Two systems.
+
+    Returns:
+        ``queries``; ``difference`` Δ; ``relative_difference``, the same in standard deviations of δ; ``agreeing``, the
+        share of the queries with δ = 0; ``correlation`` of δ with what the grade model expects; ``cost_spread``, the
+        coefficient of variation of the cost.
+    """
+    delta, cost = population.target, population.cost
+    return {
+        "queries": len(cost),
+        "difference": population.truth,
+        "relative_difference": population.truth / delta.std(),
+        "agreeing": float((delta == 0).mean()),
+        "correlation": float(np.corrcoef(delta, population.model)[0, 1]),
+        "cost_spread": cost.std() / cost.mean(),
+    }
+
+
+def asymptotic_saving(population: Population, q: np.ndarray) -> float:
+    """What `snis` saves with many draws from q, against draws from p: 1 − the ratio of variance times cost [T 4.2].
+
+    That none is drawn twice is taken for granted, as in a pool far larger than the sample.
+
+    Args:
+        population: One or two systems.
+        q: float64[m].
+    """
+    p, cost, spread = population.weight, population.cost, (population.target - population.truth) ** 2
+    drawn = q > 0
+    error = (p[drawn] ** 2 * spread[drawn] / q[drawn]).sum() * (q @ cost)
+    return float(1 - error / ((p @ spread) * (p @ cost)))
+
+
+def asymptotic_savings(population: Population) -> dict[str, float]:
+    """`asymptotic_saving` of ``optimal`` as it is, and of what it would be if the grade model knew every label.
+
+    Args:
+        population: One or two systems.
+
+    Returns:
+        ``alignment``, the correlation of each query's distance from the truth, |ℓ − R| or |δ − Δ|, with what the
+        design takes it for; ``asymptotic`` and ``perfect``.
+    """
+    distance = np.abs(population.target - population.truth)
+    expected = population.distribution("active_uniform_cost", 0.0) / population.weight
+    known = population.weight * distance / np.sqrt(population.cost)
+    return {
+        "alignment": float(np.corrcoef(distance, expected)[0, 1]),
+        "asymptotic": asymptotic_saving(population, population.distribution("optimal", DEFENSIVE)),
+        "perfect": asymptotic_saving(population, known / known.sum()),
+    }
+
+
+def print_means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str], title: str) -> None:
+    """Print some columns for each panel, averaged over its settings.
+
+    Args:
+        table: Anything with the keys and columns.
+        keys: Columns that tell the panels apart.
+        columns: What to print.
+        title: Above it.
+    """
+    print(f"\n{title}:")
+    print(table.groupby(list(keys), sort=False)[list(columns)].mean().round(3).to_string())
+
+
+def print_facts(table: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Print `facts` for each panel, averaged over its settings."""
+    columns = ["queries", "difference", "relative_difference", "agreeing", "correlation", "cost_spread"]
+    print_means(table, keys, columns, "What was compared")
+
+
+def print_asymptotic(table: pd.DataFrame, keys: Sequence[str]) -> None:
+    """Print `asymptotic_savings` for each panel, averaged over its settings."""
+    title = "How well the design foresees |ℓ − R|; its saving in theory, and if it knew the labels, were the pool large"
+    print_means(table, keys, ["alignment", "asymptotic", "perfect"], title)
+
+
 def averaged(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Means over training folds and other settings; standard errors are those of the means.
 
@@ -130,20 +255,29 @@ def saving_table(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.Dat
         spend = panel[panel["method"] == PASSIVE]["budget"].to_numpy()
         for name, curve in curves.items():
             row = dict(zip(keys, key, strict=True)) | {"method": name}
-            for passive, title in ((PASSIVE, "saved"), (PASSIVE_ONCE, "saved, both once")):
-                row[title] = _median_saving(spend, curve, curves[passive], RARE if value == "selection_error" else 0)
+            for passive, title in ((PASSIVE, "against passive"), (PASSIVE_ONCE, "against passive once")):
+                row[title] = _median_saving(spend, curve, curves[passive], *READABLE.get(value, (0.0, np.inf)))
             rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _median_saving(spend: np.ndarray, error: np.ndarray, passive: np.ndarray, floor: float) -> float:
-    saved = savings(spend, np.maximum(error, 1e-9), np.where(passive > floor, passive, np.nan))
+def _median_saving(spend: np.ndarray, error: np.ndarray, passive: np.ndarray, low: float, high: float) -> float:
+    wanted = np.where((passive > low) & (passive <= high), passive, np.nan)
+    saved = savings(spend, np.maximum(error, 1e-9), wanted)
     return float(np.median(saved[~np.isnan(saved)])) if (~np.isnan(saved)).any() else np.nan
 
 
-def colour_of(method: str) -> str:
-    """The same colour for a method in every figure."""
-    return _COLOURS[method]
+def with_ratio(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
+    """A column ``ratio`` to passive sampling with replacement, whose own standard error is left out of ``ratio_se``.
+
+    Args:
+        table: ``method``, the keys, the value and its standard error in ``<value>_se``.
+        keys: Columns that, together with the method, tell the rows apart.
+        value: A column.
+    """
+    passive = table[table["method"] == PASSIVE].set_index(list(keys))[value]
+    baseline = passive.loc[pd.MultiIndex.from_frame(table[list(keys)])].to_numpy()
+    return table.assign(ratio=table[value] / baseline, ratio_se=table[f"{value}_se"] / baseline)
 
 
 def error_curves(axis: Axes, frame: pd.DataFrame, value: str, methods: Sequence[str], label: str) -> None:
@@ -158,13 +292,17 @@ def error_curves(axis: Axes, frame: pd.DataFrame, value: str, methods: Sequence[
     """
     for name in methods:
         curve = frame[frame["method"] == name]
-        colour, line = colour_of(name), "--" if METHODS.get(name) == YARDSTICK else "-"
+        colour, line = COLOURS[name], "--" if "once" in name else "-"
         axis.plot(curve["budget"], curve[value], line, color=colour, label=name, marker=".", markersize=4)
         spread = 2 * curve[f"{value}_se"]
         low, high = np.maximum(curve[value] - spread, 0), curve[value] + spread
         axis.fill_between(curve["budget"], low, high, color=colour, alpha=0.15, linewidth=0)
     axis.set_xscale("log")
-    axis.xaxis.set_major_formatter(mpl.ticker.FormatStrFormatter("%g"))
+    budgets = frame["budget"].unique()
+    axis.set_xticks(budgets[:: -(-len(budgets) // 5)])
+    axis.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:.3g}"))
+    axis.xaxis.set_minor_locator(ticker.NullLocator())
+    axis.set_xlabel("labelling budget (average queries)")
     axis.set_ylabel(label)
     axis.grid(alpha=0.3)
 
@@ -184,9 +322,53 @@ def legend_below(figure: Figure, axis: Axes, columns: int = 4) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, fontsize=8)
 
 
-def percent(share: float) -> str:
-    """A share for a printed table; empty where there is none."""
-    return "" if np.isnan(share) else f"{share:.0%}"
+def comparison_figure(table: pd.DataFrame, title: str) -> Figure:
+    """The `ERRORS` of all `METHODS` over the budget: a row a pool, a column an error and measure.
+
+    Args:
+        table: Averaged `error_rows` with ``data, measure``.
+        title: Above all panels.
+    """
+    names, measures = table["data"].unique(), table["measure"].unique()
+    figure, axes = panels(len(names), len(ERRORS) * len(measures))
+    figure.suptitle(title)
+    cells = [(name, value, measure) for name in names for value in ERRORS for measure in measures]
+    for axis, (name, value, measure) in zip(axes.flat, cells, strict=True):
+        chosen = table[(table["data"] == name) & (table["measure"] == measure)]
+        error_curves(axis, chosen, value, list(METHODS), ERRORS[value])
+        axis.set_yscale("log" if value == "mae" else "linear")
+        axis.set_title(f"{name}, {measure}")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def print_savings(table: pd.DataFrame, keys: Sequence[str], value: str, title: str) -> None:
+    """Print `saving_table` with a column for each panel: against passive sampling with, and without replacement.
+
+    Args:
+        table: Averaged `error_rows`.
+        keys: Columns that tell the panels apart.
+        value: The error.
+        title: What it is.
+    """
+    found = saving_table(table, keys, value)
+    pairs = zip(found["against passive"], found["against passive once"], strict=True)
+    cells = [" / ".join("–" if np.isnan(share) else f"{share:.0%}" for share in pair) for pair in pairs]
+    wide = found.assign(cell=cells).pivot(index="method", columns=list(keys), values="cell")
+    print(f"\nSaved at equal {title}, against passive sampling with / without replacement (median over budgets):")
+    columns = found[list(keys)].drop_duplicates().itertuples(index=False, name=None)
+    print(wide.reindex(found["method"].unique())[list(columns)].to_string())
+
+
+def settings_of(folds: Sequence[int], total: int, arguments: argparse.Namespace) -> range:
+    """Numbers of the random settings of each training fold, which come to about ``total`` in all; one if quick.
+
+    Args:
+        folds: The pool's training folds.
+        total: How many over all folds.
+        arguments: The options.
+    """
+    return range(1 if arguments.quick else -(-total // len(folds)))
 
 
 def write(frame: pd.DataFrame, figure: Figure, out: Path, stem: str) -> None:
@@ -200,6 +382,8 @@ def write(frame: pd.DataFrame, figure: Figure, out: Path, stem: str) -> None:
     """
     out.mkdir(parents=True, exist_ok=True)
     frame.to_csv(out / f"{stem}.csv", index=False)
-    figure.savefig(out / f"{stem}.png", dpi=130, bbox_inches="tight")
+    picture = BytesIO()
+    figure.savefig(picture, dpi=100, bbox_inches="tight")
+    Image.open(picture).convert("RGB").quantize(COLOURS_OF_A_PICTURE).save(out / f"{stem}.png", optimize=True)
     plt.close(figure)
     print(f"wrote {out / stem}.csv and .png")

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 
-from pt_active import ForestGrades, OrderedLogitGrades, measure_values
+from pt_active import ForestGrades, LogLengthCost, OrderedLogitGrades, UnitCost, measure_values
+from pt_active.costs import Cost
 from pt_active.frames import ranker_names
 from pt_active.grade_models import FittedGrades
 
@@ -54,6 +55,11 @@ class JudgedPool:
     def rankers(self) -> list[str]:
         """Names of the rankers."""
         return ranker_names(self.frame.columns)
+
+    @property
+    def cost(self) -> Cost:
+        """The logarithm of the documents' lengths [T 6.4] if the pool has them, otherwise 1 a document."""
+        return LogLengthCost(column="length") if "length" in self.frame.columns else UnitCost()
 
     def graded(self, model: FittedGrades, train_fold: int) -> pd.DataFrame:
         """Fit a grade model to one fold and grade the documents of the others.

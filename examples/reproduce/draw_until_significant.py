@@ -1,0 +1,136 @@
+"""Drawing until a test finds a difference, as people do: what it costs and how often it is wrong [T Table 5.1].
+
+Queries are drawn until the test at level .05 says that two rankers differ or half of the pool has been paid for. The
+source reports the labels spent and the share of wrong winners. For a pair whose rankers trade places at random in each
+query every winner is a false finding, and there are more of them than 5 %: drawing until significance is NOT A TEST AT
+LEVEL .05.
+
+    python examples/reproduce/draw_until_significant.py POOL.parquet … --out FOLDER [--quick] [--measure ERR@10 DCG@10]
+
+writes ``draw_until_significant.csv`` and ``.png``. Pairs are those of ``type_errors.py``. MSLR-WEB30k, the largest data
+set to run it on, is on Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a pool
+of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from figures import COLOURS, averaged, legend_below, panels, parsed, parser, train_folds, with_measures, write
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from matplotlib.figure import Figure
+from tqdm import tqdm
+from type_errors import ALPHA, COMPARED, pairs_of
+
+from pt_active.replay import Population
+from pt_active.simulate import draw_until_significant, labelled_population
+
+FIRST, LOOKS = 15.0, 25
+"""The test is made that many times, at equal steps from that many average queries to half of the pool."""
+
+NULL = "null"
+"""What the near-tied pair is called when its rankers trade places."""
+
+SHOWN = {name: method for name, method in COMPARED.items() if method.design != "assisted"}
+"""One design less than in ``type_errors.py``, since every look costs time."""
+
+
+def ends(population: Population, arguments: argparse.Namespace, null: bool) -> pd.DataFrame:
+    """How the samples of the `SHOWN` methods end.
+
+    Args:
+        population: Two systems.
+        arguments: The options.
+        null: Whether the systems trade places.
+
+    Returns:
+        ``method``; ``resolved``, the share of samples with a winner, and ``wrong``, with a wrong one, both with their
+        standard errors; ``spent``, in average queries; ``judged``, in documents.
+    """
+    cost = population.cost
+    found = draw_until_significant(
+        population,
+        designs=dict.fromkeys(method.design for method in SHOWN.values()),
+        looks=list(np.linspace(max(FIRST * cost.mean(), cost.max()), cost.sum() / 2, LOOKS)),
+        repetitions=arguments.repetitions,
+        seed=arguments.seed,
+        alpha=ALPHA,
+        null=null,
+        progress=False,
+    )
+    names = {(m.design, m.estimator, m.with_replacement): name for name, m in SHOWN.items()}
+    keys = zip(found["design"], found["estimator"], found["with_replacement"], strict=True)
+    table = found.assign(method=[names.get(key) for key in keys], spent=found["spent"] / cost.mean())
+    spread = {f"{k}_se": np.sqrt(table[k] * (1 - table[k]) / arguments.repetitions) for k in ("resolved", "wrong")}
+    chosen = table.assign(**spread).dropna(subset="method").rename(columns={"n_judged": "judged"})
+    return chosen[["method", "resolved", "resolved_se", "wrong", "wrong_se", "spent", "judged"]]
+
+
+def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
+    """`ends` of each pair and measure of one training fold."""
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), train_fold)
+    pairs = pairs_of(pool.standing("DCG@10", train_fold))
+    for pair, rankers in {**pairs, NULL: pairs["near-tied"]}.items():
+        for measure in arguments.measure:
+            population = labelled_population(graded, measure, pool.cost, rankers)
+            table = ends(population, arguments, null=pair == NULL)
+            yield table.assign(data=pool.name, measure=measure, pair=pair, queries=len(population.cost))
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Labels spent and wrong winners, bars of each method: a row a pool, a column a measure and value."""
+    names, measures = table["data"].unique(), table["measure"].unique()
+    values = {"spent": "labels spent (average queries)", "wrong": "share of wrong winners"}
+    cells = [(name, value, measure) for name in names for value in values for measure in measures]
+    figure, axes = panels(len(names), len(values) * len(measures))
+    figure.suptitle(f"Drawing until p < {ALPHA} or half of the pool is judged; in a null pair each winner is wrong")
+    for axis, (name, value, measure) in zip(axes.flat, cells, strict=True):
+        chosen = table[(table["data"] == name) & (table["measure"] == measure)]
+        pairs = list(chosen["pair"].unique())
+        for number, method in enumerate(SHOWN):
+            bars = chosen[chosen["method"] == method]
+            place = np.arange(len(pairs)) + 0.8 * ((number + 0.5) / len(SHOWN) - 0.5)
+            spread = 2 * bars[f"{value}_se"] if value == "wrong" else None
+            axis.bar(place, bars[value], 0.8 / len(SHOWN), yerr=spread, color=COLOURS[method], label=method)
+        if value == "wrong":
+            axis.axhline(ALPHA, color="black", linewidth=0.8, linestyle=":")
+        axis.set_xticks(range(len(pairs)), pairs)
+        axis.set_ylabel(values[value])
+        axis.set_title(f"{name}, {measure}")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def print_ends(table: pd.DataFrame) -> None:
+    """Print what each method came to, and that this is no test."""
+    print("\nLabels spent (average queries) | share of samples with a winner | with a wrong winner:")
+    columns = zip(table["spent"], table["resolved"], table["wrong"], strict=True)
+    cells = [f"{spent:.0f} | {resolved:.0%} | {wrong:.1%}" for spent, resolved, wrong in columns]
+    wide = table.assign(cell=cells).pivot(index=["data", "measure", "pair"], columns="method", values="cell")
+    order = table[["data", "measure", "pair"]].drop_duplicates().itertuples(index=False, name=None)
+    print(wide.reindex(order)[list(SHOWN)].to_string())
+    false = table[table["pair"] == NULL]["wrong"]
+    print(
+        f"\nWARNING: drawing until p < {ALPHA} is not a test at level {ALPHA}. Where there was no difference it found "
+        f"one in {false.min():.0%} to {false.max():.0%} of the samples. Fix the budget before, or spend alpha over "
+        "planned looks."
+    )
+
+
+def main() -> None:
+    """Replay, print how it ends, and write the figure."""
+    arguments = parsed(with_measures(parser(__doc__)))
+    warnings.simplefilter("ignore")
+    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
+    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    table = averaged(rows, ["data", "measure", "pair", "method"])
+    print_ends(table)
+    write(table, draw(table), arguments.out, "draw_until_significant")
+
+
+if __name__ == "__main__":
+    main()

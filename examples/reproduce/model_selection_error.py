@@ -1,0 +1,97 @@
+"""How often a sample favours the worse of two rankers, over the labelling budget [T Fig. 6.3].
+
+The pairs are those of `type_errors`, by the rankers' standing on the training fold: the best against the median one
+(clear), against the one half way to it (middle), and against the second (near-tied). Replayed are the source's active
+comparison (``optimal``, `snis`), its passive sampling with replacement and its baselines, and what the package adds.
+The source saves 30 to 55 % of the labels against passive sampling with replacement. Costs are the source's (logarithms
+of the documents' lengths) where the pool has lengths, otherwise each document costs 1.
+
+    python examples/reproduce/model_selection_error.py POOL.parquet … --out FOLDER [--quick] [--measure DCG@10 ERR@10]
+
+writes ``model_selection_error.csv`` and ``model_selection_error.png``. The source's own data are MSLR-WEB30k, from
+Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a pool of them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+
+import pandas as pd
+from figures import (
+    ERRORS,
+    METHODS,
+    asymptotic_savings,
+    averaged,
+    budgets_for,
+    error_curves,
+    error_rows,
+    facts,
+    legend_below,
+    panels,
+    parsed,
+    parser,
+    print_asymptotic,
+    print_facts,
+    print_savings,
+    train_folds,
+    with_measures,
+    write,
+)
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from matplotlib.figure import Figure
+from tqdm import tqdm
+from type_errors import pairs_of
+
+from pt_active.simulate import labelled_population
+
+
+def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
+    """Errors over the budget for each pair and measure of one training fold."""
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), train_fold)
+    for pair, rankers in pairs_of(pool.standing("DCG@10", train_fold)).items():
+        for measure in arguments.measure:
+            population = labelled_population(graded, measure, pool.cost, rankers)
+            budgets, seed = budgets_for(population), arguments.seed + train_fold
+            rows = error_rows(population, METHODS, budgets, arguments.repetitions, seed)
+            head = facts(population) | asymptotic_savings(population)
+            yield rows.assign(data=pool.name, measure=measure, pair=pair, **head)
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A row a pool and measure, a column a pair."""
+    rows = list(table[["data", "measure"]].drop_duplicates().itertuples(index=False, name=None))
+    pairs = table["pair"].unique()
+    figure, axes = panels(len(rows), len(pairs))
+    figure.suptitle("Model selection error: share of samples that favour the worse ranker")
+    for line, (data, measure) in zip(axes, rows, strict=True):
+        for axis, pair in zip(line, pairs, strict=True):
+            chosen = table[(table["data"] == data) & (table["measure"] == measure) & (table["pair"] == pair)]
+            if chosen.empty:
+                axis.set_axis_off()
+                continue
+            error_curves(axis, chosen, "selection_error", list(METHODS), ERRORS["selection_error"])
+            axis.set_ylim(0)
+            axis.set_title(f"{data}, {measure}, {pair}")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def main() -> None:
+    """Replay, print what is saved, and write the figure."""
+    arguments = parsed(with_measures(parser(__doc__)))
+    warnings.simplefilter("ignore")
+    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
+    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    keys = ["data", "measure", "pair"]
+    table = averaged(rows, [*keys, "method", "step"])
+    for value, title in ERRORS.items():
+        print_savings(table, keys, value, title)
+    print_facts(table, keys)
+    print_asymptotic(table, keys)
+    write(table, draw(table), arguments.out, "model_selection_error")
+
+
+if __name__ == "__main__":
+    main()

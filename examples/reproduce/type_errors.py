@@ -1,0 +1,198 @@
+"""How often the test of a comparison is wrong: type I and type II errors and p-values [AC Fig. 2, 3].
+
+For the type I error each query's two rankers trade places at random, so that what they differ by is chance [AC 4.2].
+Type II error and mean p-value are of three pairs of rankers, by their standing on the training fold: the best against
+the median one (clear), against the one half way to it (middle), and against the second (near-tied). Tests are at the
+level .05, with the statistic read off the normal [T 3.24], t on n − 1 (the source), or t on the effective number of
+draws (the package). Designs of the source draw queries with replacement: passive, the active comparison (``optimal``)
+and the mixture of two active risk estimations (``risk_mixture``).
+
+    python examples/reproduce/type_errors.py POOL.parquet … --out FOLDER [--quick] [--measure ERR@10 DCG@10]
+
+writes ``type_1_error`` and ``type_2_error``, each as ``.csv`` and ``.png``. MSLR-WEB30k, the largest data set to run it
+on, is on Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a pool of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from figures import (
+    METHODS,
+    PASSIVE,
+    PASSIVE_ONCE,
+    averaged,
+    budgets_for,
+    error_curves,
+    facts,
+    legend_below,
+    panels,
+    parsed,
+    parser,
+    print_facts,
+    print_savings,
+    train_folds,
+    with_measures,
+    write,
+)
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from pt_active.estimators import REFERENCES, reference_degrees
+from pt_active.replay import Population, Replays
+from pt_active.simulate import Method, labelled_population, replays
+
+ALPHA = 0.05
+
+COMPARED = {
+    PASSIVE: METHODS[PASSIVE],
+    "risk_mixture": Method("risk_mixture", "snis"),
+    "optimal": METHODS["optimal"],
+    "optimal + regression": METHODS["optimal + regression"],
+    "assisted + regression": METHODS["assisted + regression"],
+    PASSIVE_ONCE: METHODS[PASSIVE_ONCE],
+    "hedged once + regression": METHODS["hedged once + regression"],
+}
+"""The source's three designs with its estimator, and the package's."""
+
+
+def pairs_of(standing: list[str]) -> dict[str, list[str]]:
+    """The pairs by name; of three rankers or less, the clear one has the last and there is no middle one.
+
+    Args:
+        standing: Rankers from best to worst.
+    """
+    half = len(standing) // 2 if len(standing) > 3 else len(standing) - 1
+    others = {"clear": half, "middle": half // 2, "near-tied": 1}
+    if half < 4:
+        del others["middle"]
+    return {name: [standing[0], standing[other]] for name, other in others.items()}
+
+
+def tested(population: Population, arguments: argparse.Namespace, null: bool) -> pd.DataFrame:
+    """Share of rejections and mean p-value of every method, reference and budget.
+
+    Args:
+        population: Two systems.
+        arguments: The options.
+        null: Whether the systems trade places; then it is tested whether the estimate is what chance made of them.
+
+    Returns:
+        ``method, reference, step, budget`` (in average queries), ``rejected, rejected_se, pvalue, pvalue_se``.
+    """
+    budgets = budgets_for(population)
+    found = replays(
+        population,
+        COMPARED.values(),
+        arguments.repetitions,
+        budgets=budgets,
+        seed=arguments.seed,
+        null=null,
+        progress=False,
+    )
+    rows = []
+    for name, method in COMPARED.items():
+        for reference in REFERENCES:
+            pvalue = with_reference(found[method], reference).pvalues(found[method].truth if null else 0.0)
+            columns = {"rejected": pvalue < ALPHA, "pvalue": pvalue}
+            head = {"method": name, "reference": reference, "step": np.arange(len(budgets))}
+            means = {key: value.mean(axis=1) for key, value in columns.items()}
+            spread = {f"{k}_se": value.std(axis=1) / np.sqrt(value.shape[1]) for k, value in columns.items()}
+            rows.append(pd.DataFrame(head | {"budget": budgets / population.cost.mean()} | means | spread))
+    return pd.concat(rows, ignore_index=True)
+
+
+def with_reference(found: Replays, reference: str) -> Replays:
+    """The same replays of ``reference="effective"``, tests to be read off another distribution."""
+    return replace(found, degrees=reference_degrees(reference, found.degrees, found.n_draws))
+
+
+def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
+    """`tested` of each measure and pair of one training fold, with the pair's true labels and with traded places."""
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), train_fold)
+    for pair, rankers in pairs_of(pool.standing("DCG@10", train_fold)).items():
+        for measure in arguments.measure:
+            population = labelled_population(graded, measure, pool.cost, rankers)
+            head = {"data": pool.name, "measure": measure, "pair": pair} | facts(population)
+            for null in (False, True):
+                yield tested(population, arguments, null).assign(null=null, **head)
+
+
+def draw_type_1(table: pd.DataFrame) -> Figure:
+    """Type I error over the budget: a row a pool and measure, a column a reference."""
+    rows = list(table[["data", "measure"]].drop_duplicates().itertuples(index=False, name=None))
+    figure, axes = panels(len(rows), len(REFERENCES))
+    figure.suptitle("Type I error: rankers that trade places at random")
+    for line, (data, measure) in zip(axes, rows, strict=True):
+        for axis, reference in zip(line, REFERENCES, strict=True):
+            chosen = table[(table["data"] == data) & (table["measure"] == measure) & (table["reference"] == reference)]
+            error_curves(axis, chosen, "rejected", list(COMPARED), f"type I error, level {ALPHA}")
+            axis.axhline(ALPHA, color="black", linewidth=0.8, linestyle=":")
+            axis.set_ylim(0, 0.2)
+            axis.set_title(f"{data}, {measure}, {reference}")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def draw_type_2(table: pd.DataFrame) -> Figure:
+    """Type II error and p-value over the budget: a row a pool and pair, a column a measure and value."""
+    rows = list(table[["data", "pair"]].drop_duplicates().itertuples(index=False, name=None))
+    values = {"type_2_error": f"type II error, level {ALPHA}", "pvalue": "mean p-value"}
+    columns = [(value, measure) for value in values for measure in table["measure"].unique()]
+    figure, axes = panels(len(rows), len(columns))
+    figure.suptitle("Type II error and mean p-value of pairs of rankers (t on the effective number of draws)")
+    for line, (data, pair) in zip(axes, rows, strict=True):
+        for axis, (value, measure) in zip(line, columns, strict=True):
+            chosen = table[(table["data"] == data) & (table["measure"] == measure) & (table["pair"] == pair)]
+            error_curves(axis, chosen[chosen["reference"] == "effective"], value, list(COMPARED), values[value])
+            axis.set_title(f"{data}, {pair}, {measure}")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def print_type_1(table: pd.DataFrame) -> None:
+    """Print the type I error, averaged over the budgets, by method and reference."""
+    print(f"\nType I error at the level {ALPHA}, averaged over the budgets of at least 15 average queries:")
+    large = table[table["budget"] >= 15]
+    wide = large.pivot_table("rejected", "method", ["data", "measure", "reference"], sort=False)
+    print(wide.round(3).T.to_string())
+
+
+def print_type_2(table: pd.DataFrame) -> None:
+    """Print type II errors and p-values at one budget, and what is saved at equal type II error."""
+    effective = table[table["reference"] == "effective"]
+    print_savings(effective, ["data", "measure", "pair"], "type_2_error", "type II error")
+    print("\nType II error / mean p-value at the largest budget of at most a quarter of the pool, effective reference:")
+    chosen = effective[effective["budget"] <= effective["queries"] / 4]
+    chosen = chosen[chosen["step"] == chosen.groupby(["data", "measure", "pair"])["step"].transform("max")]
+    cells = [f"{e:.2f} / {p:.2f}" for e, p in zip(chosen["type_2_error"], chosen["pvalue"], strict=True)]
+    wide = chosen.assign(cell=cells, budget=chosen["budget"].round().astype(int))
+    wide = wide.pivot(index=["data", "measure", "pair", "budget"], columns="method", values="cell")
+    print(wide[list(COMPARED)].to_string())
+
+
+def main() -> None:
+    """Replay, print the errors, and write the figures."""
+    arguments = parsed(with_measures(parser(__doc__)))
+    warnings.simplefilter("ignore")
+    jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]
+    rows = pd.concat([part for job in tqdm(jobs, unit="fold") for part in replayed(*job, arguments)])
+    keys = ["data", "measure", "method", "reference", "step"]
+    first = averaged(rows[rows["null"]].drop(columns="null"), keys)
+    second = averaged(rows[~rows["null"]].drop(columns="null"), [*keys, "pair"])
+    second = second.assign(type_2_error=1 - second["rejected"], type_2_error_se=second["rejected_se"])
+    print_type_1(first)
+    print_type_2(second)
+    print_facts(second, ["data", "measure", "pair"])
+    write(first, draw_type_1(first), arguments.out, "type_1_error")
+    write(second, draw_type_2(second), arguments.out, "type_2_error")
+
+
+if __name__ == "__main__":
+    main()
