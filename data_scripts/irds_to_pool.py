@@ -2,99 +2,132 @@
 
     python data_scripts/irds_to_pool.py vaswani --run a=a.run.gz --run b=b.run.gz --depth 10 --out pool.parquet
 
-Works offline on what `ir_datasets` has in its cache; what is not there it tries to fetch.
+Works offline on what `ir_datasets` has in its cache. Before anything is fetched, a line on stderr says so.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
+import argparse
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pandas as pd
-from pool_writer import BadInput, check_new, parser, run, write_pool
-from tqdm import tqdm
-from trec_to_pool import add_run_options, pool_of, run_files
+from pool_writer import BadInput, check_new, digests, parser, progress, run
+from trec_to_pool import add_run_options, pool_of, read_runs, run_files, with_texts, write
 
-from pt_active.files import read_run
-from pt_active.frames import some
+from pt_active.files import digest
+from pt_active.frames import checked_qrels
 
 
 def dataset(name: str) -> Any:
     """Look a data set up.
 
     Raises:
-        BadInput: If `ir_datasets` does not know it.
+        BadInput: If `ir_datasets` does not know it, or it has no qrels or queries.
     """
     import ir_datasets
 
-    os.environ.setdefault("IR_DATASETS_DL_TRIES", "1")
     try:
-        return ir_datasets.load(name)
+        found = ir_datasets.load(name)
     except KeyError:
         raise BadInput(f"ir_datasets knows no data set {name!r}") from None
+    for what in ("qrels", "queries"):
+        if not getattr(found, f"has_{what}")():
+            raise BadInput(f"{name} has no {what}")
+    return found
 
 
-def table(data: Any, name: str, what: str, columns: dict[str, str]) -> pd.DataFrame:
-    """The qrels or queries of a data set as a frame.
+@contextmanager
+def announced(what: str) -> Iterator[None]:
+    """Warn before `ir_datasets` goes to the network for something, and say so if it cannot be had.
+
+    Args:
+        what: Such as ``the qrels of vaswani``.
+
+    Raises:
+        BadInput: If it is not in the cache and cannot be downloaded.
+    """
+    from ir_datasets.util import RequestsDownload
+
+    download = RequestsDownload.stream
+
+    def warned(self: RequestsDownload) -> Any:
+        warnings.warn(f"{what} are not cached; ir_datasets downloads {self.url}", stacklevel=2)
+        return download(self)
+
+    try:
+        with mock.patch.object(RequestsDownload, "stream", warned):
+            yield
+    except (OSError, RuntimeError) as error:
+        raise BadInput(f"{what} are not cached and cannot be downloaded: {error}") from error
+
+
+def read_judgments(data: Any, name: str) -> pd.DataFrame:
+    """The qrels of a data set.
 
     Args:
         data: The data set.
         name: What it is called.
-        what: ``qrels`` or ``queries``.
-        columns: Field of an item → column.
 
     Raises:
-        BadInput: If it has none, or they are neither cached nor to be had.
+        ValueError: If they are neither cached nor to be had, or not whole grades, one a pair.
     """
-    if not getattr(data, f"has_{what}")():
-        raise BadInput(f"{name} has no {what}")
-    items: Iterable[Any] = getattr(data, f"{what}_iter")()
+    fields = ("query_id", "doc_id", "relevance")
+    if not set(fields) <= set(data.qrels_cls()._fields):
+        raise BadInput(f"{name}: expected qrels with {', '.join(fields)}, got {', '.join(data.qrels_cls()._fields)}")
+    with announced(f"the qrels of {name}"):
+        rows = [[getattr(item, field) for field in fields] for item in progress("qrels", iterable=data.qrels_iter())]
     try:
-        rows = [tuple(getattr(item, field) for field in columns) for item in tqdm(items, desc=what, leave=False)]
-    except (OSError, RuntimeError) as error:
-        raise BadInput(f"the {what} of {name} are not cached and could not be fetched: {error}") from error
-    except AttributeError as error:
-        raise BadInput(f"the {what} of {name} have other fields: {error}") from error
-    return pd.DataFrame(rows, columns=list(columns.values()))
+        return checked_qrels(pd.DataFrame(rows, columns=["qid", "docno", "label"]))
+    except ValueError as error:
+        raise BadInput(f"{name}: {error}") from error
 
 
-def with_texts(pool: pd.DataFrame, data: Any, name: str) -> pd.DataFrame:
-    """Add the documents' texts and lengths in words.
+def read_queries(data: Any, name: str) -> pd.DataFrame:
+    """The queries of a data set, ``qid, query``.
 
     Raises:
-        BadInput: If the documents are not to be had, or some are missing.
+        BadInput: If they are neither cached nor to be had.
     """
-    wanted = pool["docno"].unique().tolist()
-    try:
-        found = data.docs_store().get_many(wanted)
-    except (OSError, RuntimeError) as error:
-        raise BadInput(f"the documents of {name} are not cached and could not be fetched: {error}") from error
-    absent = [docno for docno in wanted if docno not in found]
-    if absent:
-        raise BadInput(f"{name} has no document {some(absent)}")
-    text = pool["docno"].map({docno: document.default_text() for docno, document in found.items()})
-    return pool.assign(text=text, length=text.str.split().str.len())
+    with announced(f"the queries of {name}"):
+        rows = [(query.query_id, query.default_text()) for query in data.queries_iter()]
+    return pd.DataFrame(rows, columns=["qid", "query"])
+
+
+def read_documents(data: Any, name: str, docnos: list[str]) -> dict[str, str]:
+    """The texts of some documents; those that the data set does not know are left out.
+
+    Raises:
+        BadInput: If they are neither cached nor to be had.
+    """
+    with announced(f"the documents of {name}"):
+        return {docno: document.default_text() for docno, document in data.docs_store().get_many(docnos).items()}
 
 
 def main(argv: list[str] | None = None) -> None:
     """Read, unite and write."""
+    arguments = _arguments(argv)
+    check_new(arguments.out)
+    name, paths = arguments.dataset, run_files(arguments.run, arguments.runs)
+    data = dataset(name)
+    qrels, topics = read_judgments(data, name), read_queries(data, name)
+    pool = pool_of(read_runs(paths), qrels, topics, arguments.depth, arguments.unjudged)
+    if arguments.text:
+        pool = with_texts(pool, read_documents(data, name, pool["docno"].unique().tolist()), name)
+    sources = {**digests(paths.values()), f"qrels of {name}": digest(qrels), f"queries of {name}": digest(topics)}
+    write(pool, arguments, paths, Path(__file__).name, sources)
+
+
+def _arguments(argv: list[str] | None) -> argparse.Namespace:
     found = parser(__doc__)
     found.add_argument("dataset", metavar="ID", help="of ir_datasets, with qrels")
     add_run_options(found)
     found.add_argument("--text", action="store_true", help="add the documents' texts, which give their lengths")
-    arguments = found.parse_args(argv)
-    check_new(arguments.out)
-    paths, data = run_files(arguments.run, arguments.runs), dataset(arguments.dataset)
-    fields = {"query_id": "qid", "doc_id": "docno", "relevance": "label"}
-    qrels = table(data, arguments.dataset, "qrels", fields).drop_duplicates(["qid", "docno"])
-    topics = table(data, arguments.dataset, "queries", {"query_id": "qid"})
-    topics["query"] = [query.default_text() for query in data.queries_iter()]
-    pool = pool_of(
-        {name: read_run(path) for name, path in paths.items()}, qrels, topics, arguments.depth, arguments.unjudged
-    )
-    pool = with_texts(pool, data, arguments.dataset) if arguments.text else pool
-    write_pool(pool, arguments.out, list(paths.values()), {k: v for k, v in vars(arguments).items() if k != "out"})
+    return found.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import hashlib
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -24,130 +26,174 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-MANIFEST = b"pt_active"
+from pt_active.files import digest, naming
+from pt_active.frames import ordered_run, ranker_names
+
+MANIFEST = "pt_active"
 """The key of the manifest in the file's metadata."""
 
-BLOCK = 1 << 20
+VERSIONS_OF = ("pyterrier-active", "numpy", "pandas", "pyarrow", "scikit-learn", "ir_datasets")
+"""The packages whose versions the manifest records."""
 
-ROWS_AT_ONCE = 100_000
-"""Documents of a row group."""
+_TYPES = {"label": pa.int64(), "fold": pa.int64(), "length": pa.float64()}
+_LINES_A_MOVE = 1000
+_PREFIXES = {"rank_": pa.int32(), "score_": pa.float64()}
 
 
 class BadInput(ValueError):
     """Something is wrong with a file or an argument; the message says what and where."""
 
 
-def ranked(qid: pd.Series, docno: pd.Series, score: np.ndarray) -> np.ndarray:
+class Documents(NamedTuple):
+    """Some documents: whole queries, the rows of a query following each other.
+
+    Attributes:
+        frame: One row a document.
+        features: float32[n, d], or None where there are none.
+    """
+
+    frame: pd.DataFrame
+    features: np.ndarray | None = None
+
+
+class Grouping:
+    """Sees to it that no query comes back after another has begun, in the same file or in a later one."""
+
+    def __init__(self) -> None:
+        self._path_of: dict[str, Path] = {}
+
+    def check(self, frame: pd.DataFrame, path: Path) -> None:
+        """Take note of some documents.
+
+        Args:
+            frame: ``qid, docno, line``: whole queries in the order of the file, and the line of each document.
+            path: The file.
+
+        Raises:
+            BadInput: If a query was there before, or holds a document twice.
+        """
+        begins = frame.loc[frame["qid"] != frame["qid"].shift(), ["line", "qid"]]
+        for line, qid in begins.itertuples(index=False, name=None):
+            if qid in self._path_of:
+                place = "earlier" if self._path_of[qid] == path else f"in {self._path_of[qid]}"
+                raise BadInput(f"{path}:{line}: expected each query once, got query {qid!r}, which stands {place} too")
+            self._path_of[qid] = path
+        for row in frame[frame.duplicated(["qid", "docno"])].head(1).itertuples():
+            raise BadInput(
+                f"{path}:{row.line}: expected each document once, got {row.docno!r} twice in query {row.qid!r}"
+            )
+
+
+def ranked(frame: pd.DataFrame, score: np.ndarray) -> np.ndarray:
     """Ranks within each query: score descending, ties by docno descending, as in trec_eval.
 
     Args:
-        qid: Of each document.
-        docno: Of each document.
-        score: float64[N]; NaN where the ranker does not retrieve it.
+        frame: ``qid, docno``.
+        score: float64[N]; NaN where the ranker does not retrieve the document.
 
     Returns:
         int32[N] from 0; -1 where it is not retrieved.
     """
-    frame = pd.DataFrame({"qid": qid.to_numpy(), "docno": docno.to_numpy(), "score": score})
-    found = frame[frame["score"].notna()].sort_values(["score", "docno"], ascending=False, kind="stable")
     rank = np.full(len(frame), -1, dtype=np.int32)
-    rank[found.index] = found.groupby("qid", sort=False).cumcount().to_numpy()
+    found = np.flatnonzero(~np.isnan(score))
+    if len(found):
+        run = ordered_run(frame[["qid", "docno"]].iloc[found].assign(score=score[found], row=found), "ranked")
+        rank[run["row"]] = run["rank"]
     return rank
 
 
-def check_pairs(pool: pd.DataFrame) -> None:
-    """Refuse a document that stands twice in a query.
-
-    Raises:
-        BadInput: If one does.
-    """
-    twice = pool.duplicated(["qid", "docno"])
-    if twice.any():
-        row = pool[twice].iloc[0]
-        raise BadInput(f"document {row['docno']!r} stands twice in query {row['qid']!r}")
-
-
 def write_pool(
-    pool: pd.DataFrame,
-    out: Path,
-    sources: Sequence[Path],
-    arguments: dict[str, Any],
-    features: np.ndarray | None = None,
+    chunks: Iterable[Documents], out: Path, script: str, arguments: Mapping[str, Any], sources: Mapping[str, str]
 ) -> None:
     """Write a labelled pool, whole or not at all, and say what was written.
 
     Args:
-        pool: With ``qid, docno, label`` and the rankers' columns; the rows of a query follow each other.
+        chunks: Parts of the pool, written as they come: ``qid, docno, label``, the rankers' columns, and others.
         out: A new file.
-        sources: The files that it was made from, whose digests the manifest records.
-        arguments: What the script was told; paths are recorded by name only.
-        features: float32[N, d], for a column ``features``.
+        script: The name of the script.
+        arguments: What it was told; paths are recorded by name only.
+        sources: Name → digest of what it read.
     """
-    check_pairs(pool)
-    rankers = [c.removeprefix("rank_") for c in pool.columns if c.startswith("rank_")]
-    grades = pool["label"].value_counts().sort_index()
-    manifest = {
-        "script": Path(sys.argv[0]).name,
-        "arguments": {name: _plain(value) for name, value in arguments.items()},
-        "sources": {path.name: digest(path) for path in sources},
-        "versions": {name: version(name) for name in ("pyterrier-active", "pandas", "pyarrow", "scikit-learn")},
-        "counts": {
-            "queries": int(pool["qid"].nunique()),
-            "documents": len(pool),
-            "labels": {str(int(grade)): int(n) for grade, n in grades.items()},
-        },
-        "rankers": rankers,
+    manifest: dict[str, Any] = {
+        "script": script,
+        "arguments": {name: _plain(value) for name, value in arguments.items() if name != "out"},
+        "sources": dict(sources),
+        "versions": {name: version(name) for name in VERSIONS_OF},
     }
     unfinished = out.with_name(f".{out.name}.unfinished")
-    metadata = {MANIFEST: json.dumps(manifest).encode()}
-    first = _rows(pool, features, 0).schema
-    schema = first.with_metadata({**(first.metadata or {}), **metadata})
-    with pq.ParquetWriter(unfinished, schema) as writer:
-        for start in tqdm(range(0, len(pool), ROWS_AT_ONCE), unit="block", desc=out.name, leave=False):
-            writer.write_table(_rows(pool, features, start).cast(schema))
-    os.replace(unfinished, out)
+    try:
+        _write(chunks, unfinished, manifest)
+        os.replace(unfinished, out)
+    finally:
+        unfinished.unlink(missing_ok=True)
     print(_summary(manifest, out))
 
 
-def _rows(pool: pd.DataFrame, features: np.ndarray | None, start: int) -> pa.Table:
-    """Some rows as they are written."""
-    table = pa.Table.from_pandas(pool.iloc[start : start + ROWS_AT_ONCE], preserve_index=False)
-    if features is None:
-        return table
-    block = features[start : start + ROWS_AT_ONCE]
-    ends = np.arange(len(block) + 1, dtype=np.int32) * np.int32(block.shape[1])
-    return table.append_column("features", pa.ListArray.from_arrays(ends, pa.array(block.ravel())))
+def _write(chunks: Iterable[Documents], path: Path, manifest: dict[str, Any]) -> None:
+    """Write the chunks, then the manifest, to which the counts are added.
+
+    Arrow's own schema is left out, since it would hide the manifest from `pyarrow.parquet.read_schema`.
+    """
+    queries, labels = 0, Counter[int]()
+    rest = iter(chunks)
+    first = next(rest)
+    manifest["rankers"] = ranker_names(first.frame.columns)
+    schema = _table(first).schema
+    with pq.ParquetWriter(path, schema, store_schema=False) as writer:
+        for chunk in chain([first], rest):
+            writer.write_table(_table(chunk).cast(schema))
+            queries += chunk.frame["qid"].nunique()
+            labels.update(chunk.frame["label"].tolist())
+        by_grade = {str(grade): labels[grade] for grade in sorted(labels)}
+        manifest["counts"] = {"queries": queries, "documents": labels.total(), "labels": by_grade}
+        writer.add_key_value_metadata({MANIFEST: json.dumps(manifest)})
+
+
+def _table(documents: Documents) -> pa.Table:
+    columns = {name: _array(documents.frame[name]) for name in documents.frame.columns}
+    if documents.features is not None:
+        n, width = documents.features.shape
+        ends = np.arange(n + 1, dtype=np.int32) * np.int32(width)
+        columns["features"] = pa.ListArray.from_arrays(ends, pa.array(documents.features.ravel()))
+    return pa.table(columns)
+
+
+def _array(column: pd.Series) -> pa.Array:
+    """The column in its type; NaN stays NaN."""
+    name = str(column.name)
+    known = _TYPES.get(name) or next((kind for start, kind in _PREFIXES.items() if name.startswith(start)), None)
+    if known is not None:
+        return pa.array(column.to_numpy(dtype=known.to_pandas_dtype()), type=known)
+    return pa.array(column, type=None if pd.api.types.is_numeric_dtype(column) else pa.string())
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """The manifest of a labelled pool; empty if it has none."""
-    return json.loads((pq.read_schema(path).metadata or {}).get(MANIFEST, b"{}"))
+    """The manifest of a labelled pool.
+
+    Raises:
+        KeyError: If it has none.
+    """
+    return cast(dict[str, Any], json.loads(pq.read_metadata(path).metadata[MANIFEST.encode()]))
 
 
-def digest(path: Path) -> str:
-    """SHA-256 of a file."""
-    found = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(BLOCK):
-            found.update(block)
-    return found.hexdigest()
+def digests(paths: Iterable[Path]) -> dict[str, str]:
+    """The digest of each file, by its name, with as many of its folders as tell the files apart."""
+    distinct = list(dict.fromkeys(path.absolute() for path in paths))
+    parts = next(n for n in range(1, 1000) if len({path.parts[-n:] for path in distinct}) == len(distinct))
+    return {"/".join(path.parts[-parts:]): digest(path) for path in progress("digests", iterable=distinct, unit="file")}
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Path):
-        return value.name
-    if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
-    if isinstance(value, str) and os.sep in value:
-        name, equals, path = value.rpartition("=")
-        return f"{name}{equals}{Path(path).name}"
-    return value
+        return value.absolute().name
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def _summary(manifest: dict[str, Any], out: Path) -> str:
-    counts = manifest["counts"]
+    counts, rankers = manifest["counts"], manifest["rankers"]
     labels = ", ".join(f"{grade}: {n:,}" for grade, n in counts["labels"].items())
-    rankers = manifest["rankers"]
     shown = ", ".join(rankers[:5]) + (", …" if len(rankers) > 5 else "")
     return (
         f"{out.name}: {counts['documents']:,} documents of {counts['queries']:,} queries\n"
@@ -184,35 +230,86 @@ def named(entries: Sequence[str], option: str) -> dict[str, str]:
     return found
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
-    """The lines of a file, plain or ``.gz``, with a progress bar over its bytes."""
+@contextmanager
+def opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], object]]]:
+    """Open a file, plain or ``.gz``; with it comes a function that moves a progress bar to where the reading is."""
     with (
         path.open("rb") as raw,
-        tqdm(total=path.stat().st_size, unit="B", unit_scale=True, desc=path.name, leave=False) as bar,
+        progress(path.name, total=path.stat().st_size, unit="B", unit_scale=True) as bar,
         gzip.open(raw) if path.suffix == ".gz" else nullcontext(raw) as stream,
     ):
-        for number, line in enumerate(stream):
-            if number % 1000 == 0:
-                bar.update(raw.tell() - bar.n)
+        yield cast(IO[bytes], stream), lambda: bar.update(raw.tell() - bar.n)
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """The lines of a file, plain or ``.gz``.
+
+    Raises:
+        BadInput: If it is empty.
+        ValueError: If its compression is damaged.
+    """
+    number = 0
+    with naming(path), opened(path) as (stream, move):
+        for number, line in enumerate(stream, 1):
+            if number % _LINES_A_MOVE == 0:
+                move()
             yield line
+    if not number:
+        raise BadInput(f"{path}: the file is empty")
+
+
+def progress(what: str, **options: Any) -> tqdm:
+    """A progress bar on stderr, where that is a terminal."""
+    return tqdm(desc=what, leave=False, disable=None, **options)
 
 
 def run(main: Callable[[list[str] | None], None], argv: list[str] | None = None) -> int:
-    """Call a script's main function; bad input becomes one line on stderr.
+    """Call a script's main function; bad input becomes one line on stderr, and so does each warning.
 
     Returns:
         The exit code: 0, or 2 for bad input.
     """
+    usual = warnings.formatwarning
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     try:
         main(argv)
-    except (ValueError, OSError, EOFError) as error:
-        tqdm.write(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+    except (ValueError, OSError) as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
+    finally:
+        warnings.formatwarning = usual
     return 0
 
 
-def parser(description: str) -> argparse.ArgumentParser:
+def parser(description: str | None) -> argparse.ArgumentParser:
     """A parser with the option that all scripts have."""
     found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     found.add_argument("--out", type=Path, required=True, metavar="FILE.parquet", help="the file to make")
     return found
+
+
+def fold_files(files: Sequence[Path], folds: Sequence[str]) -> list[tuple[int, Path]]:
+    """The number and file of each fold.
+
+    Args:
+        files: Given by place: folds 1, 2, …
+        folds: Given as ``NUMBER=FILE`` instead.
+
+    Raises:
+        BadInput: If there are none, or both, or a number is none.
+    """
+    if bool(files) == bool(folds):
+        raise BadInput("name the input files either by place or as --fold NUMBER=FILE")
+    given = named(folds, "--fold")
+    for number in given:
+        if not number.isdecimal():
+            raise BadInput(f"--fold needs a whole number before the =, got {number!r}")
+    return list(enumerate(files, 1)) or [(int(number), Path(path)) for number, path in given.items()]
+
+
+def add_folds(options: argparse.ArgumentParser) -> None:
+    """The options for `fold_files`."""
+    options.add_argument("files", type=Path, nargs="*", metavar="FILE", help="folds 1, 2, …")
+    options.add_argument(
+        "--fold", action="append", default=[], metavar="NUMBER=FILE", help="a fold with its number; repeat it"
+    )

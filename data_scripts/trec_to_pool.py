@@ -2,18 +2,20 @@
 
     python data_scripts/trec_to_pool.py --run a=a.run --run b=b.run --qrels qrels.txt --depth 10 --out pool.parquet
 
-``--runs FOLDER`` takes every file of a folder; a ranker's name is that of its file up to the first dot.
+``--runs FOLDER`` takes every file of a folder; a ranker's name is that of its file up to the first dot. Queries without
+any label are left out. ``--depth`` cuts the rankings before ``--unjudged`` is looked at.
 """
 
 from __future__ import annotations
 
 import argparse
+import inspect
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
-from pool_writer import BadInput, check_new, named, parser, ranked, run, write_pool
-from tqdm import tqdm
+from pool_writer import BadInput, Documents, check_new, digests, named, parser, progress, ranked, run, write_pool
 
 from pt_active import Runs
 from pt_active.files import read_qrels, read_run, read_texts, read_topics
@@ -27,17 +29,25 @@ def run_files(runs: list[str], folder: Path | None) -> dict[str, Path]:
     """The file of each ranker.
 
     Raises:
-        BadInput: If there is none, or a name comes twice.
+        BadInput: If there is none, a name comes twice, or `Runs` could not take it.
     """
-    found = {name: Path(path) for name, path in named(runs, "--run").items()}
+    entries = [(name, Path(path)) for name, path in named(runs, "--run").items()]
     for path in sorted(folder.iterdir()) if folder else []:
-        name = path.name.partition(".")[0]
-        if name in found:
-            raise BadInput(f"two runs are called {name!r}")
+        if path.is_file() and not path.name.startswith("."):
+            entries.append((path.name.partition(".")[0], path))
+    if not entries:
+        raise BadInput("say --run NAME=FILE, one for each ranker, or --runs FOLDER with files in it")
+    found: dict[str, Path] = {}
+    for name, path in entries:
+        if name in found or name in inspect.signature(Runs.__init__).parameters:
+            raise BadInput(f"{path}: the name {name!r} is taken; say --run NAME=FILE with another")
         found[name] = path
-    if not found:
-        raise BadInput("say --run NAME=FILE, one for each ranker, or --runs FOLDER")
     return found
+
+
+def read_runs(paths: Mapping[str, Path]) -> dict[str, pd.DataFrame]:
+    """Read the run of each ranker."""
+    return {name: read_run(path) for name, path in progress("runs", iterable=paths.items(), unit="run")}
 
 
 def pool_of(
@@ -47,7 +57,7 @@ def pool_of(
 
     Args:
         runs: Ranker → run.
-        qrels: ``qid, docno, label``; -1 counts as no label.
+        qrels: As `pt_active.frames.checked_qrels` returns them.
         topics: ``qid, query``, or None.
         depth: Documents to keep of each ranking.
         unjudged: One of `UNJUDGED`.
@@ -55,45 +65,64 @@ def pool_of(
     Raises:
         ValueError: If a run answers no judged query, or documents have no label and that is an error.
     """
-    qrels = qrels[qrels["label"] >= 0]
     judged = pd.DataFrame({"qid": qrels["qid"].unique()})
+    _warn(runs, judged)
     if topics is not None:
         judged = judged.merge(topics, how="left", on="qid")
     pool = Runs(depth, allow_missing_queries=True, **runs).transform(judged)
-    left_out = set(pd.concat([run["qid"] for run in runs.values()])) - set(judged["qid"])
-    if left_out:
-        warnings.warn(f"{len(left_out)} queries without labels are left out: {some(sorted(left_out))}", stacklevel=2)
-    pool = pool.merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])
-    return _completed(pool, unjudged).astype({"label": "int64"}).sort_values("qid", kind="stable", ignore_index=True)
+    pool = _completed(pool.merge(qrels, how="left", on=["qid", "docno"]), unjudged)
+    return pool.astype({"label": "int64"}).sort_values("qid", kind="stable", ignore_index=True)
+
+
+def _warn(runs: dict[str, pd.DataFrame], judged: pd.DataFrame) -> None:
+    """Count the queries that have runs or labels alone."""
+    answered, labelled = set[str]().union(*(run["qid"] for run in runs.values())), set(judged["qid"])
+    for left_out, what in (
+        (answered - labelled, "have no labels"),
+        (labelled - answered, "have labels, but are in no run"),
+    ):
+        if left_out:
+            warnings.warn(f"{len(left_out)} queries are left out, which {what}: {some(sorted(left_out))}", stacklevel=3)
 
 
 def _completed(pool: pd.DataFrame, unjudged: str) -> pd.DataFrame:
     absent = pool["label"].isna()
-    if unjudged == "nonrelevant":
-        return pool.assign(label=pool["label"].fillna(0))
-    if absent.any() and unjudged == "error":
+    if unjudged == "error" and absent.any():
         pairs = list(pool.loc[absent, ["qid", "docno"]].itertuples(index=False, name=None))
         raise BadInput(
-            f"{len(pairs)} retrieved documents have no label: {some(pairs)}; say --depth N down to which all are "
+            f"{len(pairs)} retrieved documents have no label: {some(pairs, 2)}; say --depth N down to which all are "
             "judged, or --unjudged drop or nonrelevant"
         )
-    kept = pool[~absent].reset_index(drop=True)
-    for name in ranker_names(kept.columns):
-        kept[f"rank_{name}"] = ranked(
-            kept["qid"], kept["docno"], -kept[f"rank_{name}"].where(kept[f"rank_{name}"] >= 0)
-        )
-    return kept
+    return _condensed(pool[~absent]) if unjudged == "drop" else pool.assign(label=pool["label"].fillna(0))
 
 
-def with_texts(pool: pd.DataFrame, path: Path | None) -> pd.DataFrame:
-    """Add the documents' texts and lengths in words."""
-    if path is None:
-        return pool
-    text = pool["docno"].map(read_texts(path).set_index("docno")["text"])
-    absent = pool["docno"][text.isna()]
+def _condensed(pool: pd.DataFrame) -> pd.DataFrame:
+    """The pool with the ranks of each ranker closed up."""
+    pool = pool.reset_index(drop=True)
+    columns = dict(pool.items())
+    for name in ranker_names(pool.columns):
+        rank = pool[f"rank_{name}"]
+        columns[f"rank_{name}"] = ranked(pool, -rank.where(rank >= 0).to_numpy(dtype=float))
+    return pd.DataFrame(columns)
+
+
+def with_texts(pool: pd.DataFrame, texts: Mapping[str, str], source: str) -> pd.DataFrame:
+    """Add the documents' texts and lengths in words.
+
+    Args:
+        pool: With ``docno``.
+        texts: Document → text.
+        source: Where the texts come from, for messages.
+
+    Raises:
+        BadInput: If some are missing.
+    """
+    text = pool["docno"].map(texts)
+    absent = pool["docno"][text.isna()].unique()
     if len(absent):
-        raise BadInput(f"{path}: no text for {absent.nunique()} documents of the pool: {some(absent.unique())}")
-    return pool.assign(text=text, length=text.str.split().str.len())
+        raise BadInput(f"{source}: no text for {len(absent)} documents of the pool: {some(absent.tolist())}")
+    added = pd.DataFrame({"text": text, "length": text.str.split().str.len()})
+    return pd.concat([pool.drop(columns=list(added.columns), errors="ignore"), added], axis=1)
 
 
 def main(argv: list[str] | None = None) -> None:
@@ -101,12 +130,28 @@ def main(argv: list[str] | None = None) -> None:
     arguments = _arguments(argv)
     check_new(arguments.out)
     paths = run_files(arguments.run, arguments.runs)
-    runs = {name: read_run(path) for name, path in tqdm(paths.items(), unit="run", leave=False)}
     topics = None if arguments.topics is None else read_topics(arguments.topics)
-    pool = pool_of(runs, read_qrels(arguments.qrels), topics, arguments.depth, arguments.unjudged)
-    extra = [path for path in (arguments.topics, arguments.texts) if path is not None]
-    given = {k: v for k, v in vars(arguments).items() if k != "out"}
-    write_pool(with_texts(pool, arguments.texts), arguments.out, [*paths.values(), arguments.qrels, *extra], given)
+    pool = pool_of(read_runs(paths), read_qrels(arguments.qrels), topics, arguments.depth, arguments.unjudged)
+    if arguments.texts is not None:
+        texts = read_texts(arguments.texts).set_index("docno")["text"].to_dict()
+        pool = with_texts(pool, texts, f"{arguments.texts}")
+    others = [path for path in (arguments.qrels, arguments.topics, arguments.texts) if path is not None]
+    write(pool, arguments, paths, Path(__file__).name, digests([*paths.values(), *others]))
+
+
+def write(
+    pool: pd.DataFrame, arguments: argparse.Namespace, paths: dict[str, Path], script: str, sources: dict[str, str]
+) -> None:
+    """Write a pool of runs.
+
+    Args:
+        pool: As `pool_of` returns it.
+        arguments: The script's.
+        paths: The file of each ranker, for the manifest.
+        script: Its name.
+        sources: Name → digest of what it read.
+    """
+    write_pool([Documents(pool)], arguments.out, script, vars(arguments) | {"run": paths}, sources)
 
 
 def add_run_options(found: argparse.ArgumentParser) -> None:
