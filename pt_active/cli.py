@@ -278,8 +278,9 @@ def simulate(
         _check_new(out)
     _check_names({"--cost": (cost, COSTS), "--grades": (grades, GRADES)})
     frame = labelled_pool(pool, grades, train_fold)
+    lengths = {"column": "length"} if cost == "log-length" and "length" in frame.columns else {}
     table = replayed.simulate(
-        replayed.labelled_population(frame, measure, COSTS[cost](per_query=per_query), ranker),
+        replayed.labelled_population(frame, measure, COSTS[cost](per_query=per_query, **lengths), ranker),
         designs=design or DESIGN_NAMES,
         estimators=estimator or ESTIMATOR_NAMES,
         budgets=sorted(set(budget)) if budget else None,

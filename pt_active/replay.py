@@ -278,3 +278,41 @@ def check_budgets(population: Population, budgets: Sequence[float]) -> None:
             f"budgets outside the pool: {', '.join(outside)}; the dearest query costs {low:g}, so each must be at "
             f"least that, and all queries together cost {high:g}, so each must be less"
         )
+
+
+def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
+
+    Args:
+        first: float64[B, R].
+        second: float64[B, R], of the same repetitions.
+
+    Returns:
+        Ratio and standard error, float64[B]; infinite where ``second`` is always 0.
+    """
+    mean, other = first.mean(axis=1), second.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = mean / other
+        spread = (first - ratio[:, None] * second).std(axis=1) / other
+    return ratio, spread / np.sqrt(first.shape[1])
+
+
+def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
+    """1 − b'/b, where b' is the budget at which a method errs as passive sampling does at b.
+
+    Read off the straight lines between the budgets on logarithmic scales, along the lowest error so far.
+
+    Args:
+        budgets: Increasing.
+        squared: float64[B], mean squared error of the method.
+        passive: float64[B], of passive sampling.
+
+    Returns:
+        float64[B]; NaN where b' lies outside the budgets.
+    """
+    spend = np.asarray(budgets)
+    better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]
+    with np.errstate(divide="ignore"):
+        curve, wanted = -np.log(squared[better]), -np.log(passive)
+        needed = np.exp(np.interp(wanted, curve, np.log(spend[better]), left=np.nan, right=np.nan))
+    return np.asarray(1 - needed / spend)

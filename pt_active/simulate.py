@@ -23,7 +23,7 @@ from pt_active.estimators import estimator_named
 from pt_active.judged import match_labels, measured_values
 from pt_active.measures import parse_measure
 from pt_active.pool import Pool
-from pt_active.replay import Population, Replays, check_budgets, joined, replay
+from pt_active.replay import Population, Replays, check_budgets, joined, ratio_of_means, replay, savings
 
 DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
 """The designs that are replayed if none are named."""
@@ -333,44 +333,6 @@ def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
     """The rows of a table of `simulate`, ready for JSON: NaN and infinite numbers become None."""
     finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
     return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]
-
-
-def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
-
-    Args:
-        first: float64[B, R].
-        second: float64[B, R], of the same repetitions.
-
-    Returns:
-        Ratio and standard error, float64[B]; infinite where ``second`` is always 0.
-    """
-    mean, other = first.mean(axis=1), second.mean(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = mean / other
-        spread = (first - ratio[:, None] * second).std(axis=1) / other
-    return ratio, spread / np.sqrt(first.shape[1])
-
-
-def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
-    """1 − b'/b, where b' is the budget at which a method errs as passive sampling does at b.
-
-    Read off the straight lines between the budgets on logarithmic scales, along the lowest error so far.
-
-    Args:
-        budgets: Increasing.
-        squared: float64[B], mean squared error of the method.
-        passive: float64[B], of passive sampling.
-
-    Returns:
-        float64[B]; NaN where b' lies outside the budgets.
-    """
-    spend = np.asarray(budgets)
-    better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]
-    with np.errstate(divide="ignore"):
-        curve, wanted = -np.log(squared[better]), -np.log(passive)
-        needed = np.exp(np.interp(wanted, curve, np.log(spend[better]), left=np.nan, right=np.nan))
-    return np.asarray(1 - needed / spend)
 
 
 def draw_until_significant(

@@ -396,6 +396,14 @@ def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     assert "has its grades already" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
 
 
+def test_simulate_takes_lengths_of_documents(labelled, files):
+    words = ("--train-fold", "1", "--repetitions", "10", "--cost", "log-length")
+    assert "needs a column 'text'" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *words)
+    labelled.assign(length=[1 + 40 * int(d[2:]) for d in labelled["docno"]]).to_parquet(files / "pool.parquet")
+    rows = simulated(*words, "--per-query", "1")
+    assert all(row["spent"] < row["n_judged"] for row in rows)
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

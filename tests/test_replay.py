@@ -14,7 +14,7 @@ from pt_active import DCG, ColumnCost, measure_values
 from pt_active.designs import DESIGNS, sampling_distribution
 from pt_active.estimators import ESTIMATORS, interval
 from pt_active.moments import Moments
-from pt_active.replay import CHUNK, Population, Replays, joined, replay
+from pt_active.replay import CHUNK, Population, Replays, joined, ratio_of_means, replay, savings
 from pt_active.sampling import draw_to_budget
 from pt_active.simulate import (
     YARDSTICK,
@@ -24,9 +24,7 @@ from pt_active.simulate import (
     in_short,
     labelled_population,
     plain_rows,
-    ratio_of_means,
     replays,
-    savings,
     simulate,
 )
 from pt_active.tests_of_difference import two_sided_pvalue

@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pt_active.replay import Population
-from pt_active.simulate import SOURCE_YARDSTICK, YARDSTICK, Method, replays, savings
+from pt_active.replay import Population, savings
+from pt_active.simulate import SOURCE_YARDSTICK, YARDSTICK, Method, replays
 
 mpl.use("Agg")
 
