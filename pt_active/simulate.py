@@ -324,8 +324,8 @@ def in_short(table: pd.DataFrame) -> str:
     order = np.lexsort([-table["label_equivalents"], table["budget"]])
     legend = (
         f"truth {table['truth'].iloc[0]:.4f}, {table['repetitions'].iloc[0]} repetitions. label-equivalents: judgments "
-        "that passive sampling\n(drawn once, plain mean) would need for each judgment of the method; ± standard error. saving: of "
-        "passive sampling's budget,\nat its error; blank where that lies outside the budgets."
+        "that passive sampling\n(drawn once, plain mean) would need for each judgment of the method; ± standard error. "
+        "saving: share of\nthe budget that is not needed for its error; blank where that lies outside the budgets."
     )
     return f"{shown.iloc[order].to_string(index=False)}\n\n{legend}"
 
