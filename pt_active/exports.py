@@ -18,11 +18,27 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.files import LABEL, QRELS, first_line, naming, read_columns, read_json_lines
+from pt_active.files import (
+    CODE,
+    INCLUSION,
+    LABEL,
+    PRELS,
+    QRELS,
+    STRATA,
+    Layout,
+    Rule,
+    first_line,
+    line_number,
+    naming,
+    read_columns,
+    read_json_lines,
+)
 from pt_active.frames import UNJUDGED, check_pairs, checked_qrels, some, with_string_ids
 
 _SHOWN = ("qid", "docno", "query", "text")
 _JUDGED = ("qid", "docno", "label")
+_METHOD = 1
+"""What the files of `prels` say in the column method: sampled for an estimate with inclusion probabilities."""
 
 
 class Format(NamedTuple):
@@ -30,16 +46,18 @@ class Format(NamedTuple):
 
     Attributes:
         write: From an assessments frame to the text of the file.
-        read: From a filled-in file to ``qid, docno, label``, with the labels as they stand there; the index
-            says where each row stands.
+        read: From a filled-in file to ``qid, docno, label`` and the columns of ``design``, with the labels as
+            they stand there; the index says where each row stands.
         place: What the index counts, such as ``line``.
         first_line: Matches the first line of such a file.
+        design: The columns of the sampling design that the file holds too, both ways; each pair stands there once.
     """
 
     write: Callable[[pd.DataFrame], str]
     read: Callable[[str | Path], pd.DataFrame]
     place: str
     first_line: re.Pattern[str]
+    design: tuple[str, ...] = ()
 
 
 def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str = "trec") -> None:
@@ -50,25 +68,29 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
     - ``trec``: lines of ``qid 0 docno -1``; in TREC qrels -1 says "pooled, not judged".
     - ``csv``: a table with the columns qid, docno, query, text (as far as there are such) and an empty label.
     - ``jsonl``: the same, an object a line, with ``"label": null``.
+    - ``prels``: lines of ``qid docno -1 1 inclusion``, as in TREC's Million Query Track 2007-2009 and for statAP;
+      the inclusion probabilities read back exactly.
+    - ``strata``: lines of ``qid 0 docno stratum -1``, as NIST's ``sample_eval`` reads them for xinfAP.
 
     The file is written whole or not at all.
 
     Args:
-        assessments: ``qid, docno``, and what the judges should see of ``query`` and ``text``. Other columns
-            (such as ``inclusion``) stay inside.
+        assessments: ``qid, docno``, and what the judges should see of ``query`` and ``text``; for ``prels`` also
+            ``inclusion``, in (0, 1], and for ``strata`` also ``stratum``, from 0. Other columns stay inside, as
+            ``inclusion`` does in the other formats.
         path: The file to write.
         format: A key of `FORMATS`.
 
     Raises:
         FileExistsError: If there is such a file already: it may hold judgments.
         ValueError: If the format is not known, there is nothing to judge, a column is missing, a pair stands
-            there twice, or an id does not fit the format.
+            there twice, or an id, an inclusion probability or a stratum does not fit the format.
     """
     if format not in FORMATS:
         raise ValueError(f"format must be one of {some(FORMATS)}, got {format!r}")
     if Path(path).exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    content = FORMATS[format].write(_worklist(assessments))
+    content = FORMATS[format].write(_worklist(assessments, format))
     with pt.io.finalized_open(str(path), "b") as stream:
         stream.write(content.encode("utf-8"))
 
@@ -79,16 +101,21 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     The format (any of `FORMATS`, plain qrels included) is recognised by the first line. Pairs whose label is
     still empty, null or -1 are not judged; they are left out.
 
+    Two formats have five columns: ``prels``, where the third and fourth are whole numbers, and ``strata``, where the
+    second, fourth and fifth are. A first line such as ``5 0 7 1 1`` fits both: it is taken for ``strata`` if its
+    second column is literally 0, else for ``prels``. What `write_assessments` writes fits only one of them.
+
     Args:
         path: The filled-in file.
 
     Returns:
-        ``qid, docno, label``; ``attrs["unjudged"]`` holds the number of pairs left out.
+        ``qid, docno, label``, and from ``prels`` also ``inclusion``, from ``strata`` also ``stratum``;
+        ``attrs["unjudged"]`` holds the number of pairs left out.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, a line does not fit its format, a label is not a grade, or a pair
-            has two labels.
+        ValueError: If the file is empty, a line does not fit its format, a label is not a grade, a pair has two
+            labels, or stands twice in a file of ``prels`` or ``strata``.
     """
     opening = first_line(path)
     format = next(f for f in FORMATS.values() if f.first_line.match(opening))
@@ -96,19 +123,26 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     with naming(path):
         labels = _grades(given, format.place)
         qrels = checked_qrels(given.assign(label=labels))
+    for name in format.design:
+        qrels[name] = given[name].to_numpy()[labels != UNJUDGED]
     qrels.attrs["unjudged"] = int((labels == UNJUDGED).sum())
     return qrels
 
 
-def _worklist(assessments: pd.DataFrame) -> pd.DataFrame:
+def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:
+    """The columns that the format may hold, checked."""
     missing = [name for name in ("qid", "docno") if name not in assessments.columns]
     if missing:
         raise ValueError(f"assessments need the columns qid and docno; missing: {some(missing)}")
     if assessments.empty:
         raise ValueError("assessments: there is nothing to judge, the frame is empty")
+    design = FORMATS[format].design
+    missing = [name for name in design if name not in assessments.columns]
+    if missing:
+        raise ValueError(f"format {format!r} needs assessments with {some(design)}; missing: {some(missing)}")
     worklist = with_string_ids(assessments)
     check_pairs(worklist, "assessments")
-    return worklist[[name for name in _SHOWN if name in worklist.columns]]
+    return worklist[[name for name in (*_SHOWN, *design) if name in worklist.columns]]
 
 
 def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
@@ -126,16 +160,73 @@ def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
     return grades
 
 
-def _write_trec(worklist: pd.DataFrame) -> str:
+def _refuse_white_space(worklist: pd.DataFrame, format: str) -> None:
     for name in ("qid", "docno"):
         unfit = worklist[name][worklist[name].str.contains(r"\s|^$", regex=True)]
         if len(unfit):
-            raise ValueError(f"format 'trec' takes no {name} with white space: {some(unfit)}; use another format")
+            raise ValueError(f"format {format!r} takes no {name} with white space: {some(unfit)}; use another format")
+
+
+def _numbers(worklist: pd.DataFrame, name: str, rule: Rule, format: str) -> np.ndarray:
+    """A column as float64, in which every number holds to the rule."""
+    numbers = pd.to_numeric(worklist[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~rule.holds(numbers)
+    if wrong.any():
+        row = worklist[wrong].iloc[0]
+        raise ValueError(
+            f"format {format!r}: expected {name} to be {rule.says} for document {row.docno!r} of query {row.qid!r}; "
+            f"got {str(row[name])!r}"
+        )
+    return numbers
+
+
+def _write_trec(worklist: pd.DataFrame) -> str:
+    _refuse_white_space(worklist, "trec")
     return "\n".join(worklist["qid"] + " 0 " + worklist["docno"] + f" {UNJUDGED}") + "\n"
 
 
 def _read_trec(path: str | Path) -> pd.DataFrame:
     return read_columns(path, QRELS)
+
+
+def _write_prels(worklist: pd.DataFrame) -> str:
+    _refuse_white_space(worklist, "prels")
+    inclusion = _numbers(worklist, "inclusion", INCLUSION, "prels").tolist()
+    pairs = worklist["qid"] + " " + worklist["docno"]
+    return "".join(f"{pair} {UNJUDGED} {_METHOD} {chance!r}\n" for pair, chance in zip(pairs, inclusion, strict=True))
+
+
+def _read_prels(path: str | Path) -> pd.DataFrame:
+    return _read_each_once(path, PRELS)
+
+
+def _write_strata(worklist: pd.DataFrame) -> str:
+    _refuse_white_space(worklist, "strata")
+    strata = _numbers(worklist, "stratum", CODE, "strata").astype(np.int64)
+    pairs = worklist["qid"] + " 0 " + worklist["docno"]
+    return "".join(f"{pair} {stratum} {UNJUDGED}\n" for pair, stratum in zip(pairs, strata, strict=True))
+
+
+def _read_strata(path: str | Path) -> pd.DataFrame:
+    return _read_each_once(path, STRATA).astype({"stratum": np.int64})
+
+
+def _read_each_once(path: str | Path, layout: Layout) -> pd.DataFrame:
+    """Read lines of sampled documents, where even a repeated label would be a mistake."""
+    given = read_columns(path, layout)
+    twice = np.flatnonzero(given.duplicated(["qid", "docno"]))
+    if len(twice):
+        row = given.iloc[twice[0]]
+        raise ValueError(
+            f"{path}: line {line_number(path, twice[0])}: document {row.docno!r} stands more than once "
+            f"in query {row.qid!r}"
+        )
+    return given
+
+
+def _line_pattern(*columns: str) -> str:
+    """A pattern of a line with these columns."""
+    return r"[ \t]*" + r"[ \t]+".join(columns) + r"\s*$"
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
@@ -170,9 +261,23 @@ def _read_jsonl(path: str | Path) -> pd.DataFrame:
     return read_json_lines(path, _JUDGED)
 
 
+_ANY = r"[^ \t\r\n]+"
+_WHOLE = r"[+-]?\d+"
+_NOT_WHOLE = rf"(?!{_WHOLE}[ \t]){_ANY}"
+_FRACTION = r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?"
+_STRATA_LINE = re.compile(
+    _line_pattern(_ANY, "0", _ANY, _WHOLE, _WHOLE) + "|" + _line_pattern(_ANY, _WHOLE, _NOT_WHOLE, _WHOLE, _WHOLE)
+)
+_PRELS_LINE = re.compile(
+    _line_pattern(_ANY, _ANY, _WHOLE, _WHOLE, _ANY) + "|" + _line_pattern(_ANY, _ANY, _ANY, _ANY, _FRACTION)
+)
+"""Wider than the format, so that a wrong number in the first line is named as such."""
+
 FORMATS: dict[str, Format] = {
     "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
     "jsonl": Format(_write_jsonl, _read_jsonl, "line", re.compile(r"\s*\{")),
+    "strata": Format(_write_strata, _read_strata, "line", _STRATA_LINE, ("stratum",)),
+    "prels": Format(_write_prels, _read_prels, "line", _PRELS_LINE, ("inclusion",)),
     "trec": Format(_write_trec, _read_trec, "line", re.compile("")),
 }
 """The formats by name, in the order in which they are tried on a file; ``trec`` takes what is left."""

@@ -16,6 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
@@ -46,6 +47,14 @@ LABEL = Rule(
 )
 """A grade, or TREC's -1 (unjudged) and -2 (spam)."""
 
+CODE = Rule(
+    "a whole number from 0, below 2^53", lambda values: (np.trunc(values) == values) & (values >= 0) & (values < 2**53)
+)
+"""An iteration, a method or a stratum."""
+
+INCLUSION = Rule("a number above 0 and up to 1", lambda values: (values > 0) & (values <= 1))
+"""The probability that a sampled document had of coming into the sample."""
+
 
 @dataclass(frozen=True)
 class Layout:
@@ -55,11 +64,13 @@ class Layout:
         columns: The names of the columns, in order.
         wanted: The columns that are needed; a Parquet file may leave out the others.
         rules: The columns that hold numbers, each with its rule.
+        exact: The columns with numbers that are read to the last bit, which is slower.
     """
 
     columns: tuple[str, ...]
     wanted: tuple[str, ...]
     rules: Mapping[str, Rule]
+    exact: tuple[str, ...] = ()
 
     @property
     def shape(self) -> str:
@@ -94,6 +105,21 @@ RUN = Layout(
 
 QRELS = Layout(("qid", "iteration", "docno", "label"), ("qid", "docno", "label"), {"label": LABEL})
 """TREC relevance judgments."""
+
+PRELS = Layout(
+    ("qid", "docno", "label", "method", "inclusion"),
+    ("qid", "docno", "label", "inclusion"),
+    {"label": LABEL, "method": CODE, "inclusion": INCLUSION},
+    exact=("inclusion",),
+)
+"""Judgments of sampled documents with inclusion probabilities, as in TREC's Million Query Track 2007-2009."""
+
+STRATA = Layout(
+    ("qid", "iteration", "docno", "stratum", "label"),
+    ("qid", "docno", "stratum", "label"),
+    {"iteration": CODE, "stratum": CODE, "label": LABEL},
+)
+"""Judgments of documents sampled from strata, as NIST's ``sample_eval`` reads them for xinfAP."""
 
 
 def read_run(path: str | Path) -> pd.DataFrame:
@@ -249,6 +275,16 @@ def first_line(path: str | Path) -> str:
         return next((line for _, line in _lines(path) if line.strip()), "")
 
 
+def line_number(path: str | Path, row: int) -> int:
+    """The number, from 1, of the line that holds a row.
+
+    Args:
+        path: A text file.
+        row: The row's place among the lines that are not blank, from 0.
+    """
+    return next(islice((number for number, line in _lines(path) if line.strip()), row, None))
+
+
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
     """Put the file's name before the message of any ValueError raised inside, and of damaged compression.
@@ -303,11 +339,12 @@ def _parse(path: Path, layout: Layout) -> pd.DataFrame:
             sep=r"\s+",
             header=None,
             names=list(types),
-            dtype=types,
+            dtype={name: type for name, type in types.items() if name not in layout.exact},
             index_col=False,
             na_filter=False,
             quoting=csv.QUOTE_NONE,
             encoding="utf-8",
+            converters=dict.fromkeys(layout.exact, float),
         )
 
 
