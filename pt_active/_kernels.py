@@ -91,6 +91,29 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
 
 
 @_compiled
+def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no-untyped-def]
+    """``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` of any real κ, written into ``values``.
+
+    Args:
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N, 2], κ in the first column.
+        weights: float64[L], ``u(i)``.
+        values: float64[m, k].
+    """
+    depth = len(weights)
+    order = np.empty(depth, dtype=np.int64)
+    moment = np.empty((2, depth))
+    for x in range(len(indptr) - 1):
+        for s in range(ranks.shape[0]):
+            n = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, order, moment)
+            value = 0.0
+            for i in range(n - 1, -1, -1):
+                value = weights[i] * moment[0, i] + (1.0 - moment[0, i]) * value
+            values[x, s] = value
+
+
+@_compiled
 def _same(order_1, order_2):  # type: ignore[no-untyped-def]
     """Whether two rankings agree, so that their values do too, without rounding."""
     if len(order_1) != len(order_2):

@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import inspect
-import json
-import shlex
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import pandas as pd
 import typer
-from pyterrier.validate import InputValidationError
-from typer.core import TyperGroup
 
 from pt_active import files
 from pt_active import simulate as replayed
+from pt_active.command_line import Commands, check_names, check_new, command_line, show_answer
 from pt_active.costs import Cost, LogLengthCost, UnitCost
 from pt_active.designs import DESIGNS
+from pt_active.documents.design import DRAWINGS, OBJECTIVES
 from pt_active.estimators import ESTIMATORS
 from pt_active.exports import FORMATS, read_judgments
 from pt_active.judged import MISSING_POLICIES
-from pt_active.plan import Plan
+from pt_active.plan import LEVELS, Plan
 from pt_active.pool_files import (
     DEFAULT_GRADES,
     GRADES,
@@ -40,27 +36,9 @@ from pt_active.simulate import DESIGN_NAMES, ESTIMATOR_NAMES
 COSTS: dict[str, Callable[..., Cost]] = {"unit": UnitCost, "log-length": LogLengthCost}
 """What ``--cost`` can be."""
 
-_BAD_INPUT = (
-    ValueError,
-    InputValidationError,
-    FileNotFoundError,
-    FileExistsError,
-    IsADirectoryError,
-    NotADirectoryError,
-    PermissionError,
-)
 _Command = TypeVar("_Command", bound=Callable[..., None])
 
-
-class _Commands(TyperGroup):
-    """Runs a command with its complaints in one line each."""
-
-    def invoke(self, ctx: Any) -> Any:
-        with _plain_complaints():
-            return super().invoke(ctx)
-
-
-app = typer.Typer(cls=_Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(cls=Commands, add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
 def main() -> None:
@@ -151,15 +129,22 @@ def plan(
     replace: Annotated[
         bool, typer.Option("--replace", help="Draw with replacement: a query can come more than once.")
     ] = False,
-    design: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(DESIGNS)}.")] = "hedged",
+    level: Annotated[str, typer.Option(metavar="NAME", help=f"What to sample: {' or '.join(LEVELS)}.")] = "query",
+    design: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help=f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DRAWINGS)}."),
+    ] = None,
     defensive: Annotated[float, typer.Option(metavar="X", help="Share of plain random sampling in the design.")] = 0.1,
+    objective: Annotated[
+        str, typer.Option(metavar="NAME", help=f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
+    ] = "mean",
     depth: Annotated[int | None, typer.Option(metavar="N", help="Documents to keep of each ranking.")] = None,
     allow_missing_queries: Annotated[
         bool, typer.Option("--allow-missing-queries", help="A ranker scores 0 on queries that it does not answer.")
     ] = False,
     json_output: Json = False,
 ) -> None:
-    """Choose the queries to judge, and keep the choice in a folder."""
+    """Choose the queries or documents to judge, and keep the choice in a folder."""
     of_runs: dict[str, object] = {
         "--train-run": train_run,
         "--train-qrels": train_qrels,
@@ -167,7 +152,8 @@ def plan(
         "--judge": judge,
     }
     of_runs |= {"--max-grade": max_grade, "--depth": depth, "--allow-missing-queries": allow_missing_queries}
-    _check_options(out, budget, draws, run, pool, of_runs, {"--cost": (cost, COSTS), "--grades": (grades, GRADES)})
+    names = {"--cost": (cost, COSTS), "--grades": (grades, GRADES), "--level": (level, LEVELS)}
+    _check_options(out, budget, draws, run, pool, of_runs, names)
     queries = None if topics is None else files.read_topics(topics)
     if pool is not None:
         frame = read_pool(pool)
@@ -185,11 +171,34 @@ def plan(
         budget=budget,
         draws=draws,
         replace=replace,
+        level=level,
         design=design,
         defensive=defensive,
+        objective=objective,
         seed=seed,
     ).save(out)
-    _show({"plan": str(out), **made.manifest}, _planned(made, out), json_output)
+    show_answer({"plan": str(out), **made.manifest}, _planned(made, out), json_output)
+
+
+@_command("pt-active extend my-plan judged.csv --budget 200 --out my-plan-2")
+def extend(
+    plan: PlanFolder,
+    qrels: Judgments,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
+    budget: Annotated[float, typer.Option(metavar="X", help="What the round may spend, in the unit of the cost.")],
+    pool: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A Parquet frame with the grades of a refitted model.")
+    ] = None,
+    texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Of the draws; default: the plan's own.")] = None,
+    missing: Missing = "error",
+    json_output: Json = False,
+) -> None:
+    """Choose more documents to judge, with what the labels so far have taught."""
+    check_new(out)
+    grades, text = None if pool is None else read_pool(pool), None if texts is None else files.read_texts(texts)
+    made = Plan.load(plan).extend(budget, _read_labels(qrels), grades, texts=text, seed=seed, missing=missing).save(out)
+    show_answer({"plan": str(out), **made.manifest}, _planned(made, out), json_output)
 
 
 @_command("pt-active export my-plan --out judge-me.csv --format csv")
@@ -200,12 +209,12 @@ def export(
     json_output: Json = False,
 ) -> None:
     """Write the documents that a plan wants judged, for people to fill in the labels."""
-    _check_new(out)
+    check_new(out)
     loaded = Plan.load(plan)
     loaded.export(out, format)
     count, answer = len(loaded.assessments), _next_answer(loaded, plan, out)
     text = f"{count} documents to judge are in {out}. Next, when the labels are filled in:\n  {answer}"
-    _show({"file": str(out), "format": format, "assessments": count}, text, json_output)
+    show_answer({"file": str(out), "format": format, "assessments": count}, text, json_output)
 
 
 @_command("pt-active estimate my-plan judged.csv")
@@ -221,7 +230,7 @@ def estimate(
     """Estimate how good each ranker is."""
     estimates = Plan.load(plan).estimate(_read_labels(qrels), measure, estimator, confidence, missing)
     rows = {name: found.to_dict() for name, found in estimates.items()}
-    _show({"estimates": rows}, "\n\n".join(map(str, estimates.values())), json_output)
+    show_answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), json_output)
 
 
 @_command("pt-active compare my-plan judged.csv")
@@ -241,7 +250,7 @@ def compare(
     """Say which of two rankers is better, by how much, and how sure that is."""
     loaded, labels = Plan.load(plan), _read_labels(qrels)
     found = loaded.compare(labels, measure, estimator, confidence, missing, first=first, second=second)
-    _show(found.to_dict(), str(found), json_output)
+    show_answer(found.to_dict(), str(found), json_output)
 
 
 @_command("pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1")
@@ -275,8 +284,8 @@ def simulate(
 ) -> None:
     """Replay designs and estimators on judged data: what would they have saved?"""
     if out is not None:
-        _check_new(out)
-    _check_names({"--cost": (cost, COSTS), "--grades": (grades, GRADES)})
+        check_new(out)
+    check_names({"--cost": (cost, COSTS), "--grades": (grades, GRADES)})
     frame = labelled_pool(pool, grades, train_fold)
     lengths = {"column": "length"} if cost == "log-length" and "length" in frame.columns else {}
     table = replayed.simulate(
@@ -289,7 +298,7 @@ def simulate(
     )
     if out is not None:
         table.to_csv(out, index=False)
-    _show({"rows": replayed.plain_rows(table)}, replayed.in_short(table), json_output)
+    show_answer({"rows": replayed.plain_rows(table)}, replayed.in_short(table), json_output)
 
 
 @_command("pt-active demo --out demo-out")
@@ -306,13 +315,13 @@ def demo(
 
     from pt_active.demo_run import run_demo, write_demo
 
-    _check_new(out)
+    check_new(out)
     with Console(stderr=True).status("simulating, planning, judging …"):
         result = run_demo(seed, budget)
         write_demo(result, out)
-    again = _command_line("compare", out / "plan", out / "judgments.csv")
+    again = command_line("compare", out / "plan", out / "judgments.csv")
     text = f"{result}\n\nThe picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
-    _show({"folder": str(out)} | result.to_dict(), text, json_output)
+    show_answer({"folder": str(out)} | result.to_dict(), text, json_output)
 
 
 def _check_options(
@@ -322,10 +331,10 @@ def _check_options(
     runs: list[str] | None,
     pool: Path | None,
     of_runs: dict[str, object],
-    names: dict[str, tuple[str | None, dict[str, Any]]],
+    names: dict[str, tuple[str | None, Collection[str]]],
 ) -> None:
     """Refuse at once what would fail only after the files have been read."""
-    _check_new(out)
+    check_new(out)
     if (budget is None) == (draws is None):
         raise ValueError("say either --budget or --draws, and not both")
     if bool(runs) == (pool is not None):
@@ -333,21 +342,7 @@ def _check_options(
     given = [option for option, value in of_runs.items() if value]
     if pool is not None and given:
         raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
-    _check_names(names)
-
-
-def _check_names(names: dict[str, tuple[str | None, dict[str, Any]]]) -> None:
-    for option, (name, known) in names.items():
-        if name is not None and name not in known:
-            raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")
-
-
-def _check_new(path: Path) -> None:
-    """Refuse a path that exists, or whose folder does not."""
-    if path.exists():
-        raise FileExistsError(f"{path} exists; choose another --out")
-    if not path.absolute().parent.is_dir():
-        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+    check_names(names)
 
 
 def _read_labels(path: Path) -> pd.DataFrame:
@@ -359,49 +354,10 @@ def _read_labels(path: Path) -> pd.DataFrame:
 
 def _planned(made: Plan, out: Path) -> str:
     worklist = out.with_name(f"{out.name}.csv")
-    export = _command_line("export", out, "--out", worklist, "--format", "csv")
+    export = command_line("export", out, "--out", worklist, "--format", "csv")
     return f"{made}\n\nThe plan is in {out}. Next, write what people are to judge:\n  {export}"
 
 
 def _next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
     """The command that reads the judgments."""
-    return _command_line("compare" if len(plan.rankers) == 2 else "estimate", folder, worklist)
-
-
-def _command_line(*words: str | Path) -> str:
-    return shlex.join(["pt-active", *map(str, words)])
-
-
-def _show(content: dict[str, Any], text: str, as_json: bool) -> None:
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) if as_json else text)
-
-
-@contextmanager
-def _plain_complaints() -> Iterator[None]:
-    """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
-    with warnings.catch_warnings():
-        warnings.showwarning = _warning_printer()
-        try:
-            yield
-        except _BAD_INPUT as error:
-            typer.echo(f"error: {_one_line(error)}", err=True)
-            raise typer.Exit(2) from error
-
-
-def _warning_printer() -> Callable[..., None]:
-    shown: set[str] = set()
-
-    def show(message: Warning | str, category: type[Warning], *where: object) -> None:
-        text = " ".join(str(message).split())
-        if text not in shown and not issubclass(category, DeprecationWarning):
-            typer.echo(f"warning: {text}", err=True)
-        shown.add(text)
-
-    return show
-
-
-def _one_line(error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, OSError) and error.filename is not None:
-        text = f"{error.filename}: {error.strerror}"
-    return " ".join(text.split())
+    return command_line("compare" if len(plan.rankers) == 2 else "estimate", folder, worklist)

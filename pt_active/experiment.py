@@ -81,6 +81,11 @@ def Experiment(
         ValueError: If an argument is unknown, the labels do not fit the plan, or labels are missing.
         TypeError: If ``test`` is given; its functions see two vectors of values, so weights cannot enter.
     """
+    if plan.tables.rounds:
+        raise ValueError(
+            "Experiment weights values of whole queries, and this plan judges single documents: use plan.estimate and "
+            "plan.compare, and plan.with_rankers(name=run) for systems that came after the plan"
+        )
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
     if missing not in ("error", "nonrelevant"):

@@ -25,7 +25,9 @@ HIGHEST_LABEL = 1000
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
 
 
-DESIGN_COLUMN = re.compile(r"^q_(prob|cost|weight|draws|importance|inclusion|cov|mean_.+|var_.+|mc_error_.+)$")
+DESIGN_COLUMN = re.compile(
+    r"^q_(prob|cost|weight|draws|importance|inclusion|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"
+)
 
 
 def some(items: Iterable[object], limit: int = 5) -> str:
@@ -305,3 +307,28 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
     known = topics[query_columns(topics.columns)]
     rest = [c for c in frame.columns if c == "qid" or c not in known.columns]
     return frame[rest].merge(known, on="qid", how="inner")
+
+
+def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
+    """Refuse grade probabilities that are none.
+
+    Args:
+        frame: ``qid, docno`` of each row, to name one that is wrong.
+        grades: float64[N, G+1].
+
+    Raises:
+        ValueError: If one is NaN or negative, or a row does not sum to 1.
+    """
+    total = grades.sum(axis=1)
+    for wrong, rule in (
+        (np.isnan(grades).any(axis=1), "must not be NaN"),
+        ((grades < 0).any(axis=1), "must not be negative"),
+        (~(np.abs(total - 1) <= 1e-6), "must sum to 1"),
+    ):
+        if wrong.any():
+            z = int(np.argmax(wrong))
+            row = frame.iloc[z]
+            raise ValueError(
+                f"grade probabilities {rule}; those of {int(wrong.sum())} documents do, such as document "
+                f"{row.docno!r} of query {row.qid!r}: {grades[z].tolist()}"
+            )

@@ -147,20 +147,44 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
             "hand-picked judgments are not part of the sample",
             stacklevel=4,
         )
-    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
-    label = documents.merge(qrels, how="left", on=["qid", "docno"])["label"].fillna(-1).to_numpy(np.int64)
+    label = labels_of(pool, qrels)
     if (label < 0).all():
         raise ValueError(
             "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         )
-    unlabelled = pool.seen(measure) & (label < 0)
-    pairs = tuple(documents[unlabelled].itertuples(index=False, name=None))
+    return Labels(label, missing_pairs(pool, pool.seen(measure) & (label < 0), missing), ignored)
+
+
+def labels_of(pool: Pool, qrels: pd.DataFrame) -> np.ndarray:
+    """int64[N], the label of each document of a pool; -1 where there is none.
+
+    Args:
+        pool: Any.
+        qrels: As `frames.checked_qrels` returns them.
+    """
+    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
+    label = documents.merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])["label"]
+    return label.fillna(-1).to_numpy(np.int64)
+
+
+def missing_pairs(pool: Pool, unlabelled: np.ndarray, missing: str) -> tuple[tuple[str, str], ...]:
+    """The (qid, docno) pairs of some documents.
+
+    Args:
+        pool: Any.
+        unlabelled: bool[N], documents that should have a label.
+        missing: One of `MISSING_POLICIES`.
+
+    Raises:
+        ValueError: If there are any and ``missing`` is ``"error"``.
+    """
+    pairs = tuple(zip(pool.qids[pool.query_of_document[unlabelled]], pool.docno[unlabelled], strict=True))
     if pairs and missing == "error":
         raise ValueError(
             f"{len(pairs)} sampled documents have no label: {frames.some(pairs)}; judge them, or say "
             'missing="nonrelevant" or missing="expected"'
         )
-    return Labels(label, pairs, ignored)
+    return pairs
 
 
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:

@@ -93,8 +93,36 @@ def document_moments(
         float64[m, k].
     """
     form = rank_form(measure, max_grade, int(ranks.max(initial=0)))
-    variable = values @ form.values
-    return _exact(form, indptr, ranks, np.column_stack([variable, variable**2]), True).mean
+    return variable_values(form, indptr, ranks, values @ form.values)
+
+
+def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray) -> np.ndarray:
+    """A measure as a function of its document variables, whatever real numbers they are [theory 2].
+
+    Args:
+        form: Of the measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N], the gain or κ of each document.
+
+    Returns:
+        float64[m, k].
+    """
+    from pt_active import _kernels
+
+    values = np.zeros((len(indptr) - 1, len(ranks)))
+    if form.family == "cascade":
+        _kernels.cascade_values(indptr, ranks, np.column_stack([variable, variable]), form.weights, values)
+        return values
+    query = np.repeat(np.arange(len(values)), np.diff(indptr))
+    for system, terms in enumerate(discounts(form, ranks) * variable):
+        values[:, system] = np.bincount(query, weights=terms, minlength=len(values))
+    return values
+
+
+def discounts(form: RankForm, ranks: np.ndarray) -> np.ndarray:
+    """``d_s(z)`` of an additive measure, float64[k, N]; 0 where a system does not retrieve the document."""
+    return np.r_[0.0, form.weights, 0.0][np.minimum(ranks, len(form.weights) + 1)]
 
 
 def _exact(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray, quasi_linear: bool) -> Moments:

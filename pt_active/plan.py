@@ -15,15 +15,21 @@ import pyterrier as pt
 
 from pt_active import exports, frames
 from pt_active.costs import Cost, UnitCost
+from pt_active.documents.judged import JudgedDocuments, judged_documents
+from pt_active.documents.planning import first_round, next_round
 from pt_active.judged import JudgedSample, judged_sample
 from pt_active.measures import parse_measure
-from pt_active.plan_tables import PlanTables, plan_manifest, read_tables, write_tables
-from pt_active.pool import Pool, design_table
+from pt_active.plan_tables import PlanTables, read_tables, write_tables
+from pt_active.pool import Pool
+from pt_active.query_plan import plan_of_queries
 from pt_active.results import Comparison, Estimate
-from pt_active.sampling import Sample, draw_number, draw_to_budget
+from pt_active.reuse import with_rankers
 
-LEVELS = ("query",)
-"""What is sampled: whole queries, each judged down to the measure's cutoff."""
+LEVELS = ("query", "document")
+"""What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
+
+DESIGN = "hedged"
+"""The query-level design if none is named."""
 
 
 class Plan(pt.Artifact):
@@ -64,15 +70,16 @@ class Plan(pt.Artifact):
         measure: str | irm.Measure,
         cost: Cost | None = None,
         budget: float | None = None,
-        design: str = "hedged",
+        design: str | None = None,
         level: str = "query",
         seed: int = 0,
         *,
         draws: int | None = None,
         replace: bool = False,
         defensive: float = 0.1,
+        objective: str = "mean",
     ) -> Plan:
-        """Choose the queries to judge.
+        """Choose what to judge.
 
         Args:
             pool: A pipeline that ends in a graded-relevance model, or the frame that it returns. One ranker in it
@@ -82,13 +89,18 @@ class Plan(pt.Artifact):
             measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
             cost: Labelling cost; `UnitCost` (each document 1) if left out.
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
-            design: A name in `designs.DESIGNS`.
-            level: What is sampled; ``"query"``.
+            design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
+                `documents.design.DRAWINGS`; if left out, ``spread`` for additive measures and ``depth`` for cascades.
+            level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
+                [theory 9] but knows additive and cascade measures only.
             seed: Of everything random.
-            draws: A number of draws, in the place of a budget.
+            draws: A number of draws, in the place of a budget; for queries.
             replace: Whether a query can be drawn more than once, as in the sources; see `sampling.priorities` for
                 what happens if not.
-            defensive: Share of ``p`` in the defensive mixture; it bounds the importance weights by its inverse.
+            defensive: For queries the share of ``p`` in the defensive mixture, which bounds the importance weights by
+                its inverse; for documents the share of the model's average variance that is added to each.
+            objective: For documents of more than two rankers, whether the ``mean`` or the ``largest`` of the variances
+                of their differences is made small.
 
         Returns:
             The plan, in memory; see `save`.
@@ -106,15 +118,14 @@ class Plan(pt.Artifact):
         grades = frames.grade_columns(frame.columns)
         measure = _lasting(parse_measure(measure, max_grade=len(grades) - 1 if grades else None))
         arrays = Pool.from_frame(frame, measure, cost)
-        queries = design_table(arrays, measure, design, defensive, seed=seed)
-        sample = draw(queries, budget, draws, seed, replace)
-        queries = queries.assign(**sample_columns(sample))
-        assessments = _assessments(arrays, measure, sample, frame)
-        arguments = {"measure": str(measure), "cost": repr(cost), "design": design, "level": level, "seed": seed}
-        arguments |= {"budget": budget, "draws": draws, "replace": replace, "defensive": defensive}
+        arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
+        arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
+        arguments |= {"defensive": defensive, "objective": objective}
         plan = cls(cast(Any, pt.Artifact.NO_PATH))
-        manifest = plan_manifest(arguments, arrays, queries, assessments, sample, frame, topics)
-        plan._tables = PlanTables(arrays, queries, assessments, manifest)
+        if level == "document":
+            plan._tables = first_round(arrays, arguments, frame, topics)
+        else:
+            plan._tables = plan_of_queries(arrays, measure, arguments | {"design": design or DESIGN}, frame, topics)
         return plan
 
     @property
@@ -157,6 +168,66 @@ class Plan(pt.Artifact):
         """
         return self.tables.assessments.copy()
 
+    def extend(
+        self,
+        budget: float,
+        qrels: pd.DataFrame,
+        grades: pt.Transformer | pd.DataFrame | None = None,
+        topics: pd.DataFrame | None = None,
+        *,
+        texts: pd.DataFrame | None = None,
+        seed: int | None = None,
+        missing: str = "error",
+    ) -> Plan:
+        """Draw another round of documents, with what the labels so far have taught [theory 9].
+
+        Args:
+            budget: What the round may spend, in the unit of the cost.
+            qrels: The labels of all rounds so far.
+            grades: A frame with grade columns for every document of the plan, or a pipeline that makes it from the
+                topics, of a model that was fitted again on those labels; the plan's own grades if left out.
+            topics: ``qid, query``, for a pipeline.
+            texts: ``docno, text``, for the judges; those in ``grades`` if left out.
+            seed: Of the draws; the plan's own if left out.
+            missing: What to do about a drawn document without a label, as in `estimate`.
+
+        Returns:
+            A plan of all rounds, in memory. Its `assessments` are the new ones; it is estimated with the labels of all.
+
+        Raises:
+            ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
+                left to judge.
+        """
+        if not self.tables.rounds:
+            raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
+        if isinstance(grades, pt.Transformer):
+            if topics is None:
+                raise ValueError("topics are needed where grades is a pipeline")
+            grades = grades.transform(topics)
+        seed = self.manifest["arguments"]["seed"] if seed is None else _whole("seed", seed, 0)
+        plan = type(self)(cast(Any, pt.Artifact.NO_PATH))
+        if texts is None and grades is not None and "text" in grades.columns:
+            texts = grades[["docno", "text"]]
+        plan._tables = next_round(self.tables, budget, qrels, grades, texts, seed, missing)
+        return plan
+
+    def with_rankers(self, **runs: pd.DataFrame) -> Plan:
+        """The plan with more rankers, to estimate them from the same labels.
+
+        Args:
+            **runs: Name → ``qid, docno, score``. Documents that the plan does not know count as not relevant; a warning
+                says how many there are.
+
+        Returns:
+            A plan in memory, for `estimate` and `compare`; what is judged stays the same.
+
+        Raises:
+            ValueError: If a name is taken, or a run is malformed or answers none of the queries.
+        """
+        plan = type(self)(cast(Any, pt.Artifact.NO_PATH))
+        plan._tables = with_rankers(self.tables, self.measure, runs)
+        return plan
+
     def save(self, path: str | Path) -> Plan:
         """Write the plan to a new folder; a crash leaves none behind.
 
@@ -186,7 +257,7 @@ class Plan(pt.Artifact):
 
         Args:
             path: A new file.
-            format: A name in `exports.FORMATS`: ``trec``, ``csv`` or ``jsonl``.
+            format: A name in `exports.FORMATS`, such as ``csv``.
 
         Returns:
             The path.
@@ -213,7 +284,7 @@ class Plan(pt.Artifact):
             qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, counted
                 and warned of: hand-picked judgments are not a sample.
             measure: Another measure than the plan's, on the same labels.
-            estimator: ``regression``, ``snis``, ``ht`` or ``difference``.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; all but ``snis`` where documents were drawn.
             confidence: Level of the intervals.
             missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
@@ -261,10 +332,12 @@ class Plan(pt.Artifact):
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
-    ) -> JudgedSample:
-        """The measured values of every draw, from which `estimate` and `compare` follow; see there."""
+    ) -> JudgedSample | JudgedDocuments:
+        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
         tables = self.tables
         wanted = self.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
+        if tables.rounds:
+            return judged_documents(tables.pool, tables.rounds, wanted, qrels, missing)
         census = bool(self.manifest["census"])
         return judged_sample(tables.pool, tables.queries, wanted, self.model_means(wanted), qrels, missing, census)
 
@@ -294,49 +367,26 @@ class Plan(pt.Artifact):
         counts, arguments = self.manifest["counts"], self.manifest["arguments"]
         repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
         kind = "census" if self.manifest["census"] else f"{repeated}by {arguments['design']}"
+        rounds = len(self.tables.rounds)
+        again = f" in round {rounds}" if rounds > 1 else ""
         return (
             f"Plan for {arguments['measure']} of {', '.join(self.rankers)}\n"
-            f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries ({kind})\n"
+            f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries{again} ({kind})\n"
             f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for the whole pool of "
-            f"{counts['queries']} queries"
+            f"{counts['queries']} queries{_saved(self.tables)}"
         )
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
 
 
-def sample_columns(sample: Sample) -> dict[str, np.ndarray]:
-    """``q_draws``, ``q_importance`` and ``q_inclusion`` of a sample."""
-    return {"q_draws": sample.draws, "q_importance": sample.importance, "q_inclusion": sample.inclusion}
-
-
-def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
-    """Draw from a design table, in the order of the qids, so that row order does not matter.
-
-    Args:
-        queries: ``qid, q_prob, q_weight, q_cost``.
-        budget: What may be spent, or None.
-        draws: How many draws, or None.
-        seed: Of the draws.
-        replace: Whether a query can be drawn more than once.
-
-    Returns:
-        The sample in the row order of ``queries``.
-
-    Raises:
-        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
-    """
-    if (budget is None) == (draws is None):
-        raise ValueError("say either budget= or draws=, and not both")
-    order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
-    q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
-    rng = np.random.default_rng(seed)
-    if draws is not None:
-        sample = draw_number(q, p, draws, rng, replace)
-    else:
-        sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
-    back = np.argsort(order)
-    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census)
+def _saved(tables: PlanTables) -> str:
+    """What a plan of documents says of those that cannot matter."""
+    if not tables.rounds:
+        return ""
+    seen = np.isfinite(tables.pool.document_cost)
+    useless = int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())
+    return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
 
 
 def _whole(name: str, value: Any, least: int) -> int:
@@ -375,12 +425,3 @@ def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | No
             stacklevel=3,
         )
     return frames.with_query_columns(pool, topics)
-
-
-def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
-    query = pool.query_of_document
-    judge = pool.seen(measure) & (sample.draws[query] > 0)
-    table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
-    texts = frames.with_string_ids(frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]])
-    table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
-    return table.sort_values(["qid", "docno"]).reset_index(drop=True)

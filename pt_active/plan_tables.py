@@ -12,10 +12,10 @@ from typing import Any
 import pandas as pd
 
 from pt_active import files
+from pt_active.documents.rounds import Round, round_tables, rounds_from
 from pt_active.pool import Pool
-from pt_active.sampling import Sample
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Of the tables on disk; a plan of another format is refused rather than misread."""
 
 
@@ -28,12 +28,14 @@ class PlanTables:
         queries: The design of all queries with ``q_draws``, ``q_importance`` and ``q_inclusion``.
         assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
         manifest: Seed, versions, arguments, counts and digests of the inputs.
+        rounds: What was drawn in each round, where documents are sampled; empty where queries are.
     """
 
     pool: Pool
     queries: pd.DataFrame
     assessments: pd.DataFrame
     manifest: dict[str, Any]
+    rounds: tuple[Round, ...] = ()
 
 
 def plan_manifest(
@@ -41,7 +43,8 @@ def plan_manifest(
     pool: Pool,
     queries: pd.DataFrame,
     assessments: pd.DataFrame,
-    sample: Sample,
+    census: bool,
+    spent: float,
     frame: pd.DataFrame,
     topics: pd.DataFrame | None,
 ) -> dict[str, Any]:
@@ -50,34 +53,37 @@ def plan_manifest(
     Args:
         arguments: Of ``Plan.create``, as plain values.
         pool: All queries.
-        queries: The design table.
+        queries: The design table with its sample.
         assessments: What is to be judged.
-        sample: What was drawn.
+        census: Whether nothing was left to chance.
+        spent: What the judgments cost.
         frame: The graded frame that the pool was made from.
         topics: The topics, if any.
     """
     packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
-    drawn = sample.draws > 0
+    draws = queries["q_draws"].to_numpy()
     counts = {"queries": len(queries), "documents": len(pool.docno), "rankers": len(pool.names)}
-    counts |= {"sampled_queries": int(drawn.sum()), "draws": int(sample.draws.sum())}
+    counts |= {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum())}
     return {
         "format_version": FORMAT_VERSION,
         "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
         "arguments": arguments,
         "rankers": list(pool.names),
-        "census": sample.census,
+        "census": census,
         "counts": counts | {"assessments": len(assessments)},
-        "spent": float(pool.query_cost[drawn].sum()),
+        "spent": spent,
         "pool_cost": float(pool.query_cost.sum()),
         "inputs": {"pool": files.digest(frame), "topics": None if topics is None else files.digest(topics)},
     }
 
 
 def write_tables(tables: PlanTables, folder: Path) -> None:
-    """Write the tables into an empty folder: three Parquet files and ``manifest.json``."""
+    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
     tables.pool.document_frame().to_parquet(folder / "documents.parquet", index=False)
     tables.queries.to_parquet(folder / "queries.parquet", index=False)
     tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
+    for name, table in (round_tables(tables.rounds) if tables.rounds else {}).items():
+        table.to_parquet(folder / f"{name}.parquet", index=False)
     (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
 
 
@@ -101,7 +107,17 @@ def read_tables(folder: Path) -> PlanTables:
     if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
         raise ValueError(f"the plan at {folder} is damaged: manifest.json lacks {', '.join(sorted(absent))}")
     documents, queries, assessments = (_table(folder, name) for name in ("documents", "queries", "assessments"))
-    return PlanTables(Pool.from_tables(documents, queries), queries, assessments, manifest)
+    pool = Pool.from_tables(documents, queries)
+    return PlanTables(pool, queries, assessments, manifest, _rounds(folder, pool, manifest))
+
+
+def _rounds(folder: Path, pool: Pool, manifest: dict[str, Any]) -> tuple[Round, ...]:
+    described = manifest.get("rounds", [])
+    if not described:
+        return ()
+    refitted = [f"grades_{number}" for number in range(2, len(described) + 1) if described[number - 1]["refitted"]]
+    tables = {name: _table(folder, name) for name in ("rounds", "round_queries", *refitted)}
+    return rounds_from(pool, tables, manifest["arguments"]["design"], described)
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -74,7 +74,7 @@ class Pool:
         frame, query, ranks = frame.iloc[order], query[order], np.ascontiguousarray(ranks[:, order])
         _check_ranks(frame, query, ranks, names)
         grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
-        _check_grades(frame, grades)
+        frames.check_grades(frame, grades)
         indptr = np.searchsorted(query, np.arange(len(qids) + 1))
         seen = _seen(ranks, measure)
         document_cost, query_cost = _costs(frame, query, seen, len(qids), cost or UnitCost())
@@ -184,11 +184,20 @@ def design_table(
     uniform = None
     if needs_uniform_grades(design):
         uniform = pool.moments(measure, uniform_grades=True, samples=samples, seed=seed)
-    columns: dict[str, np.ndarray] = {
-        "q_prob": sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform),
-        "q_cost": pool.query_cost,
-        "q_weight": pool.query_weight,
-    }
+    return query_design(
+        pool, sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform), moments
+    )
+
+
+def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.DataFrame:
+    """The table of `design_table` for given probabilities.
+
+    Args:
+        pool: All queries.
+        probability: float64[m], ``q_prob``.
+        moments: Under the grade model.
+    """
+    columns: dict[str, np.ndarray] = {"q_prob": probability, "q_cost": pool.query_cost, "q_weight": pool.query_weight}
     columns |= {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     if len(pool.names) == 2:
@@ -235,22 +244,6 @@ def _check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, name
             x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
             qid = frame["qid"].iloc[int(np.searchsorted(query, x))]
             raise ValueError(f"run {name!r}: query {qid!r} has more than one document at rank {i - 1}")
-
-
-def _check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
-    total = grades.sum(axis=1)
-    for wrong, rule in (
-        (np.isnan(grades).any(axis=1), "must not be NaN"),
-        ((grades < 0).any(axis=1), "must not be negative"),
-        (~(np.abs(total - 1) <= 1e-6), "must sum to 1"),
-    ):
-        if wrong.any():
-            z = int(np.argmax(wrong))
-            row = frame.iloc[z]
-            raise ValueError(
-                f"grade probabilities {rule}; those of {int(wrong.sum())} documents do, such as document "
-                f"{row.docno!r} of query {row.qid!r}: {grades[z].tolist()}"
-            )
 
 
 def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:

@@ -37,7 +37,13 @@ class Basis:
         census: Whether every query of the pool was judged, so that nothing was left to chance.
         missing: The (qid, docno) pairs that were to be judged and have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
-        ignored: Labels for queries that were not sampled; they are not part of the sample.
+        ignored: Labels of what was not sampled; they are not part of the sample.
+        level: What was sampled, ``query`` or ``document``.
+        n_rounds: Of judging.
+        error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
+        error_of_documents: The part that is due to the choice of documents in them.
+        unreached: Share of the model's variance in documents that could never be drawn.
+        caution: What limits the trust in the estimate; empty if nothing does.
     """
 
     measure: str
@@ -50,6 +56,12 @@ class Basis:
     missing: tuple[tuple[str, str], ...]
     missing_policy: str
     ignored: int
+    level: str = "query"
+    n_rounds: int = 1
+    error_of_queries: float = np.nan
+    error_of_documents: float = np.nan
+    unreached: float = 0.0
+    caution: str = ""
 
     def lines(self) -> list[str]:
         """The sample in words, for printing."""
@@ -57,11 +69,21 @@ class Basis:
         drawn = f"{repeated}{self.n_queries} queries, {self.n_effective:.1f} effective"
         sample = f"census of {self.n_queries} queries" if self.census else drawn
         lines = [f"sample      {sample}; {self.n_judged} judgments"]
+        if self.level == "document":
+            lines = self._document_lines()
         if self.missing:
             lines.append(f"missing     {len(self.missing)} labels, taken as {self.missing_policy}")
         if self.ignored:
-            lines.append(f"ignored     {self.ignored} labels of queries that were not sampled")
+            lines.append(f"ignored     {self.ignored} labels of what was not sampled")
         return lines
+
+    def _document_lines(self) -> list[str]:
+        rounds = "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
+        where = f"{self.n_judged} documents of {self.n_queries} queries{rounds}"
+        if self.census:
+            return [f"sample      {where}: all that matter"]
+        parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
+        return [f"sample      {where}, {self.n_effective:.1f} effective", f"error from  {parts}"]
 
 
 @dataclass(frozen=True)
@@ -92,22 +114,23 @@ class _Inference:
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
+        everything = "everything that matters" if self.basis.level == "document" else "every query of the pool"
         if self.basis.census and self.degenerate:
             return (
-                f"every query of the pool was judged, but for {len(self.missing)} labels; how far off the estimate is "
+                f"{everything} was judged, but for {len(self.missing)} labels; how far off the estimate is "
                 "without them cannot be told from the sample: no interval, no test"
             )
         if self.basis.census:
-            return "every query of the pool was judged, so there is no sampling error"
+            return f"{everything} was judged, so there is no sampling error"
         if self.degenerate:
+            sampled = "documents" if self.basis.level == "document" else "queries"
             return (
-                "nothing varies among the sampled queries that the model does not explain, so the sample cannot tell "
-                "how far off the estimate is: "
-                "no interval, no test"
+                f"nothing varies among the sampled {sampled} that the model does not explain, so the sample cannot "
+                "tell how far off the estimate is: no interval, no test"
             )
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
-        return ""
+        return self.basis.caution
 
     @property
     def _point(self) -> float:

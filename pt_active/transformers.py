@@ -8,10 +8,12 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import frames
-from pt_active.costs import Cost, UnitCost
+from pt_active.costs import Cost, UnitCost, check_per_query
+from pt_active.documents.tables import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.measures import parse_measure
-from pt_active.plan import LEVELS, draw, sample_columns
+from pt_active.plan import DESIGN, LEVELS
 from pt_active.pool import SINGLE, Pool, design_table
+from pt_active.query_plan import draw, sample_columns
 
 HELP = "https://github.com/pyterrier-active/pt_active"
 """Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
@@ -87,17 +89,19 @@ class Runs(pt.Transformer):
 
 
 class SamplingDistribution(pt.Transformer):
-    """The query sampling distribution of a graded pool [theory 4, 5]: one row a query out, with ``q_prob``.
+    """The sampling distribution of a graded pool [theory 4, 5, 9].
 
-    One ranker in the frame means its own performance, two their difference, more the mixture of pairs; a plain R frame
-    counts as one ranker named ``run``.
+    At the level of queries one row a query out, with ``q_prob``; at that of documents one row a document, with
+    ``doc_size``, to which its inclusion probability is proportional until it reaches 1, and ``doc_cost``. One ranker
+    in the frame means its own performance, two their difference, more the mixture of pairs; a plain R frame counts as
+    one ranker named ``run``.
 
     Args:
         measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
         cost: Labelling cost; each document 1 if left out.
-        design: A name in `designs.DESIGNS`.
-        defensive: Share of ``p`` in the defensive mixture.
-        level: What is sampled; ``"query"``.
+        design: As for `Plan.create`: if left out ``hedged`` for queries, and for documents what suits the measure.
+        defensive: Share of ``p`` in the defensive mixture, or of the average variance that is added to each document.
+        level: What is sampled, ``"query"`` or ``"document"``.
     """
 
     schematic = {"label": "SamplingDistribution", "help_url": HELP}  # noqa: RUF012
@@ -106,7 +110,7 @@ class SamplingDistribution(pt.Transformer):
         self,
         measure: str | irm.Measure,
         cost: Cost = UnitCost(),  # noqa: B008
-        design: str = "hedged",
+        design: str | None = None,
         defensive: float = 0.1,
         level: str = "query",
     ) -> None:
@@ -117,7 +121,7 @@ class SamplingDistribution(pt.Transformer):
         self.level = level
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Compute the distribution; see `pool.design_table` for the columns.
+        """Compute the distribution; see `pool.design_table` for the columns of queries.
 
         Raises:
             ValueError: If an argument is out of range or the frame is malformed.
@@ -129,9 +133,14 @@ class SamplingDistribution(pt.Transformer):
         if inp.empty:
             return self._empty(inp)
         measure = parse_measure(self.measure, max_grade=len(frames.grade_columns(inp.columns)) - 1)
-        return design_table(Pool.from_frame(inp, measure, self.cost), measure, self.design, self.defensive)
+        pool = Pool.from_frame(inp, measure, self.cost)
+        if self.level == "query":
+            return design_table(pool, measure, self.design or DESIGN, self.defensive)
+        return size_frame(pool, measure, self.design, check_per_query(self.cost), self.defensive)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
+        if self.level == "document":
+            return _with_columns(inp[["qid"]].iloc[:0], [*frames.query_columns(inp.columns), "docno", *SIZE_COLUMNS])
         names = frames.ranker_names(inp.columns) or [SINGLE]
         moments = [f"q_{kind}_{name}" for kind in ("mean", "var") for name in names]
         added = ["q_prob", "q_cost", "q_weight", *moments, *(["q_cov"] if len(names) == 2 else [])]
@@ -139,14 +148,16 @@ class SamplingDistribution(pt.Transformer):
 
 
 class Draw(pt.Transformer):
-    """Draw queries from a design [theory 4]: the drawn ones with ``q_draws``, ``q_importance`` and ``q_inclusion``.
+    """Draw queries or documents from a design [theory 4, 9].
 
-    With replacement, as in the sources, a query that is drawn again is looked up, not judged again, so it costs
-    nothing the second time; without, as `Plan.create` does unless told otherwise, the same budget says more.
+    Queries come out with ``q_draws``, ``q_importance`` and ``q_inclusion``. With replacement, as in the sources, a
+    query that is drawn again is looked up, not judged again, so it costs nothing the second time; without, as
+    `Plan.create` does unless told otherwise, the same budget says more. Documents are judged at most once, and come
+    out with ``inclusion``, their probability to be judged.
 
     Args:
-        budget: What may be spent, in the unit of ``q_cost``; it is never exceeded.
-        draws: A number of draws, in the place of a budget.
+        budget: What may be spent, in the unit of the costs; it is never exceeded.
+        draws: A number of draws of queries, in the place of a budget.
         replace: Whether a query can be drawn more than once.
         seed: Of the draws. The same seed gives the same sample, whatever the row order.
     """
@@ -167,7 +178,11 @@ class Draw(pt.Transformer):
         Raises:
             ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it does not fit the costs.
         """
-        pt.validate.query_frame(inp, ["q_prob", "q_cost", "q_weight"], context=self)
+        with pt.validate.any(inp, context=self) as v:
+            v.query_frame(["q_prob", "q_cost", "q_weight"], mode="queries")
+            v.result_frame(SIZE_COLUMNS, mode="documents")
+        if "doc_size" in inp.columns:
+            return _with_columns(inp, ["inclusion"]) if inp.empty else draw_frame(inp, self.budget, self.seed)
         if inp.empty:
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = frames.with_string_ids(inp)

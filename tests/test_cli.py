@@ -179,6 +179,7 @@ def test_options_reach_the_plan(files):
     assert made["arguments"] == {
         "measure": "ERR(max_rel=2)@5",
         "cost": "LogLengthCost(column='text', per_query=0.5)",
+        "per_query": 0.5,
         "design": "optimal",
         "level": "query",
         "seed": 4,
@@ -186,6 +187,7 @@ def test_options_reach_the_plan(files):
         "draws": 9,
         "replace": True,
         "defensive": 0.2,
+        "objective": "mean",
     }
 
 

@@ -304,7 +304,7 @@ def test_plans_of_another_format_are_refused(plan: Plan, tmp_path: Path) -> None
     folder = plan.save(tmp_path / "old").path
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 99}))
-    with pytest.raises(ValueError, match=r"saved by pyterrier-active .* in format 99; this version reads format 2"):
+    with pytest.raises(ValueError, match=r"saved by pyterrier-active .* in format 99; this version reads format 3"):
         Plan.load(folder)
     with pytest.raises(FileNotFoundError, match="there is no plan"):
         Plan.load(tmp_path)
@@ -569,7 +569,7 @@ def test_numpy_numbers_can_be_saved(graded: pd.DataFrame, tmp_path: Path) -> Non
     [
         ("manifest.json", "{", "manifest.json is not JSON"),
         ("manifest.json", "[]", "manifest.json holds no object"),
-        ("manifest.json", '{"format_version": 2}', "manifest.json lacks arguments, census, counts, pool_cost, spent"),
+        ("manifest.json", '{"format_version": 3}', "manifest.json lacks arguments, census, counts, pool_cost, spent"),
         ("queries.parquet", "x", "queries.parquet cannot be read"),
         ("documents.parquet", None, "documents.parquet cannot be read"),
     ],

@@ -1,0 +1,94 @@
+"""What the commands of ``pt-active`` share: complaints in one line, checks, and answers as text or JSON."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import typer
+from pyterrier.validate import InputValidationError
+from typer.core import TyperGroup
+
+_BAD_INPUT = (
+    ValueError,
+    InputValidationError,
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+)
+
+
+class Commands(TyperGroup):
+    """Runs a command with its complaints in one line each."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with plain_complaints():
+            return super().invoke(ctx)
+
+
+def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
+    """Refuse a name that is not among those known.
+
+    Args:
+        names: Option → the name that was given, if any, and those known.
+    """
+    for option, (name, known) in names.items():
+        if name is not None and name not in known:
+            raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")
+
+
+def check_new(path: Path) -> None:
+    """Refuse a path that exists, or whose folder does not."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists; choose another --out")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def command_line(*words: str | Path) -> str:
+    """A command that can be pasted into a shell."""
+    return shlex.join(["pt-active", *map(str, words)])
+
+
+def show_answer(content: dict[str, Any], text: str, as_json: bool) -> None:
+    """Print an answer as JSON or as text."""
+    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) if as_json else text)
+
+
+@contextmanager
+def plain_complaints() -> Iterator[None]:
+    """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _warning_printer()
+        try:
+            yield
+        except _BAD_INPUT as error:
+            typer.echo(f"error: {_one_line(error)}", err=True)
+            raise typer.Exit(2) from error
+
+
+def _warning_printer() -> Callable[..., None]:
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: object) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown and not issubclass(category, DeprecationWarning):
+            typer.echo(f"warning: {text}", err=True)
+        shown.add(text)
+
+    return show
+
+
+def _one_line(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    return " ".join(text.split())

@@ -1,0 +1,273 @@
+"""Which documents to judge: inclusion probabilities that minimise the error of an estimate [theory 9]."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from pt_active.measures import RankForm
+from pt_active.moments import discounts
+
+DRAWINGS = ("spread", "poisson", "depth")
+"""How the documents of a query are drawn together: as far apart over the queries as possible, independently, or from
+the top of the rankings down to a random depth."""
+
+OBJECTIVES = ("mean", "largest")
+"""Of the variances of all pairwise differences of rankers, what is made small."""
+
+_ROUNDS = 30
+"""Of reweighting the pairs of rankers for the largest variance."""
+
+_ROUNDING = 1e-14
+"""A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What is known of the document variables (gain or κ) before judging.
+
+    Attributes:
+        mean: float64[N], μ.
+        variance: float64[N], v.
+        known: bool[N], whether the label is known already.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    known: np.ndarray
+
+    @classmethod
+    def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
+        """Mean and variance under the grade model.
+
+        Args:
+            form: Of the measure.
+            grades: float64[N, G+1].
+            labels: int64[N], those that are known already, -1 where none is.
+        """
+        mean = grades @ form.values
+        variance = np.maximum(grades @ form.values**2 - mean**2, 0.0)
+        if labels is None:
+            return cls(mean, variance, np.zeros(len(mean), dtype=bool))
+        known = labels >= 0
+        return cls(np.where(known, form.values[labels], mean), np.where(known, 0.0, variance), known)
+
+
+@dataclass(frozen=True)
+class DocumentSizes:
+    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
+
+    Attributes:
+        order: int64[n], the documents that can matter, query by query, in the order in which they are drawn.
+        size: float64[N]; 0 where a document cannot matter.
+        gain: float64[N], g: the variance that a document brings is ``g (1/ψ − 1)``.
+    """
+
+    order: np.ndarray
+    size: np.ndarray
+    gain: np.ndarray
+
+
+@dataclass(frozen=True)
+class DocumentDesign:
+    """Inclusion probabilities of both phases [theory 9].
+
+    Attributes:
+        drawing: One of `DRAWINGS`.
+        order: As in `DocumentSizes`.
+        opening: float64[m], Π, the probability that a query is opened.
+        inclusion: float64[N], π, of a document once its query is opened; 0 where it is never judged.
+    """
+
+    drawing: str
+    order: np.ndarray
+    opening: np.ndarray
+    inclusion: np.ndarray
+
+
+def natural_drawing(form: RankForm) -> str:
+    """The drawing that suits a measure: ``spread`` for additive ones, ``depth`` for cascades."""
+    return "spread" if form.family == "additive" else "depth"
+
+
+def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: Variables) -> np.ndarray:
+    """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9].
+
+    Args:
+        form: Of the measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variables: Where the gradient is taken. Where they have a variance, the chance of reaching a rank of a cascade
+            counts as the root of its mean square, since the documents above it will mostly be judged too.
+
+    Returns:
+        float64[k, N].
+    """
+    if form.family == "additive":
+        return discounts(form, ranks)
+    from pt_active.documents import _kernels
+
+    gradient = np.zeros(ranks.shape)
+    moments = np.column_stack([variables.mean, variables.mean**2 + variables.variance])
+    _kernels.cascade_gradients(indptr, ranks, moments, form.weights, bool(variables.variance.any()), gradient)
+    return gradient
+
+
+def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
+    """Add to every unknown document a share ε of the average variance, so that no claim of certainty is believed.
+
+    Args:
+        variables: Under the grade model.
+        gradient: float64[k, N], whose squares weight the average.
+        defensive: ε, not negative.
+
+    Returns:
+        The variables; where the model sees no variance at all, each unknown document has variance 1, with a warning.
+    """
+    unknown = ~variables.known
+    weight = (gradient**2).sum(axis=0) * unknown
+    average = (weight @ variables.variance) / max(weight.sum(), np.finfo(float).tiny)
+    if average == 0 and weight.any():
+        warnings.warn(
+            "the model is certain of every grade; documents are drawn by their ranks alone",
+            stacklevel=4,
+        )
+        return Variables(variables.mean, unknown.astype(float), variables.known)
+    variance = np.where(unknown, variables.variance + defensive * average, 0.0)
+    return Variables(variables.mean, variance, variables.known)
+
+
+def document_sizes(
+    form: RankForm,
+    indptr: np.ndarray,
+    ranks: np.ndarray,
+    variables: Variables,
+    cost: np.ndarray,
+    overhead: float,
+    weight: np.ndarray,
+    *,
+    drawing: str,
+    defensive: float,
+    objective: str = "mean",
+) -> DocumentSizes:
+    """How probable the judging of each document should be, relative to the others [theory 9].
+
+    The variance of an estimate is ``Σ g_z (1/ψ_z − 1)`` with ``g_z = p² D_z² v_z``, for the difference of two rankers
+    with the difference of their gradients, for more with the mean of its squares over all pairs. At equal cost
+    ``Σ ψ λ + Σ λ₀ max ψ`` it is least where ``ψ ∝ √(g/λ)``, with the documents that share a query's opening pooled.
+
+    Args:
+        form: Of the measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variables: Under the grade model.
+        cost: float64[N], λ; not read where a document cannot matter.
+        overhead: λ₀, of opening a query.
+        weight: float64[m], p.
+        drawing: One of `DRAWINGS`; with ``depth`` no document is more probable than those above it.
+        defensive: ε of `hedged`.
+        objective: One of `OBJECTIVES`, for more than two rankers.
+
+    Raises:
+        ValueError: If a name is unknown, or ``defensive`` is negative.
+    """
+    for name, value, names in (("drawing", drawing, DRAWINGS), ("objective", objective, OBJECTIVES)):
+        if value not in names:
+            raise ValueError(f"unknown {name} {value!r}; it is one of {', '.join(names)}")
+    if not 0 <= defensive < np.inf:
+        raise ValueError(f"defensive must be a number from 0, got {defensive}")
+    plain = Variables(variables.mean, np.zeros_like(variables.mean), variables.known)
+    variables = hedged(variables, gradients(form, indptr, ranks, plain), defensive)
+    gradient = gradients(form, indptr, ranks, variables)
+    scale = np.repeat(weight, np.diff(indptr)) ** 2 * variables.variance
+    contrasts = _contrasts(gradient)
+    share = np.full(len(contrasts), 1 / len(contrasts))
+    for _ in range(_ROUNDS if objective == "largest" and len(contrasts) > 1 else 0):
+        sizes = _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
+        share = _towards_largest(share, contrasts * scale, sizes.size)
+    return _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
+
+
+def _contrasts(gradient: np.ndarray) -> np.ndarray:
+    """Squared gradients of what is estimated, a row each: one ranker, or each pair's difference."""
+    if len(gradient) == 1:
+        return gradient**2
+    largest = np.abs(gradient).max(initial=0.0)
+    steps = [gradient[a] - gradient[b] for a, b in combinations(range(len(gradient)), 2)]
+    return np.array([np.where(np.abs(step) > _ROUNDING * largest, step, 0.0) ** 2 for step in steps])
+
+
+def _towards_largest(share: np.ndarray, gains: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Give more of the weight to the pairs whose variance is large."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        variance = np.where(size > 0, gains / size, 0.0).sum(axis=1)
+    share = share * np.sqrt(variance / max(variance.max(), np.finfo(float).tiny))
+    return share / share.sum() if share.sum() > 0 else np.full(len(share), 1 / len(share))
+
+
+def _sizes(
+    gain: np.ndarray, indptr: np.ndarray, ranks: np.ndarray, cost: np.ndarray, overhead: float, drawing: str
+) -> DocumentSizes:
+    from pt_active.documents import _kernels
+
+    query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    found = np.flatnonzero(gain > 0)
+    if drawing == "depth":
+        rank = np.where(ranks > 0, ranks, np.iinfo(np.int32).max)[:, found]
+        keys = [rank.max(axis=0), rank.min(axis=0)]
+    else:
+        keys = [-gain[found] / cost[found]]
+    order = found[np.lexsort([*keys, query[found]])]
+    size = np.zeros(len(gain))
+    _kernels.pooled_sizes(indptr, order, gain, cost, overhead, size)
+    return DocumentSizes(order, size, gain)
+
+
+def document_design(
+    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
+) -> DocumentDesign:
+    """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
+
+    Where opening a query costs nothing and documents are drawn apart, every query is opened: an error that the
+    model makes in a whole query then does as little harm as can be. Otherwise a query is opened with the
+    probability of its most probable document.
+
+    Args:
+        sizes: As `document_sizes` returns them.
+        drawing: The same.
+        indptr: int64[m+1].
+        cost: float64[N], λ.
+        overhead: λ₀.
+        budget: Λ.
+
+    Raises:
+        ValueError: If the budget is not a positive number, or no document can matter.
+    """
+    if not budget > 0 or not np.isfinite(budget):
+        raise ValueError(f"budget must be a positive number, got {budget}")
+    if len(sizes.order) == 0:
+        raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
+    size, price = sizes.size[sizes.order], cost[sizes.order]
+    query = np.searchsorted(indptr, sizes.order, side="right") - 1
+    first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+    top = np.maximum.reduceat(size, first)
+    factor = _factor(np.r_[size, top], np.r_[price, np.full(len(top), overhead)], budget)
+    opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
+    together = overhead > 0 or drawing == "depth"
+    opening[query[first]] = np.minimum(1.0, factor * top) if together else 1.0
+    inclusion[sizes.order] = np.minimum(1.0, factor * size) / opening[query]
+    return DocumentDesign(drawing, sizes.order, opening, inclusion)
+
+
+def _factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
+    """τ with ``Σ λ min(1, τ size) = Λ``; where the budget pays for everything, one that makes every probability 1."""
+    order = np.argsort(-size)
+    size, cost = size[order], cost[order]
+    certain = np.cumsum(cost) - cost
+    rest = np.cumsum((size * cost)[::-1])[::-1]
+    factors = (budget - certain) / rest
+    short = np.flatnonzero(factors * size < 1)
+    return float(factors[short[0]] if len(short) else 1 / size[-1])

@@ -1,0 +1,217 @@
+"""Judgments meet the drawn documents: estimates and comparisons from one or several rounds [theory 9]."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+from pt_active.documents.design import Variables
+from pt_active.documents.estimators import DocumentEstimate, DocumentPool, combined, document_estimate, predicted
+from pt_active.documents.rounds import Round, document_form, judged_before, round_weights
+from pt_active.estimators import reference_degrees
+from pt_active.judged import MISSING_POLICIES, labels_of, missing_pairs
+from pt_active.pool import Pool
+from pt_active.results import Basis, Comparison, Estimate
+from pt_active.tests_of_difference import two_sided_pvalue
+
+_UNREACHED = 0.01
+"""Share of the model's variance in documents that could never be drawn above which an estimate says so."""
+
+_FEW = 10
+"""Effective documents below which an estimate says that it rests on few."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class JudgedDocuments:
+    """Labels of drawn documents, and what they can be used for.
+
+    Attributes:
+        names: The k rankers.
+        pool: What the measure sees.
+        rounds: Of judging.
+        grades: float64[N, G+1] of the first round.
+        label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
+        basis: What every inference rests on, but for the estimator.
+    """
+
+    names: tuple[str, ...]
+    pool: DocumentPool
+    rounds: Sequence[Round]
+    grades: np.ndarray
+    label: np.ndarray
+    basis: Basis
+
+    def estimate(self, ranker: int, estimator: str, reference: str, confidence: float) -> Estimate:
+        """Estimate the performance of one ranker; see `JudgedSample.estimate`."""
+        contrast = np.zeros(len(self.names))
+        contrast[ranker] = 1.0
+        value, fields = self._infer(contrast, self.names[ranker], estimator, reference, confidence)
+        return Estimate(name=self.names[ranker], value=value, **fields)
+
+    def compare(self, first: int, second: int, estimator: str, reference: str, confidence: float) -> Comparison:
+        """Estimate and test the difference of two rankers, first minus second; see `JudgedSample.compare`."""
+        contrast = np.zeros(len(self.names))
+        contrast[first], contrast[second] = 1.0, -1.0
+        what = f"{self.names[first]} − {self.names[second]}"
+        difference, fields = self._infer(contrast, what, estimator, reference, confidence)
+        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
+        return Comparison(
+            first=self.names[first],
+            second=self.names[second],
+            difference=difference,
+            pvalue=np.nan if fields["degenerate"] else pvalue,
+            **fields,
+        )
+
+    def _infer(
+        self, contrast: np.ndarray, what: str, estimator: str, reference: str, confidence: float
+    ) -> tuple[float, dict]:
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        estimates = [self._of_round(number, contrast, estimator) for number in range(len(self.rounds))]
+        found = combined(estimates, round_weights(self.rounds))
+        unreached, variance = self._unreached(contrast)
+        error = float(np.sqrt(found.standard_error**2 + variance))
+        census = self.basis.census and variance == 0
+        still = error <= _ROUNDING * max(1.0, abs(found.value))
+        degrees = reference_degrees(reference, np.array(found.degrees_of_freedom), self.basis.n_draws)
+        caution = self._caution(found, what, unreached)
+        basis = replace(
+            self.basis,
+            estimator=estimator,
+            census=census,
+            n_effective=found.n_effective,
+            error_of_queries=float(np.sqrt(max(found.first, 0.0))),
+            error_of_documents=float(np.sqrt(max(found.second, 0.0))),
+            unreached=unreached,
+            caution=caution,
+        )
+        return found.value, {
+            "basis": basis,
+            "standard_error": 0.0 if census or still else error,
+            "degrees_of_freedom": np.inf if census else float(degrees),
+            "confidence_level": confidence,
+            "degenerate": bool(self.basis.missing) if census else still,
+        }
+
+    def _of_round(self, number: int, contrast: np.ndarray, estimator: str) -> DocumentEstimate:
+        """What one round's labels say, given those before it."""
+        each, form = self.rounds[number], self.pool.form
+        known = judged_before(self.rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
+        mean = Variables.of(form, each.grades, np.where(known, self.label, -1)).mean
+        labelled = each.sample.drawn & (self.label >= 0)
+        observed = np.where(labelled, form.values[self.label], mean)
+        expected = predicted(self.pool, each.sample, mean, observed, contrast, estimator)
+        return document_estimate(self.pool, each.sample, expected, np.where(labelled, observed, expected), contrast)
+
+    def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
+        """Share and size of the model's variance in documents that could never be drawn."""
+        variables = Variables.of(self.pool.form, self.grades)
+        part = (contrast @ self.pool.gradients(variables.mean)) * self.pool.weight[self.pool.query]
+        variance = part**2 * variables.variance
+        possible = np.any([each.sample.design.inclusion > 0 for each in self.rounds], axis=0)
+        rest, total = float(variance[~possible].sum()), float(variance.sum())
+        return (rest / total, rest) if rest > 1e-9 * total else (0.0, 0.0)
+
+    def _caution(self, found: DocumentEstimate, what: str, unreached: float) -> str:
+        """What the user should know, and is warned of."""
+        said = []
+        if unreached > _UNREACHED:
+            said.append(
+                f"{unreached:.0%} of the variance that the model expects of {self.basis.measure} of {what} lies in "
+                "documents that were never to be judged for this plan; there the estimate rests on the model alone"
+            )
+        if not self.basis.census and found.n_effective < _FEW:
+            said.append(f"the estimate rests on {found.n_effective:.1f} effective documents")
+        if found.falls_back and not self.basis.census and found.conservative > 0:
+            said.append(
+                "the variance of the two phases could not be told from so few labels, so the wider interval of a "
+                "sample of queries is given"
+            )
+        for caution in said:
+            warnings.warn(caution, stacklevel=5)
+        return "; ".join(said)
+
+
+def judged_documents(
+    pool: Pool, rounds: Sequence[Round], measure: irm.Measure, qrels: pd.DataFrame, missing: str
+) -> JudgedDocuments:
+    """Bring the labels of a plan together with its drawn documents.
+
+    Args:
+        pool: All queries.
+        rounds: Of judging.
+        measure: The measure to estimate, additive or cascade.
+        qrels: The labels of all rounds. Those of documents that were not drawn are ignored, counted and warned of.
+        missing: One of `MISSING_POLICIES`.
+
+    Raises:
+        ValueError: If a label is not one of the model's grades, no label belongs to a drawn document, or one has none
+            and ``missing`` is ``"error"``; or the measure is neither additive nor cascade.
+    """
+    if missing not in MISSING_POLICIES:
+        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    form = document_form(measure, pool)
+    drawn = judged_before(rounds)
+    label, ignored = drawn_labels(pool, drawn, qrels)
+    unlabelled = missing_pairs(pool, drawn & (label < 0), missing)
+    if missing == "nonrelevant":
+        label = np.where(drawn & (label < 0), 0, label)
+    basis = Basis(
+        measure=str(measure),
+        estimator="",
+        n_draws=int(drawn.sum()),
+        n_queries=len(np.unique(pool.query_of_document[drawn])),
+        n_judged=int(drawn.sum()) - len(unlabelled),
+        n_effective=np.nan,
+        census=any(each.expected <= 0 for each in rounds),
+        missing=unlabelled,
+        missing_policy=missing,
+        ignored=ignored,
+        level="document",
+        n_rounds=len(rounds),
+    )
+    seen = DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
+    return JudgedDocuments(pool.names, seen, rounds, pool.grades, label, basis)
+
+
+def drawn_labels(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """Find the labels of drawn documents.
+
+    Args:
+        pool: All queries.
+        drawn: bool[N].
+        qrels: ``qid, docno, label``.
+
+    Returns:
+        int64[N], -1 where there is none, and how many labels belong to no drawn document.
+
+    Raises:
+        ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
+    """
+    qrels = frames.checked_qrels(qrels)
+    label = np.where(drawn, labels_of(pool, qrels), -1)
+    if label.max(initial=-1) > pool.max_grade:
+        z = int(label.argmax())
+        raise ValueError(
+            f"label {label[z]} of document {pool.docno[z]!r} of query {pool.qids[pool.query_of_document[z]]!r} lies "
+            f"above the model's highest grade {pool.max_grade}"
+        )
+    if (label < 0).all():
+        raise ValueError("no label belongs to a drawn document; do the qids and docnos of the qrels match the plan's?")
+    ignored = len(qrels) - int((label >= 0).sum())
+    if ignored:
+        warnings.warn(
+            f"{ignored} labels of documents that were not drawn are ignored: hand-picked judgments are not part of the "
+            "sample",
+            stacklevel=5,
+        )
+    return label, ignored

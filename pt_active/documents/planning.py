@@ -1,0 +1,149 @@
+"""Plans that judge single documents: the first round, and those after it [theory 9]."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active import files, frames
+from pt_active.documents.design import natural_drawing
+from pt_active.documents.judged import drawn_labels
+from pt_active.documents.rounds import Round, RoundSettings, document_form, draw_round, judged_before, worklist
+from pt_active.judged import MISSING_POLICIES, missing_pairs
+from pt_active.measures import parse_measure
+from pt_active.plan_tables import PlanTables, plan_manifest
+from pt_active.pool import Pool, query_design
+
+
+def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None) -> PlanTables:
+    """A plan of one round.
+
+    Args:
+        pool: All queries.
+        arguments: Of ``Plan.create``, as plain values; a ``design`` of None becomes the measure's natural drawing.
+        frame: The graded frame that the pool was made from.
+        topics: The topics, if any.
+
+    Raises:
+        ValueError: As `draw_round` does.
+    """
+    if arguments["budget"] is None:
+        raise ValueError('documents are drawn to a budget: say budget=, and not draws=, with level="document"')
+    if arguments["replace"]:
+        raise ValueError('a document is judged once: replace=True does not go with level="document"')
+    natural = natural_drawing(document_form(parse_measure(arguments["measure"]), pool))
+    arguments = arguments | {"design": arguments["design"] or natural}
+    settings = _settings(arguments)
+    rng = np.random.default_rng(arguments["seed"])
+    drawn = draw_round(pool, settings, float(arguments["budget"]), rng)
+    queries = query_design(pool, drawn.sample.design.opening, pool.moments(settings.measure))
+    queries = queries.assign(**_sample_columns(pool, drawn))
+    assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
+    manifest = plan_manifest(
+        arguments, pool, queries, assessments, drawn.expected <= 0, drawn.sample.spent, frame, topics
+    )
+    manifest["rounds"] = [_described(drawn, arguments["budget"], arguments["seed"], len(assessments), False, None)]
+    return PlanTables(pool, queries, assessments, manifest, (drawn,))
+
+
+def next_round(
+    tables: PlanTables,
+    budget: float,
+    qrels: pd.DataFrame,
+    frame: pd.DataFrame | None,
+    texts: pd.DataFrame | None,
+    seed: int,
+    missing: str,
+) -> PlanTables:
+    """A plan with one round more.
+
+    Args:
+        tables: Of the plan so far.
+        budget: What the round may spend.
+        qrels: The labels so far.
+        frame: Grade probabilities for every document of the pool, from a model that was fitted again; None keeps the
+            grades.
+        texts: ``docno, text``, for the judges, if there are any.
+        seed: Of the draws; with the number of the round it makes them new.
+        missing: What to do about a drawn document without a label.
+
+    Raises:
+        ValueError: If an argument is out of range, labels are missing, a document of the pool has no grades, or nothing
+            is left to judge.
+    """
+    if missing not in MISSING_POLICIES:
+        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    pool, manifest = tables.pool, tables.manifest
+    drawn = judged_before(tables.rounds)
+    labels, _ = drawn_labels(pool, drawn, qrels)
+    missing_pairs(pool, drawn & (labels < 0), missing)
+    if missing == "nonrelevant":
+        labels = np.where(drawn & (labels < 0), 0, labels)
+    grades = None if frame is None else _refitted(pool, frame)
+    rng = np.random.default_rng([seed, len(tables.rounds)])
+    settings = _settings(manifest["arguments"])
+    new = draw_round(pool, settings, float(budget), rng, grades=grades, labels=labels)
+    assessments = worklist(pool, new.sample, texts)
+    entry = _described(new, budget, seed, len(assessments), grades is not None, files.digest(qrels))
+    queries = tables.queries.assign(**_sample_columns(pool, new), q_prob=new.sample.design.opening)
+    rounds = [*manifest["rounds"], entry]
+    counts = manifest["counts"] | {"assessments": len(assessments), "draws": len(assessments)}
+    counts |= {"sampled_queries": int((queries["q_draws"] > 0).sum())}
+    spent = float(sum(each["spent"] for each in rounds))
+    census = manifest["census"] or new.expected <= 0
+    manifest = manifest | {"rounds": rounds, "counts": counts, "spent": spent, "census": census}
+    return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
+
+
+def _settings(arguments: dict[str, Any]) -> RoundSettings:
+    return RoundSettings(
+        measure=parse_measure(arguments["measure"]),
+        drawing=arguments["design"],
+        per_query=arguments["per_query"],
+        defensive=arguments["defensive"],
+        objective=arguments["objective"],
+    )
+
+
+def _sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
+    """``q_draws`` (1 where documents of a query were drawn), ``q_importance`` (p/Π) and ``q_inclusion`` (Π)."""
+    has = np.bincount(pool.query_of_document[drawn.sample.drawn], minlength=len(pool.queries)) > 0
+    inclusion = np.where(has, drawn.sample.opening, np.nan)
+    return {"q_draws": has.astype(np.int64), "q_importance": pool.query_weight / inclusion, "q_inclusion": inclusion}
+
+
+def _described(
+    drawn: Round, budget: float, seed: int, assessments: int, refitted: bool, labels: str | None
+) -> dict[str, Any]:
+    """What the manifest says of a round."""
+    return {
+        "budget": float(budget),
+        "seed": seed,
+        "spent": drawn.sample.spent,
+        "assessments": assessments,
+        "expected_variance": drawn.expected,
+        "refitted": refitted,
+        "labels": labels,
+    }
+
+
+def _refitted(pool: Pool, frame: pd.DataFrame) -> np.ndarray:
+    """float64[N, G+1], the new grades in the order of the pool."""
+    frame = frames.with_string_ids(frame)
+    columns = frames.grade_columns(frame.columns)
+    if len(columns) != pool.max_grade + 1:
+        raise ValueError(f"the refitted grades need columns grade_0 … grade_{pool.max_grade}, got {columns or 'none'}")
+    frames.check_pairs(frame, "the refitted grades")
+    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
+    grades = documents.merge(frame[["qid", "docno", *columns]], how="left", on=["qid", "docno"])[columns].to_numpy(
+        float
+    )
+    absent = np.isnan(grades).any(axis=1)
+    if absent.any():
+        pairs = documents[absent].itertuples(index=False, name=None)
+        raise ValueError(f"documents of the plan without refitted grades: {frames.some(pairs)}")
+    frames.check_grades(documents, grades)
+    return np.ascontiguousarray(grades)

@@ -1,0 +1,84 @@
+"""Plans that judge whole queries: the draw, and what it asks the judges for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+from pt_active.plan_tables import PlanTables, plan_manifest
+from pt_active.pool import Pool, design_table
+from pt_active.sampling import Sample, draw_number, draw_to_budget
+
+
+def plan_of_queries(
+    pool: Pool, measure: irm.Measure, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None
+) -> PlanTables:
+    """A plan that samples whole queries.
+
+    Args:
+        pool: All queries.
+        measure: As `parse_measure` returns it.
+        arguments: Of ``Plan.create``, as plain values.
+        frame: The graded frame that the pool was made from.
+        topics: The topics, if any.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    if arguments["objective"] != "mean":
+        raise ValueError(f'objective={arguments["objective"]!r} needs level="document"')
+    seed = arguments["seed"]
+    queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed)
+    sample = draw(queries, arguments["budget"], arguments["draws"], seed, arguments["replace"])
+    queries = queries.assign(**sample_columns(sample))
+    assessments = _assessments(pool, measure, sample, frame)
+    spent = float(pool.query_cost[sample.draws > 0].sum())
+    manifest = plan_manifest(arguments, pool, queries, assessments, sample.census, spent, frame, topics)
+    return PlanTables(pool, queries, assessments, manifest)
+
+
+def sample_columns(sample: Sample) -> dict[str, np.ndarray]:
+    """``q_draws``, ``q_importance`` and ``q_inclusion`` of a sample."""
+    return {"q_draws": sample.draws, "q_importance": sample.importance, "q_inclusion": sample.inclusion}
+
+
+def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
+    """Draw from a design table, in the order of the qids, so that row order does not matter.
+
+    Args:
+        queries: ``qid, q_prob, q_weight, q_cost``.
+        budget: What may be spent, or None.
+        draws: How many draws, or None.
+        seed: Of the draws.
+        replace: Whether a query can be drawn more than once.
+
+    Returns:
+        The sample in the row order of ``queries``.
+
+    Raises:
+        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
+    """
+    if (budget is None) == (draws is None):
+        raise ValueError("say either budget= or draws=, and not both")
+    order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
+    q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
+    rng = np.random.default_rng(seed)
+    if draws is not None:
+        sample = draw_number(q, p, draws, rng, replace)
+    else:
+        sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
+    back = np.argsort(order)
+    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census)
+
+
+def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
+    query = pool.query_of_document
+    judge = pool.seen(measure) & (sample.draws[query] > 0)
+    table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
+    texts = frames.with_string_ids(frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]])
+    table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
+    return table.sort_values(["qid", "docno"]).reset_index(drop=True)
