@@ -134,7 +134,9 @@ def plan(
         str | None,
         typer.Option(metavar="NAME", help=f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DRAWINGS)}."),
     ] = None,
-    defensive: Annotated[float, typer.Option(metavar="X", help="Share of plain random sampling in the design.")] = 0.1,
+    defensive: Annotated[
+        float | None, typer.Option(metavar="X", help="How little the design trusts the model; see the docs.")
+    ] = None,
     objective: Annotated[
         str, typer.Option(metavar="NAME", help=f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
     ] = "mean",
@@ -269,7 +271,8 @@ def simulate(
     cost: Annotated[str, typer.Option(metavar="NAME", help=f"Of a document: {', '.join(COSTS)}.")] = "unit",
     per_query: Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")] = 0.0,
     design: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help=f"Repeat it; default {', '.join(DESIGN_NAMES)}.")
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Repeat it; default {', '.join(DESIGN_NAMES)} and a drawing of documents."),
     ] = None,
     estimator: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help=f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
@@ -290,7 +293,7 @@ def simulate(
     lengths = {"column": "length"} if cost == "log-length" and "length" in frame.columns else {}
     table = replayed.simulate(
         replayed.labelled_population(frame, measure, COSTS[cost](per_query=per_query, **lengths), ranker),
-        designs=design or DESIGN_NAMES,
+        designs=design,
         estimators=estimator or ESTIMATOR_NAMES,
         budgets=sorted(set(budget)) if budget else None,
         repetitions=repetitions,

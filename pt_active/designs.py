@@ -67,6 +67,9 @@ DESIGNS: dict[str, tuple[Part, ...]] = {
 trusts the grade model with one half of q and gives the other to what the rankings alone say."""
 
 
+DEFENSIVE = 0.1
+"""Share of p in the defensive mixture if none is said."""
+
 _ROUNDING = 1e-14
 """A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
 
@@ -96,7 +99,7 @@ def sampling_distribution(
     moments: Moments,
     cost: np.ndarray,
     weight: np.ndarray,
-    defensive: float = 0.1,
+    defensive: float = DEFENSIVE,
     uniform: Moments | None = None,
 ) -> np.ndarray:
     """The query sampling distribution of a design.

@@ -28,9 +28,6 @@ from pt_active.reuse import with_rankers
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
 
-DESIGN = "hedged"
-"""The query-level design if none is named."""
-
 
 class Plan(pt.Artifact):
     """A drawn sample of queries with everything an estimate needs.
@@ -76,7 +73,7 @@ class Plan(pt.Artifact):
         *,
         draws: int | None = None,
         replace: bool = False,
-        defensive: float = 0.1,
+        defensive: float | None = None,
         objective: str = "mean",
     ) -> Plan:
         """Choose what to judge.
@@ -98,7 +95,8 @@ class Plan(pt.Artifact):
             replace: Whether a query can be drawn more than once, as in the sources; see `sampling.priorities` for
                 what happens if not.
             defensive: For queries the share of ``p`` in the defensive mixture, which bounds the importance weights by
-                its inverse; for documents the share of the model's average variance that is added to each.
+                its inverse, 0.1 if left out; for documents how much of the model's average variance is added to each,
+                1 if left out.
             objective: For documents of more than two rankers, whether the ``mean`` or the ``largest`` of the variances
                 of their differences is made small.
 
@@ -125,7 +123,7 @@ class Plan(pt.Artifact):
         if level == "document":
             plan._tables = first_round(arrays, arguments, frame, topics)
         else:
-            plan._tables = plan_of_queries(arrays, measure, arguments | {"design": design or DESIGN}, frame, topics)
+            plan._tables = plan_of_queries(arrays, measure, arguments, frame, topics)
         return plan
 
     @property

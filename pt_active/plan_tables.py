@@ -12,7 +12,8 @@ from typing import Any
 import pandas as pd
 
 from pt_active import files
-from pt_active.documents.rounds import Round, round_tables, rounds_from
+from pt_active.documents.rounds import Round
+from pt_active.documents.tables import round_tables, rounds_from
 from pt_active.pool import Pool
 
 FORMAT_VERSION = 3

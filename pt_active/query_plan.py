@@ -9,9 +9,13 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.designs import DEFENSIVE
 from pt_active.plan_tables import PlanTables, plan_manifest
 from pt_active.pool import Pool, design_table
 from pt_active.sampling import Sample, draw_number, draw_to_budget
+
+DESIGN = "hedged"
+"""The design if none is named."""
 
 
 def plan_of_queries(
@@ -22,7 +26,7 @@ def plan_of_queries(
     Args:
         pool: All queries.
         measure: As `parse_measure` returns it.
-        arguments: Of ``Plan.create``, as plain values.
+        arguments: Of ``Plan.create``, as plain values; None means the default of queries.
         frame: The graded frame that the pool was made from.
         topics: The topics, if any.
 
@@ -31,7 +35,9 @@ def plan_of_queries(
     """
     if arguments["objective"] != "mean":
         raise ValueError(f'objective={arguments["objective"]!r} needs level="document"')
-    seed = arguments["seed"]
+    chosen = {"design": arguments["design"] or DESIGN}
+    chosen |= {"defensive": DEFENSIVE if arguments["defensive"] is None else arguments["defensive"]}
+    arguments, seed = arguments | chosen, arguments["seed"]
     queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed)
     sample = draw(queries, arguments["budget"], arguments["draws"], seed, arguments["replace"])
     queries = queries.assign(**sample_columns(sample))

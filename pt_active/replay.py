@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from pt_active.designs import design_named, difference_moments, sampling_distribution
+from pt_active.designs import DEFENSIVE, design_named, difference_moments, sampling_distribution
 from pt_active.estimators import (
     Estimator,
     effective_size,
@@ -24,6 +25,9 @@ from pt_active.estimators import (
 from pt_active.moments import Moments
 from pt_active.sampling import pays_for_all, priorities, races
 from pt_active.tests_of_difference import two_sided_pvalue
+
+if TYPE_CHECKING:
+    from pt_active.documents.replay import LabelledPool
 
 _Drawn = tuple[np.ndarray, np.ndarray, "np.ndarray | None"]
 """Queries, how often each was drawn, and π of draws without replacement, all [R, D]; see `sampling.priorities`."""
@@ -43,6 +47,7 @@ class Population:
         cost: float64[m], λ.
         weight: float64[m], p, sums to 1.
         documents: int64[m], how many are judged when a query is.
+        single: The same pool for judging single documents; None if the measure does not allow that.
     """
 
     values: np.ndarray
@@ -51,6 +56,7 @@ class Population:
     cost: np.ndarray
     weight: np.ndarray
     documents: np.ndarray
+    single: LabelledPool | None = None
 
     @property
     def compared(self) -> bool:
@@ -146,7 +152,7 @@ def replay(
     *,
     with_replacement: bool = True,
     null: bool = False,
-    defensive: float = 0.1,
+    defensive: float = DEFENSIVE,
     reference: str = "effective",
 ) -> Iterator[dict[str, Replays]]:
     """Replay one design, a chunk of repetitions after the other; see `joined`.

@@ -8,8 +8,8 @@ and savings are relative to it without replacement, which is what people really 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ir_measures.measures as irm
@@ -17,11 +17,15 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
-from pt_active.costs import Cost
+from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.designs import design_named
+from pt_active.documents.design import DRAWINGS, natural_drawing
+from pt_active.documents.estimators import DOCUMENT_ESTIMATORS
+from pt_active.documents.replay import LabelledPool, replay_documents
+from pt_active.documents.tables import graded_pool
 from pt_active.estimators import estimator_named
 from pt_active.judged import match_labels, measured_values
-from pt_active.measures import parse_measure
+from pt_active.measures import has_rank_form, parse_measure
 from pt_active.pool import Pool
 from pt_active.replay import Population, Replays, check_budgets, joined, ratio_of_means, replay, savings
 
@@ -40,14 +44,21 @@ class Method:
     """A way to sample and to estimate.
 
     Attributes:
-        design: A name in `designs.DESIGNS`.
-        estimator: A name in `estimators.ESTIMATORS`.
+        design: A name in `designs.DESIGNS`, or for single documents in `documents.design.DRAWINGS`.
+        estimator: A name in `estimators.ESTIMATORS` or `documents.estimators.DOCUMENT_ESTIMATORS`.
         with_replacement: How queries are drawn.
+        rounds: Of judging, for documents.
     """
 
     design: str
     estimator: str
     with_replacement: bool = True
+    rounds: int = 1
+
+    @property
+    def of_documents(self) -> bool:
+        """Whether single documents are drawn."""
+        return self.design in DRAWINGS
 
 
 YARDSTICK = Method("passive", "snis", with_replacement=False)
@@ -85,11 +96,13 @@ def labelled_population(
     pool = _of_rankers(frames.with_string_ids(pool), rankers)
     columns = frames.grade_columns(pool.columns)
     parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
+    cost = cost or UnitCost()
     arrays = Pool.from_frame(pool, parsed, cost)
     if len(arrays.names) > 2:
         raise ValueError(f"choose one or two rankers to replay; the pool has {frames.some(arrays.names, 40)}")
     labels = _labels(pool, arrays, parsed)
     seen = arrays.seen(parsed)
+    single = LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels) if has_rank_form(parsed) else None
     return Population(
         values=measured_values(arrays, parsed, labels, expected=False),
         moments=arrays.moments(parsed, samples=samples, seed=seed),
@@ -97,6 +110,7 @@ def labelled_population(
         cost=arrays.query_cost,
         weight=arrays.query_weight,
         documents=np.bincount(arrays.query_of_document[seen], minlength=len(arrays.queries)),
+        single=single,
     )
 
 
@@ -135,6 +149,12 @@ def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarra
     return labels.label
 
 
+def default_designs(population: Population) -> list[str]:
+    """`DESIGN_NAMES`, and where single documents can be judged the drawing that suits the measure."""
+    single = population.single
+    return [*DESIGN_NAMES, *([] if single is None else [natural_drawing(single.graded.seen.form)])]
+
+
 def default_budgets(population: Population, count: int = 8) -> list[float]:
     """Budgets in equal ratios, from about 15 average queries (or an eighth of a small pool) to half of the pool."""
     dearest, total = population.cost.max(), population.cost.sum()
@@ -145,12 +165,12 @@ def default_budgets(population: Population, count: int = 8) -> list[float]:
 def simulate(
     population: Population,
     *,
-    designs: Iterable[str] = DESIGN_NAMES,
+    designs: Iterable[str] | None = None,
     estimators: Iterable[str] = ESTIMATOR_NAMES,
     budgets: Sequence[float] | None = None,
     repetitions: int = 1000,
     seed: int = 0,
-    defensive: float = 0.1,
+    defensive: float | None = None,
     reference: str = "effective",
     null: bool = True,
     progress: bool = True,
@@ -159,12 +179,13 @@ def simulate(
 
     Args:
         population: As `labelled_population` returns it.
-        designs: Names in `designs.DESIGNS`, each drawn with and without replacement.
+        designs: Names in `designs.DESIGNS`, each drawn with and without replacement, and in
+            `documents.design.DRAWINGS`, which judge single documents; `default_designs` if left out.
         estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is replayed in any case.
         budgets: Increasing, in the unit of the cost; `default_budgets` if left out.
         repetitions: Samples of each design.
         seed: Of everything random.
-        defensive: ε of the defensive mixture.
+        defensive: ε of the design; each level's own default if left out.
         reference: What intervals and tests are read off, a name in `estimators.REFERENCES`.
         null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.
@@ -185,8 +206,9 @@ def simulate(
     """
     budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
     check_budgets(population, budgets)
-    methods = _methods(list(designs), list(estimators))
-    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "defensive": defensive, "reference": reference}
+    methods = _methods(list(default_designs(population) if designs is None else designs), list(estimators))
+    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "reference": reference}
+    settings |= {} if defensive is None else {"defensive": defensive}
     true = replays(population, methods, repetitions, progress=progress, **settings)
     swapped: dict[Method, Replays] = {}
     if null and population.compared:
@@ -209,35 +231,51 @@ def replays(
     """
     from tqdm.auto import tqdm
 
-    estimators: dict[tuple[str, bool], list[str]] = {}
+    together: dict[Method, list[Method]] = {}
     for method in methods:
-        estimators.setdefault((method.design, method.with_replacement), []).append(method.estimator)
-    drawings = {
-        (design, replace): replay(
-            population, design, names, repetitions=repetitions, with_replacement=replace, **settings
-        )
-        for (design, replace), names in estimators.items()
-    }
+        together.setdefault(replace(method, estimator=""), []).append(method)
+    drawings = {kind: _drawing(population, kind, group, repetitions, settings) for kind, group in together.items()}
     found: dict[Method, Replays] = {}
     what = "label swapping" if settings.get("null") else "replay"
     with tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False) as bar:
-        for (design, replace), drawing in drawings.items():
+        for kind, drawing in drawings.items():
             chunks = []
             for chunk in drawing:
                 chunks.append(chunk)
                 bar.update(len(next(iter(chunk.values())).truth))
-            for name in estimators[design, replace]:
-                found[Method(design, name, replace)] = joined([chunk[name] for chunk in chunks])
+            for method in together[kind]:
+                found[method] = joined([chunk[method.estimator] for chunk in chunks])
     return found
+
+
+def _drawing(
+    population: Population, kind: Method, methods: list[Method], repetitions: int, settings: dict[str, Any]
+) -> Iterator[dict[str, Replays]]:
+    """The replay of methods that share their samples."""
+    names = [method.estimator for method in methods]
+    if not kind.of_documents:
+        how = settings | {"with_replacement": kind.with_replacement}
+        return replay(population, kind.design, names, repetitions=repetitions, **how)
+    if population.single is None:
+        raise ValueError(f"{kind.design!r} draws single documents, which the measure does not allow")
+    how = settings | {"rounds": kind.rounds}
+    return replay_documents(population.single, kind.design, names, repetitions=repetitions, **how)
 
 
 def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
     """The yardsticks first, then the grid, each once."""
     for design in designs:
-        design_named(design)
+        if design not in DRAWINGS:
+            design_named(design)
     for estimator in estimators:
         estimator_named(estimator)
-    grid = [Method(d, e, replace) for replace in (False, True) for d in designs for e in estimators]
+    grid = [
+        Method(d, e, again)
+        for again in (False, True)
+        for d in designs
+        for e in estimators
+        if d not in DRAWINGS or (not again and e in DOCUMENT_ESTIMATORS)
+    ]
     return list(dict.fromkeys([YARDSTICK, SOURCE_YARDSTICK, *grid]))
 
 
@@ -346,7 +384,7 @@ def draw_until_significant(
     seed: int = 0,
     alpha: float = 0.05,
     null: bool = False,
-    defensive: float = 0.1,
+    defensive: float | None = None,
     reference: str = "effective",
     progress: bool = True,
 ) -> pd.DataFrame:
@@ -363,7 +401,7 @@ def draw_until_significant(
         seed: Of everything random.
         alpha: Level of each single test.
         null: Whether the systems are swapped at random, so that each difference that is found is false.
-        defensive: ε of the defensive mixture.
+        defensive: ε of the design; each level's own default if left out.
         reference: A name in `estimators.REFERENCES`.
         progress: Whether to show a progress bar.
 
@@ -380,7 +418,8 @@ def draw_until_significant(
     if not 0 < alpha < 1:
         raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
     methods = _methods(list(designs), list(estimators))
-    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "defensive": defensive, "reference": reference}
+    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference}
+    settings |= {} if defensive is None else {"defensive": defensive}
     found = replays(population, methods, repetitions, progress=progress, null=null, **settings)
     return pd.DataFrame([vars(method) | _ending(found[method], alpha, null) for method in methods])
 

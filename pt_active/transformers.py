@@ -7,13 +7,14 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import frames
+from pt_active import designs, frames
 from pt_active.costs import Cost, UnitCost, check_per_query
+from pt_active.documents.design import DEFENSIVE
 from pt_active.documents.tables import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.measures import parse_measure
-from pt_active.plan import DESIGN, LEVELS
+from pt_active.plan import LEVELS
 from pt_active.pool import SINGLE, Pool, design_table
-from pt_active.query_plan import draw, sample_columns
+from pt_active.query_plan import DESIGN, draw, sample_columns
 
 HELP = "https://github.com/pyterrier-active/pt_active"
 """Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
@@ -100,7 +101,7 @@ class SamplingDistribution(pt.Transformer):
         measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
         cost: Labelling cost; each document 1 if left out.
         design: As for `Plan.create`: if left out ``hedged`` for queries, and for documents what suits the measure.
-        defensive: Share of ``p`` in the defensive mixture, or of the average variance that is added to each document.
+        defensive: As for `Plan.create`.
         level: What is sampled, ``"query"`` or ``"document"``.
     """
 
@@ -111,7 +112,7 @@ class SamplingDistribution(pt.Transformer):
         measure: str | irm.Measure,
         cost: Cost = UnitCost(),  # noqa: B008
         design: str | None = None,
-        defensive: float = 0.1,
+        defensive: float | None = None,
         level: str = "query",
     ) -> None:
         self.measure = measure
@@ -135,8 +136,10 @@ class SamplingDistribution(pt.Transformer):
         measure = parse_measure(self.measure, max_grade=len(frames.grade_columns(inp.columns)) - 1)
         pool = Pool.from_frame(inp, measure, self.cost)
         if self.level == "query":
-            return design_table(pool, measure, self.design or DESIGN, self.defensive)
-        return size_frame(pool, measure, self.design, check_per_query(self.cost), self.defensive)
+            defensive = designs.DEFENSIVE if self.defensive is None else self.defensive
+            return design_table(pool, measure, self.design or DESIGN, defensive)
+        defensive = DEFENSIVE if self.defensive is None else self.defensive
+        return size_frame(pool, measure, self.design, check_per_query(self.cost), defensive)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         if self.level == "document":

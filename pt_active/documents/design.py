@@ -10,6 +10,7 @@ import numpy as np
 
 from pt_active.measures import RankForm
 from pt_active.moments import discounts
+from pt_active.sampling import pays_for_all
 
 DRAWINGS = ("spread", "poisson", "depth")
 """How the documents of a query are drawn together: as far apart over the queries as possible, independently, or from
@@ -17,6 +18,10 @@ the top of the rankings down to a random depth."""
 
 OBJECTIVES = ("mean", "largest")
 """Of the variances of all pairwise differences of rankers, what is made small."""
+
+DEFENSIVE = 1.0
+"""Share of the average variance that is added to each document if none is said: as at the level of queries, the model's
+claims of certainty are not believed [theory 5]."""
 
 _ROUNDS = 30
 """Of reweighting the pairs of rankers for the largest variance."""
@@ -264,10 +269,12 @@ def document_design(
 
 def _factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
     """τ with ``Σ λ min(1, τ size) = Λ``; where the budget pays for everything, one that makes every probability 1."""
+    size, cost = size[cost > 0], cost[cost > 0]
+    if pays_for_all(budget, cost):
+        return float(np.nextafter(1 / size.min(), np.inf))
     order = np.argsort(-size)
     size, cost = size[order], cost[order]
     certain = np.cumsum(cost) - cost
     rest = np.cumsum((size * cost)[::-1])[::-1]
     factors = (budget - certain) / rest
-    short = np.flatnonzero(factors * size < 1)
-    return float(factors[short[0]] if len(short) else 1 / size[-1])
+    return float(factors[np.flatnonzero(factors * size < 1)[0]])

@@ -66,6 +66,7 @@ class DocumentEstimate:
         first: Variance due to the choice of queries.
         second: Variance due to the choice of documents.
         conservative: An upper bound of both together, that a plain sample of queries would give.
+        falls_back: Whether the parts of the variance cancel so far that the conservative one is used.
         degrees_of_freedom: Of the t distribution that the interval uses.
         n_effective: As many documents of equal influence would say as much.
     """
@@ -74,22 +75,23 @@ class DocumentEstimate:
     first: float
     second: float
     conservative: float
+    falls_back: bool
     degrees_of_freedom: float
     n_effective: float
 
     @property
-    def falls_back(self) -> bool:
-        """Whether the two phases cannot be told apart, so that the conservative variance is used."""
-        return not self.first + self.second > _LEAST * self.conservative
+    def variance(self) -> float:
+        """Of both phases, or the conservative one."""
+        return self.conservative if self.falls_back else self.first + self.second
 
     @property
     def standard_error(self) -> float:
-        """Root of the variance of both phases, or of the conservative one."""
-        return float(np.sqrt(self.conservative if self.falls_back else self.first + self.second))
+        """Root of the variance."""
+        return float(np.sqrt(max(self.variance, 0.0)))
 
 
-_LEAST = 0.05
-"""Share of the conservative variance below which an unbiased one is taken for an accident."""
+_LEAST = 0.1
+"""Share that is left of the variance's parts, some of which may be negative, below which it is not believed."""
 
 
 def predicted(
@@ -189,14 +191,17 @@ def document_estimate(
     step, variance = found.step[opened], found.variance[opened]
     first = p**2 * step**2 * (1 - chance) / chance**2
     second = p**2 * variance / chance
-    spent = np.maximum(first + second, 0.0)
+    parts = first + second
+    positive = np.maximum(parts, 0.0)
+    gained = _gained(p**2 * found.together[opened] / chance, float(second.sum()))
     influence = (found.influence * pool.weight[pool.query])[sample.drawn] / sample.opening[pool.query[sample.drawn]]
     return DocumentEstimate(
         value=float(pool.weight @ (pool.values(mean) @ contrast) + p @ (step / chance)),
         first=float(first.sum()),
-        second=float(second.sum()) - _gained(p**2 * found.together[opened] / chance, float(second.sum())),
+        second=float(second.sum()) - gained,
         conservative=float((p**2 * step**2 / chance**2).sum()),
-        degrees_of_freedom=_ratio(3 * spent.sum() ** 2, (spent**2).sum()) - 1,
+        falls_back=bool(parts.sum() < _LEAST * np.abs(parts).sum()),
+        degrees_of_freedom=_ratio(3 * positive.sum() ** 2, (positive**2).sum()) - 1,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
     )
 
@@ -309,17 +314,20 @@ def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> Docu
     if len(estimates) == 1:
         return estimates[0]
     used = [(w, e) for w, e in zip(weights, estimates, strict=True) if w > 0]
-    variance = np.array([w**2 * e.standard_error**2 for w, e in used])
+    variance = np.array([w**2 * e.variance for w, e in used])
     degrees = np.array([max(e.degrees_of_freedom, 1.0) for _, e in used])
 
     def total(name: str, power: int) -> float:
         return float(sum(w**power * getattr(e, name) for w, e in used))
 
+    # A round that falls back has its whole variance counted as the choice of queries.
+    believed = [(w, e.conservative, 0.0) if e.falls_back else (w, e.first, e.second) for w, e in used]
     return DocumentEstimate(
         value=total("value", 1),
-        first=total("first", 2),
-        second=total("second", 2),
+        first=float(sum(w**2 * first for w, first, _ in believed)),
+        second=float(sum(w**2 * second for w, _, second in believed)),
         conservative=total("conservative", 2),
+        falls_back=False,
         degrees_of_freedom=_ratio(variance.sum() ** 2, (variance**2 / degrees).sum()),
         n_effective=float(sum(e.n_effective for _, e in used)),
     )

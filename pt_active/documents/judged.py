@@ -12,8 +12,9 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.documents.design import Variables
-from pt_active.documents.estimators import DocumentEstimate, DocumentPool, combined, document_estimate, predicted
-from pt_active.documents.rounds import Round, document_form, judged_before, round_weights
+from pt_active.documents.estimators import DocumentEstimate, DocumentPool
+from pt_active.documents.rounds import Round, estimate_rounds, judged_before
+from pt_active.documents.tables import seen_by
 from pt_active.estimators import reference_degrees
 from pt_active.judged import MISSING_POLICIES, labels_of, missing_pairs
 from pt_active.pool import Pool
@@ -76,8 +77,7 @@ class JudgedDocuments:
     ) -> tuple[float, dict]:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-        estimates = [self._of_round(number, contrast, estimator) for number in range(len(self.rounds))]
-        found = combined(estimates, round_weights(self.rounds))
+        found = estimate_rounds(self.pool, self.rounds, self.label, contrast, estimator)
         unreached, variance = self._unreached(contrast)
         error = float(np.sqrt(found.standard_error**2 + variance))
         census = self.basis.census and variance == 0
@@ -101,16 +101,6 @@ class JudgedDocuments:
             "confidence_level": confidence,
             "degenerate": bool(self.basis.missing) if census else still,
         }
-
-    def _of_round(self, number: int, contrast: np.ndarray, estimator: str) -> DocumentEstimate:
-        """What one round's labels say, given those before it."""
-        each, form = self.rounds[number], self.pool.form
-        known = judged_before(self.rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
-        mean = Variables.of(form, each.grades, np.where(known, self.label, -1)).mean
-        labelled = each.sample.drawn & (self.label >= 0)
-        observed = np.where(labelled, form.values[self.label], mean)
-        expected = predicted(self.pool, each.sample, mean, observed, contrast, estimator)
-        return document_estimate(self.pool, each.sample, expected, np.where(labelled, observed, expected), contrast)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """Share and size of the model's variance in documents that could never be drawn."""
@@ -159,7 +149,7 @@ def judged_documents(
     """
     if missing not in MISSING_POLICIES:
         raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
-    form = document_form(measure, pool)
+    seen = seen_by(measure, pool)
     drawn = judged_before(rounds)
     label, ignored = drawn_labels(pool, drawn, qrels)
     unlabelled = missing_pairs(pool, drawn & (label < 0), missing)
@@ -179,7 +169,6 @@ def judged_documents(
         level="document",
         n_rounds=len(rounds),
     )
-    seen = DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
     return JudgedDocuments(pool.names, seen, rounds, pool.grades, label, basis)
 
 

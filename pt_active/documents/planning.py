@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active import files, frames
-from pt_active.documents.design import natural_drawing
+from pt_active.documents.design import DEFENSIVE, natural_drawing
 from pt_active.documents.judged import drawn_labels
-from pt_active.documents.rounds import Round, RoundSettings, document_form, draw_round, judged_before, worklist
+from pt_active.documents.rounds import Round, RoundSettings, draw_round, judged_before
+from pt_active.documents.tables import graded_pool, worklist
 from pt_active.judged import MISSING_POLICIES, missing_pairs
 from pt_active.measures import parse_measure
 from pt_active.plan_tables import PlanTables, plan_manifest
@@ -23,7 +24,7 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
 
     Args:
         pool: All queries.
-        arguments: Of ``Plan.create``, as plain values; a ``design`` of None becomes the measure's natural drawing.
+        arguments: Of ``Plan.create``, as plain values; None means the default of documents.
         frame: The graded frame that the pool was made from.
         topics: The topics, if any.
 
@@ -34,12 +35,14 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
         raise ValueError('documents are drawn to a budget: say budget=, and not draws=, with level="document"')
     if arguments["replace"]:
         raise ValueError('a document is judged once: replace=True does not go with level="document"')
-    natural = natural_drawing(document_form(parse_measure(arguments["measure"]), pool))
-    arguments = arguments | {"design": arguments["design"] or natural}
-    settings = _settings(arguments)
+    measure = parse_measure(arguments["measure"])
+    graded = graded_pool(pool, measure, arguments["per_query"])
+    chosen = {"design": arguments["design"] or natural_drawing(graded.seen.form)}
+    chosen |= {"defensive": DEFENSIVE if arguments["defensive"] is None else arguments["defensive"]}
+    arguments = arguments | chosen
     rng = np.random.default_rng(arguments["seed"])
-    drawn = draw_round(pool, settings, float(arguments["budget"]), rng)
-    queries = query_design(pool, drawn.sample.design.opening, pool.moments(settings.measure))
+    drawn = draw_round(graded, _settings(arguments), float(arguments["budget"]), rng)
+    queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
     queries = queries.assign(**_sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
     manifest = plan_manifest(
@@ -84,8 +87,9 @@ def next_round(
         labels = np.where(drawn & (labels < 0), 0, labels)
     grades = None if frame is None else _refitted(pool, frame)
     rng = np.random.default_rng([seed, len(tables.rounds)])
-    settings = _settings(manifest["arguments"])
-    new = draw_round(pool, settings, float(budget), rng, grades=grades, labels=labels)
+    arguments = manifest["arguments"]
+    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
+    new = draw_round(graded, _settings(arguments), float(budget), rng, grades=grades, labels=labels)
     assessments = worklist(pool, new.sample, texts)
     entry = _described(new, budget, seed, len(assessments), grades is not None, files.digest(qrels))
     queries = tables.queries.assign(**_sample_columns(pool, new), q_prob=new.sample.design.opening)
@@ -99,13 +103,7 @@ def next_round(
 
 
 def _settings(arguments: dict[str, Any]) -> RoundSettings:
-    return RoundSettings(
-        measure=parse_measure(arguments["measure"]),
-        drawing=arguments["design"],
-        per_query=arguments["per_query"],
-        defensive=arguments["defensive"],
-        objective=arguments["objective"],
-    )
+    return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"])
 
 
 def _sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:

@@ -1,0 +1,182 @@
+"""Judging documents against judging whole queries, on labelled pools: label-equivalents and coverage.
+
+What is replayed: one ranker, a clear pair and a near-tied pair, DCG and ERR at 10 and at full depth, with a fitted
+grade model and with spoilt ones, at equal judged documents and at equal cost where opening a query costs 0, 2 or 5
+documents, in one round and in five. Everything is relative to a plain random sample of queries without replacement.
+
+    python document_league.py mq2007-agg.parquet mq2008.parquet --docs ../../pt_active/pt_docs/documents.md
+
+``--quick`` takes one training fold and few repetitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from league_table import SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
+from tqdm import tqdm
+
+from pt_active import UnitCost
+from pt_active.documents.design import natural_drawing
+from pt_active.frames import grade_columns
+from pt_active.replay import Population
+from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+
+MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")
+
+BUDGETS = {"mq2007-agg": (1000.0, 3000.0)}
+"""Judged documents; for other pools what 60 average queries cost, or half of the pool."""
+
+OVERHEADS = (0.0, 2.0, 5.0)
+"""Costs of opening a query, in documents."""
+
+ROUNDS = 5
+
+QUERIES = {
+    "queries, optimal + snis": Method("optimal", "snis"),
+    "queries, assisted + regression": Method("assisted", "regression"),
+    "queries, default": Method("hedged", "regression", with_replacement=False),
+}
+"""The source's method, theory's, and what a plan of queries does if nothing is said."""
+
+
+def methods(population: Population, rounds: int) -> dict[str, Method]:
+    """What is replayed for a population."""
+    if population.single is None:
+        raise ValueError("the measure does not allow the judging of single documents")
+    drawing = natural_drawing(population.single.graded.seen.form)
+    found = QUERIES | {"documents": Method(drawing, "regression", False)}
+    if rounds > 1:
+        found[f"documents, {rounds} rounds"] = Method(drawing, "regression", False, rounds)
+    return found
+
+
+def settings_of(fold_number: int) -> Iterator[tuple[str, float, int]]:
+    """Grade model, cost of opening a query and rounds; the first fold has them all."""
+    yield "fitted", 0.0, ROUNDS if fold_number == 0 else 1
+    if fold_number == 0:
+        yield from ((model, 0.0, 1) for model in SPOILERS if model != "fitted")
+        yield from (("fitted", overhead, 1) for overhead in OVERHEADS if overhead > 0)
+
+
+def replayed(
+    pool: JudgedPool, frame: pd.DataFrame, measure: str, task: str, rankers: list[str], overhead: float, rounds: int
+) -> Iterator[tuple[Population, float, dict[str, Method]]]:
+    """Population, budget and methods of each cell; several rounds at the smallest budget alone."""
+    population = labelled_population(frame, measure, UnitCost(per_query=overhead), rankers)
+    for number, budget in enumerate(BUDGETS.get(pool.name, (budget_of(population),))):
+        yield population, budget, methods(population, rounds if number == 0 else 1)
+
+
+def rows_of(pool: JudgedPool, fold_number: int, fold: int, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
+    """One row a method, for everything that is replayed on one training fold."""
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    columns = grade_columns(graded.columns)
+    deepest = int(graded.filter(regex="^rank_").to_numpy().max()) + 1
+    measures = [measure for measure in MEASURES if "@" in measure or deepest > 10]
+    for model, overhead, rounds in settings_of(fold_number):
+        frame = graded.assign(**dict(zip(columns, SPOILERS[model](graded[columns].to_numpy()).T, strict=True)))
+        for measure in measures:
+            for task, rankers in tasks(pool, fold).items():
+                head = {"data": pool.name, "measure": measure, "task": task, "model": model, "opening": overhead}
+                for population, budget, chosen in replayed(pool, frame, measure, task, rankers, overhead, rounds):
+                    yield from _compared(head | {"budget": budget}, population, chosen, budget, repetitions, seed)
+
+
+def _compared(
+    head: dict[str, object],
+    population: Population,
+    chosen: dict[str, Method],
+    budget: float,
+    repetitions: int,
+    seed: int,
+) -> Iterator[dict[str, object]]:
+    found = replays(population, [YARDSTICK, *chosen.values()], repetitions, budgets=[budget], seed=seed, progress=False)
+    yardstick = (found[YARDSTICK].error ** 2).mean()
+    for name, method in chosen.items():
+        replay = found[method]
+        squared = (replay.error**2).mean()
+        yield head | {
+            "method": name,
+            "ratio": yardstick / squared,
+            "bias": float(replay.error.mean() / (replay.error.std() / np.sqrt(replay.error.size))),
+            "coverage": covered(replay, *replay.intervals(0.95)),
+            "judged": replay.n_judged.mean(),
+        }
+
+
+KEYS = ["data", "measure", "task", "model", "opening", "budget", "method"]
+
+
+def league(arguments: argparse.Namespace) -> pd.DataFrame:
+    """One row a cell and method, averaged over the training folds."""
+    pools = list(map(read_judged_pool, arguments.pools))
+    jobs = [
+        (pool, number, fold)
+        for pool in pools
+        for number, fold in enumerate(pool.train_folds[: 1 if arguments.quick else None])
+    ]
+    repetitions = 50 if arguments.quick else arguments.repetitions
+    rows: list[dict[str, object]] = []
+    for job in tqdm(jobs, unit="fold"):
+        rows += tqdm(rows_of(*job, repetitions, arguments.seed), unit="row", leave=False)
+    return averaged(pd.DataFrame(rows), KEYS)
+
+
+def wide(table: pd.DataFrame, rows: list[str]) -> str:
+    """Label-equivalents, in brackets coverage, one column a method."""
+    cells = [f"{r:.2f} ({c:.3f})".replace("(0", "(") for r, c in zip(table["ratio"], table["coverage"], strict=True)]
+    pivot = table.assign(cell=cells).pivot(index=rows, columns="method", values="cell")
+    order = table[rows].drop_duplicates().itertuples(index=False, name=None)
+    pivot = pivot.reindex(order)[list(dict.fromkeys(table["method"]))].fillna("")
+    return markdown(pivot.reset_index().astype({c: str for c in rows}))
+
+
+def page(table: pd.DataFrame) -> str:
+    """Everything that stands between the marker lines of the docs page."""
+    fitted = table[(table["model"] == "fitted") & (table["opening"] == 0)]
+    one_round = fitted[~fitted["method"].str.contains("rounds")]
+    several = fitted[fitted["method"].str.startswith("documents")]
+    several = several[several.groupby(KEYS[:-1])["method"].transform("size") > 1]
+    spoilt = table[(table["model"] != "fitted") & (table["opening"] == 0)]
+    costs = table[(table["opening"] > 0) & (table["model"] == "fitted")]
+    parts = [
+        "#### At equal judged documents\n\nFitted grade model, mean over the training folds.",
+        wide(one_round, ["data", "measure", "task", "budget"]),
+        "#### With spoilt grade models\n\nFirst training fold.",
+        wide(spoilt, ["model", "data", "measure", "task", "budget"]),
+        "#### Where opening a query costs as much as some documents\n\nAt equal cost, first training fold.",
+        wide(costs, ["opening", "data", "measure", "task", "budget"]),
+        f"#### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold.",
+        wide(several, ["data", "measure", "task", "budget"]),
+    ]
+    return "\n\n".join(parts)
+
+
+def main() -> None:
+    """Replay everything, print the tables, and write what was asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
+    parser.add_argument("--repetitions", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="one training fold of each pool, 50 repetitions")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    table = league(arguments)
+    if arguments.csv:
+        table.to_csv(arguments.csv, index=False)
+    if arguments.docs:
+        insert(page(table), arguments.docs)
+    print(page(table))
+
+
+if __name__ == "__main__":
+    main()
