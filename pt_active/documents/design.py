@@ -26,6 +26,9 @@ claims of certainty are not believed [theory 5]."""
 _ROUNDS = 30
 """Of reweighting the pairs of rankers for the largest variance."""
 
+_SHARE = 0.01
+"""Of the rankers' own squared gradients that is added to that of the difference of two cascades."""
+
 _ROUNDING = 1e-14
 """A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
 
@@ -188,7 +191,7 @@ def document_sizes(
     variables = hedged(variables, gradients(form, indptr, ranks, plain), defensive)
     gradient = gradients(form, indptr, ranks, variables)
     scale = np.repeat(weight, np.diff(indptr)) ** 2 * variables.variance
-    contrasts = _contrasts(gradient)
+    contrasts = _contrasts(form, indptr, ranks, gradient)
     share = np.full(len(contrasts), 1 / len(contrasts))
     for _ in range(_ROUNDS if objective == "largest" and len(contrasts) > 1 else 0):
         sizes = _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
@@ -196,13 +199,28 @@ def document_sizes(
     return _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
 
 
-def _contrasts(gradient: np.ndarray) -> np.ndarray:
-    """Squared gradients of what is estimated, a row each: one ranker, or each pair's difference."""
+def _contrasts(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+    """Squared gradients of what is estimated, a row each: one ranker, or each pair's difference.
+
+    The difference of two cascades depends on every document of a query in which the rankings differ, even where its
+    gradient happens to vanish at the means; so there a small share of both gradients is added, lest a document that
+    matters be never drawn.
+    """
     if len(gradient) == 1:
         return gradient**2
     largest = np.abs(gradient).max(initial=0.0)
-    steps = [gradient[a] - gradient[b] for a, b in combinations(range(len(gradient)), 2)]
-    return np.array([np.where(np.abs(step) > _ROUNDING * largest, step, 0.0) ** 2 for step in steps])
+    depth = len(form.weights)
+    place = np.where((ranks > 0) & (ranks <= depth), ranks, depth + 1)
+    query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    found = []
+    for a, b in combinations(range(len(gradient)), 2):
+        step = gradient[a] - gradient[b]
+        square = np.where(np.abs(step) > _ROUNDING * largest, step, 0.0) ** 2
+        if form.family == "cascade":
+            differ = np.bincount(query[place[a] != place[b]], minlength=len(indptr) - 1) > 0
+            square += np.where(differ[query], _SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
+        found.append(square)
+    return np.array(found)
 
 
 def _towards_largest(share: np.ndarray, gains: np.ndarray, size: np.ndarray) -> np.ndarray:
