@@ -32,6 +32,7 @@ from pt_active.pool_files import (
     with_texts,
 )
 from pt_active.simulate import DESIGN_NAMES, ESTIMATOR_NAMES
+from pt_active.simulate_tables import in_short, plain_rows
 
 COSTS: dict[str, Callable[..., Cost]] = {"unit": UnitCost, "log-length": LogLengthCost}
 """What ``--cost`` can be."""
@@ -301,7 +302,7 @@ def simulate(
     )
     if out is not None:
         table.to_csv(out, index=False)
-    show_answer({"rows": replayed.plain_rows(table)}, replayed.in_short(table), json_output)
+    show_answer({"rows": plain_rows(table)}, in_short(table), json_output)
 
 
 @_command("pt-active demo --out demo-out")

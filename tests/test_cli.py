@@ -15,7 +15,7 @@ from pt_active.cli import app
 from pt_active.files import read_run
 from pt_active.simulate import labelled_population
 
-COMMANDS = ("plan", "export", "estimate", "compare", "simulate", "demo")
+COMMANDS = ("plan", "extend", "export", "estimate", "compare", "simulate", "demo")
 QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12
@@ -351,6 +351,39 @@ def test_demo_refuses_a_census(tmp_path):
     out = tmp_path / "out"
     assert "the demo shows sampling" in complaint("demo", "--budget", "100000", "--out", out)
     assert not out.exists()
+
+
+# --- documents ------------------------------------------------------------------------------------------------------
+
+
+def test_documents_from_plan_to_verdict_in_two_rounds(files):
+    level = ("--level", "document", "--per-query", "2")
+    made = json.loads(
+        run("plan", *RUNS, *UNIFORM, *level, "--measure", "DCG@5", "--budget", "60", "--out", "p1", "--json")
+    )
+    assert made["arguments"]["design"] == "spread"
+    assert made["spent"] <= 60
+    labels = Plan.load("p1").assessments[["qid", "docno"]].assign(label=1)
+    labels.iloc[::3, 2] = 0
+    labels.to_csv("judged.csv", index=False)
+    text = run("extend", "p1", "judged.csv", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    assert "in round 2 (drawn by spread)" in text
+    assert "pt-active export p2 --out p2.csv --format csv" in text
+    second = Plan.load("p2").assessments
+    assert second["text"].notna().all()
+    pd.concat([labels, second[["qid", "docno"]].assign(label=1)]).to_csv("judged2.csv", index=False)
+    found = json.loads(run("compare", "p2", "judged2.csv", "--json"))
+    assert (found["level"], found["n_rounds"]) == ("document", 2)
+    assert found["error_of_documents"] > 0
+
+
+def test_documents_refuse_what_does_not_fit(files):
+    words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
+    assert "cannot be estimated from single documents" in complaint("plan", *words, "--measure", "nDCG@5")
+    assert complaint("plan", *words, "--measure", "DCG@5", "--design", "optimal") == (
+        "unknown drawing 'optimal'; it is one of spread, poisson, depth"
+    )
+    assert "unknown --level 'page'" in complaint("plan", *RUNS, *UNIFORM, *MEASURED, "--level", "page")
 
 
 # --- simulate -------------------------------------------------------------------------------------------------------

@@ -23,6 +23,8 @@ from typer.testing import CliRunner
 
 import pt_active
 from pt_active import cli, costs, designs, estimators, exports, judged, measures, pool_files
+from pt_active.documents import design as document_design
+from pt_active.documents import estimators as document_estimators
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "pt_active" / "pt_docs"
@@ -98,7 +100,7 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
     shown = {page.stem: sum(output is not None for _, output in runs(page)) for page in PAGES}
-    assert all(shown[stem] for stem in ("quickstart", "concepts", "definitions", "data-model"))
+    assert all(shown[stem] for stem in ("quickstart", "concepts", "definitions", "data-model", "documents"))
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert languages <= {"python", "sh", "text"}
 
@@ -152,6 +154,8 @@ LISTED = {
     "estimators": ("concepts", estimators.ESTIMATORS),
     "references": ("concepts", estimators.REFERENCES),
     "missing": ("concepts", judged.MISSING_POLICIES),
+    "drawings": ("documents", document_design.DRAWINGS),
+    "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", exports.FORMATS),
     "grade models": ("quickstart", pool_files.GRADES),
     "costs": ("quickstart", cli.COSTS),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -157,3 +159,26 @@ def test_replays_in_rounds() -> None:
     assert five["difference"].error.std() < 1.3 * one["difference"].error.std()
     with pytest.raises(ValueError, match="rounds must be at least 1"):
         next(iter(replay_documents(pool, "spread", ["difference"], rounds=0, **arguments)))
+
+
+def spoilt(model: str) -> np.ndarray:
+    """Grade probabilities that follow the scores of `labelled`, other documents' scores, or their opposite."""
+    _, score = labelled("DCG")
+    score = {"calibrated": score, "useless": np.random.default_rng(1).permutation(score), "wrong-signed": 1 - score}[
+        model
+    ]
+    chance = np.clip(score**2, 0.02, 0.9)
+    both, one = chance * 0.6 * chance, chance * (1 - 0.6 * chance) + (1 - chance) * 0.6 * chance
+    return np.column_stack([1 - both - one, one, both])
+
+
+@pytest.mark.parametrize("measure", ["DCG@5", "DCG", "ERR@5", "ERR"])
+@pytest.mark.parametrize("model", ["calibrated", "useless", "wrong-signed"])
+def test_five_thousand_replays_centre_on_the_truth(measure: str, model: str) -> None:
+    pool, _ = labelled(measure)
+    pool = replace(pool, graded=replace(pool.graded, grades=spoilt(model), per_query=1.0))
+    drawing = natural_drawing(pool.graded.seen.form)
+    chunks = replay_documents(pool, drawing, ["difference"], budgets=[60.0], repetitions=5000, seed=2)
+    error = np.concatenate([each["difference"].error[0] for each in chunks])
+    assert error.size == 5000
+    assert abs(error.mean()) <= 3 * error.std() / np.sqrt(error.size)

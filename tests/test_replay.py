@@ -21,12 +21,11 @@ from pt_active.simulate import (
     Method,
     default_budgets,
     draw_until_significant,
-    in_short,
     labelled_population,
-    plain_rows,
     replays,
     simulate,
 )
+from pt_active.simulate_tables import in_short, plain_rows
 from pt_active.tests_of_difference import two_sided_pvalue
 
 

@@ -19,7 +19,10 @@ import pyterrier as pt
 
 from pt_active import ERR, Runs, SamplingDistribution, montecarlo, parse_measure
 from pt_active.designs import DESIGNS
+from pt_active.documents.estimators import DocumentPool
+from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round
 from pt_active.estimators import ESTIMATORS
+from pt_active.measures import rank_form
 from pt_active.moments import Moments, label_moments
 from pt_active.replay import Population
 from pt_active.sampling import draw_to_budget
@@ -120,6 +123,18 @@ def import_seconds(module: str) -> float:
     return min(float(run.stdout) for run in runs)
 
 
+def document_draw(queries: int, documents: int) -> Callable[[], object]:
+    """From grades to drawn documents, for the ERR of two systems."""
+    rng = np.random.default_rng(1)
+    orders = [np.argsort(rng.random((queries, documents)), axis=1).ravel() for _ in range(2)]
+    grades = rng.dirichlet(np.array([8.0, 3.0, 2.0, 1.0, 0.5]), size=queries * documents)
+    form = rank_form(parse_measure("ERR", GRADES - 1), GRADES - 1, documents)
+    indptr, weight = np.arange(queries + 1) * documents, np.full(queries, 1 / queries)
+    seen = DocumentPool(form, indptr, np.stack(orders).astype(np.int32) + np.int32(1), weight)
+    pool, budget = GradedPool(seen, grades, np.ones(len(grades)), 2.0), queries * documents / 50
+    return lambda: draw_round(pool, RoundSettings("depth"), budget, np.random.default_rng(1))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -133,6 +148,9 @@ def main() -> None:
         quick()
         seconds = timed(quick, 3), timed(plain, 3)
         rows.append((f"ERR comparison moments, {m:,} queries × {n:,} documents", "double loop", *seconds))
+    document_draw(20, documents)()
+    ours, theirs = timed(document_draw(queries, documents)), timed(err_moments(queries, documents, True))
+    rows.append((f"design and draw of documents, ERR, {queries:,} × {documents}", "ERR moments", ours, theirs))
     label_vectors(2, generic=False)()
     ours, theirs = timed(label_vectors(1000, generic=False)), 100 * timed(label_vectors(10, generic=True))
     rows.append(("1,000 label vectors of nDCG@10, 1,000 × 40", "ir_measures (100 × 10 queries)", ours, theirs))

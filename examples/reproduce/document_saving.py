@@ -1,0 +1,93 @@
+"""The error of an estimate over judged documents: passive and active sampling of queries, and judging of documents.
+
+    python document_saving.py mq2007-agg.parquet --out documents.png
+
+``--quick`` takes few repetitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from judged_pools import GRADE_MODELS, read_judged_pool
+from league_table import tasks
+from matplotlib.axes import Axes
+from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
+
+from pt_active.documents.design import natural_drawing
+from pt_active.replay import Population
+from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+
+MEASURES = ("DCG@10", "ERR@10")
+TASKS = ("one ranker", "near-tied pair")
+BUDGETS = tuple(np.geomspace(100, 3200, 6))
+
+
+def errors(population: Population, repetitions: int, seed: int) -> dict[str, np.ndarray]:
+    """Root mean squared error of each method at each budget, relative to the size of what is estimated."""
+    if population.single is None:
+        raise ValueError("the measure does not allow the judging of single documents")
+    drawing = natural_drawing(population.single.graded.seen.form)
+    methods = {
+        "queries at random": YARDSTICK,
+        "queries, active": Method("hedged", "regression", False),
+        "documents": Method(drawing, "regression", False),
+    }
+    found = replays(population, methods.values(), repetitions, budgets=BUDGETS, seed=seed)
+    return {name: np.sqrt((found[method].error ** 2).mean(axis=1)) for name, method in methods.items()}
+
+
+def saving(curves: dict[str, np.ndarray]) -> float:
+    """How many times fewer documents have the error that a random sample of queries has at the largest budget."""
+    line = np.log(curves["documents"])[::-1]
+    needed = np.exp(np.interp(np.log(curves["queries at random"][-1]), line, np.log(BUDGETS)[::-1]))
+    return float(BUDGETS[-1] / needed)
+
+
+def draw(axes: Axes, curves: dict[str, np.ndarray], title: str) -> None:
+    """One panel."""
+    for (name, curve), style in zip(curves.items(), ("s--", "o-", "D-"), strict=True):
+        axes.loglog(BUDGETS, curve, style, label=name)
+    axes.set_title(f"{title}: {saving(curves):.1f} times fewer", fontsize=10)
+    axes.set_xticks([100, 200, 500, 1000, 2000], ["100", "200", "500", "1,000", "2,000"])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.grid(alpha=0.3)
+
+
+def main() -> None:
+    """Replay, draw, and print what the picture says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pool", type=Path, metavar="POOL.parquet")
+    parser.add_argument("--out", type=Path, default=Path("documents.png"))
+    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="30 repetitions")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    repetitions = 30 if arguments.quick else arguments.repetitions
+    pool = read_judged_pool(arguments.pool)
+    fold = pool.train_folds[0]
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    figure, panels = plt.subplots(len(TASKS), len(MEASURES), figsize=(9, 7), sharex=True, layout="constrained")
+    for row, task in zip(panels, TASKS, strict=True):
+        for axes, measure in zip(row, MEASURES, strict=True):
+            population = labelled_population(graded, measure, rankers=tasks(pool, fold)[task])
+            curves = errors(population, repetitions, arguments.seed)
+            draw(axes, curves, f"{measure}, {task}")
+            print(f"{measure}, {task}: {saving(curves):.2f} times fewer documents")
+    panels[0, 0].legend()
+    figure.supxlabel("judged documents")
+    figure.supylabel("root mean squared error")
+    figure.savefig(arguments.out, dpi=110)
+    print(f"The picture is {arguments.out}.")
+
+
+if __name__ == "__main__":
+    main()

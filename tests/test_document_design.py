@@ -1,0 +1,375 @@
+"""Inclusion probabilities of documents: gradients by enumeration, sizes against numerical optima, exact budgets."""
+
+import itertools
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize
+
+from pt_active.documents import _kernels
+from pt_active.documents.design import (
+    DRAWINGS,
+    DocumentSizes,
+    Variables,
+    document_design,
+    document_sizes,
+    gradients,
+    hedged,
+    natural_drawing,
+)
+from pt_active.measures import parse_measure, rank_form
+from pt_active.moments import variable_values
+
+SEEDS = st.integers(0, 2**32 - 1)
+MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
+LENGTHS = (3, 0, 1, 4, 2)
+
+
+def random_rankings(rng, systems, lengths=LENGTHS):
+    """Queries of the given lengths, one of them empty; each ranker leaves out some documents."""
+    indptr = np.r_[0, np.cumsum(lengths)]
+    ranks = np.zeros((systems, indptr[-1]), dtype=np.int32)
+    for x, s in itertools.product(range(len(lengths)), range(systems)):
+        found = indptr[x] + rng.permutation(lengths[x])[: max(1, lengths[x] - s % 2)]
+        ranks[s, found] = np.arange(1, len(found) + 1)
+    return indptr, ranks
+
+
+def form_of(measure, ranks, top=2):
+    return rank_form(parse_measure(measure), top, max(1, int(ranks.max(initial=0))))
+
+
+def random_instance(seed, measure, systems, lengths=LENGTHS):
+    """Arguments of `document_sizes`: rankings, moments of random grades, unequal costs and query weights."""
+    rng = np.random.default_rng(seed)
+    indptr, ranks = random_rankings(rng, systems, lengths)
+    form = form_of(measure, ranks)
+    grades = rng.dirichlet(np.ones(3), ranks.shape[1])
+    cost, weight = rng.uniform(0.5, 3, ranks.shape[1]), rng.dirichlet(np.ones(len(lengths)))
+    return form, indptr, ranks, Variables.of(form, grades), cost, weight
+
+
+def sizes_of(instance, overhead, drawing, defensive=0.1, **options):
+    form, indptr, ranks, variables, cost, weight = instance
+    return document_sizes(
+        form, indptr, ranks, variables, cost, overhead, weight, drawing=drawing, defensive=defensive, **options
+    )
+
+
+# --- gradients and steps --------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(SEEDS, st.sampled_from(MEASURES), st.integers(1, 3))
+def test_the_gradient_is_what_a_document_changes_at_any_real_values(seed, measure, systems):
+    """Measures are affine in each variable, so ``ℓ(κ_z + 1) − ℓ(κ_z)`` is the derivative itself."""
+    rng = np.random.default_rng(seed)
+    indptr, ranks = random_rankings(rng, systems)
+    form, values = form_of(measure, ranks), rng.uniform(-2, 3, ranks.shape[1])
+    values[rng.random(len(values)) < 0.2] = 1.0
+    known = Variables(values, np.zeros_like(values), np.ones(len(values), dtype=bool))
+    found = gradients(form, indptr, ranks, known)
+    here = variable_values(form, indptr, ranks, values)
+    for z in range(len(values)):
+        step = (variable_values(form, indptr, ranks, values + (np.arange(len(values)) == z)) - here).sum(axis=0)
+        np.testing.assert_allclose(found[:, z], step, atol=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["ERR(max_rel=2)@3", "ERR(max_rel=2)", "RR"])
+@pytest.mark.parametrize("seed", range(3))
+def test_with_variances_the_chance_of_reaching_a_rank_is_the_root_of_its_mean_square(measure, seed):
+    rng = np.random.default_rng(seed)
+    ranks = np.array([[2, 4, 1, 3], [1, 2, 0, 3]], dtype=np.int32)
+    form, grades = form_of(measure, ranks), rng.dirichlet(np.ones(3), 4)
+    found = gradients(form, np.array([0, 4]), ranks, Variables.of(form, grades))
+    for s, z in itertools.product(range(2), range(4)):
+        rank = ranks[s, z]
+        square, below = 0.0, 0.0
+        for labels in itertools.product(range(3), repeat=4):
+            chance = np.prod(grades[np.arange(4), labels])
+            kappa = dict(zip(ranks[s], form.values[list(labels)], strict=True))
+            reach = np.prod([1 - kappa[i] for i in range(1, rank)])
+            square += chance * reach**2
+            tail, left = 0.0, 1.0
+            for i in range(rank + 1, ranks[s].max() + 1):
+                tail += form.weights[i - 1] * kappa[i] * left if i <= len(form.weights) else 0.0
+                left *= 1 - kappa[i]
+            below += chance * tail
+        seen = 0 < rank <= len(form.weights)
+        expected = (form.weights[rank - 1] - below) * np.sqrt(square) if seen else 0.0
+        assert found[s, z] == pytest.approx(expected, abs=1e-12)
+
+
+@settings(max_examples=30)
+@given(SEEDS, st.sampled_from(["ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]), st.integers(1, 3))
+def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, systems):
+    rng = np.random.default_rng(seed)
+    indptr, ranks = random_rankings(rng, systems)
+    form, n = form_of(measure, ranks), ranks.shape[1]
+    mean, observed = rng.uniform(-0.5, 1.5, (2, n))
+    observed[rng.random(n) < 0.3] = 1.0
+    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    order = np.lexsort([rng.random(n), query])
+    step, values = np.zeros((systems, n)), mean.copy()
+    _kernels.revealed(indptr, ranks, np.column_stack([mean, mean]), observed, order, form.weights, step)
+    for z in order:
+        before = variable_values(form, indptr, ranks, values)
+        values[z] = observed[z]
+        change = (variable_values(form, indptr, ranks, values) - before)[query[z]]
+        np.testing.assert_allclose(step[:, z], change, atol=1e-12)
+    total = variable_values(form, indptr, ranks, observed) - variable_values(form, indptr, ranks, mean)
+    np.testing.assert_allclose(step.sum(axis=1), total.sum(axis=0), atol=1e-12)
+    few, part = order[: n // 2], np.zeros((systems, n))
+    _kernels.revealed(indptr, ranks, np.column_stack([mean, mean]), observed, few, form.weights, part)
+    np.testing.assert_allclose(part[:, few], step[:, few], atol=1e-12)
+    assert not np.delete(part, few, axis=1).any()
+
+
+# --- variables ------------------------------------------------------------------------------------------------------
+
+
+def test_moments_of_variables_and_known_labels():
+    form, grades = form_of("ERR(max_rel=2)", np.array([[1]])), np.array([[0.5, 0.3, 0.2], [0, 1, 0], [0.2, 0, 0.8]])
+    kappa = np.array([0, 0.25, 0.75])
+    found = Variables.of(form, grades, np.array([-1, -1, 2]))
+    mean = 0.3 * 0.25 + 0.2 * 0.75
+    np.testing.assert_allclose(found.mean, [mean, 0.25, 0.75])
+    np.testing.assert_allclose(found.variance, [grades[0] @ (kappa - mean) ** 2, 0, 0], atol=1e-16)
+    assert found.known.tolist() == [False, False, True]
+    assert not Variables.of(form, grades).known.any()
+
+
+def test_the_hedge_is_a_share_of_the_average_variance_for_unknown_documents_alone():
+    variables = Variables(np.zeros(4), np.array([0.0, 2.0, 1.0, 0.0]), np.array([False, False, False, True]))
+    gradient = np.array([[1.0, 2.0, 0.0, 9.0], [0.0, 1.0, 0.0, 9.0]])
+    average = (1 * 0 + 5 * 2 + 0 * 1) / 6
+    np.testing.assert_allclose(
+        hedged(variables, gradient, 0.3).variance, [0.3 * average, 2 + 0.3 * average, 1 + 0.3 * average, 0]
+    )
+    np.testing.assert_array_equal(hedged(variables, gradient, 0.0).variance, variables.variance)
+    certain = Variables(variables.mean, np.zeros(4), variables.known)
+    with pytest.warns(UserWarning, match="the model is certain of every grade"):
+        assert hedged(certain, gradient, 0.3).variance.tolist() == [1, 1, 1, 0]
+
+
+# --- sizes ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overhead", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_pooled_sizes_are_the_monotone_optimum(overhead, seed):
+    """Against SLSQP on ``Σ g/ψ`` at ``Σ λψ + Σ λ₀ψ_1 = 1`` with ψ falling in each query."""
+    rng = np.random.default_rng(seed)
+    indptr, order = np.array([0, 3, 3, 5, 6]), np.array([2, 0, 1, 3, 4, 5])
+    gain, cost, size = rng.uniform(0.1, 3, 6), rng.uniform(0.5, 2, 6), np.zeros(6)
+    gain[order[0]] *= 0.01
+    _kernels.pooled_sizes(indptr, order, gain, cost, overhead, size)
+    price = cost + overhead * np.isin(np.arange(6), [2, 3, 5])
+    steps = [(2, 0), (0, 1), (3, 4)]
+    found = optimize.minimize(
+        lambda psi: (gain / psi).sum(),
+        np.full(6, 1 / price.sum()),
+        jac=lambda psi: -gain / psi**2,
+        bounds=[(1e-4, None)] * 6,
+        constraints=[
+            {"type": "eq", "fun": lambda psi: price @ psi - 1},
+            *({"type": "ineq", "fun": lambda psi, a=a, b=b: psi[a] - psi[b]} for a, b in steps),
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    best = size / (price @ size)
+    assert all(best[a] >= best[b] for a, b in steps)
+    assert best[2] == best[0]
+    assert (gain / best).sum() == pytest.approx(found.fun, rel=1e-5)
+    np.testing.assert_allclose(best, found.x, rtol=5e-3)
+
+
+def spends(psi, instance, overhead):
+    """``Σ λψ + Σ λ₀ max ψ``."""
+    _, indptr, _, _, cost, _ = instance
+    tops = sum(psi[a:b].max(initial=0) for a, b in itertools.pairwise(indptr))
+    return cost @ psi + overhead * tops
+
+
+def scaled(size, instance, overhead, budget):
+    """min(1, t·size) of the expected cost Λ."""
+    root = optimize.brentq(
+        lambda t: spends(np.minimum(1, np.exp(t) * size), instance, overhead) - budget, -30, 30, xtol=1e-14
+    )
+    return np.minimum(1, np.exp(root) * size)
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("overhead", [0.0, 1.5])
+@pytest.mark.parametrize("measure", ["DCG@3", "ERR(max_rel=2)"])
+@pytest.mark.parametrize("systems", [1, 2, 3])
+def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_variance(drawing, overhead, measure, systems):
+    instance = random_instance(systems, measure, systems)
+    indptr, cost = instance[1], instance[4]
+    sizes = sizes_of(instance, overhead, drawing)
+    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    whole = spends((sizes.size > 0).astype(float), instance, overhead)
+    rng = np.random.default_rng(0)
+    for share in (0.05, 0.3, 0.8):
+        budget = share * whole
+        design = document_design(sizes, drawing, indptr, cost, overhead, budget)
+        psi = design.opening[query] * design.inclusion
+        assert overhead * design.opening.sum() + psi @ cost == pytest.approx(budget, abs=1e-9)
+        assert ((design.inclusion >= 0) & (design.inclusion <= 1)).all()
+        if drawing == "depth" or overhead:
+            np.testing.assert_array_equal(
+                design.opening, [psi[a:b].max(initial=0) for a, b in itertools.pairwise(indptr)]
+            )
+        else:
+            assert set(design.opening[query[design.order]]) == {1.0}
+        variance = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
+        for _ in range(40):
+            other = np.where(psi > 0, psi, 0) * np.exp(rng.choice([0.02, 0.3]) * rng.normal(size=len(psi)))
+            if drawing == "depth":
+                for a, b in itertools.pairwise(indptr):
+                    mine = design.order[(design.order >= a) & (design.order < b)]
+                    assert (np.diff(psi[mine]) <= 1e-15).all()
+                    other[mine] = np.minimum.accumulate(other[mine])
+            other = scaled(other, instance, overhead, budget)
+            assert variance <= (sizes.gain * (1 / np.where(psi > 0, other, 1) - 1)).sum() * (1 + 1e-9)
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.sampled_from(DRAWINGS), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
+def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawing, overhead, times):
+    instance = random_instance(seed, "DCG", 1)
+    sizes = sizes_of(instance, overhead, drawing)
+    budget = times * spends((sizes.size > 0).astype(float), instance, overhead)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        design = document_design(sizes, drawing, instance[1], instance[4], overhead, budget)
+    assert (design.inclusion == (sizes.size > 0)).all()
+    assert (design.opening == (np.array(LENGTHS) > 0)).all()
+
+
+def test_a_query_of_one_document_divides_nothing_by_zero():
+    sizes = DocumentSizes(np.array([0, 1]), np.array([2.0, 1.0]), np.array([4.0, 1.0]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        design = document_design(sizes, "spread", np.array([0, 1, 2]), np.ones(2), 0.0, 1.2)
+    np.testing.assert_allclose(design.inclusion, [0.8, 0.4])
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+def test_documents_that_cannot_matter_are_never_drawn(drawing):
+    """Same rank in both, below both cutoffs, below one and absent from the other, or known already."""
+    ranks = np.array([[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]], dtype=np.int32)
+    form, grades, cost = form_of("DCG@3", ranks), np.full((6, 3), 1 / 3), np.r_[1.0, 1.0, 1.0, [np.nan] * 3]
+    args = form, np.array([0, 6]), ranks
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        sizes = document_sizes(*args, Variables.of(form, grades), cost, 1.0, np.ones(1), drawing=drawing, defensive=0.1)
+        assert sorted(sizes.order) == [1, 2]
+        assert sizes.size[[0, 3, 4, 5]].tolist() == [0, 0, 0, 0]
+        labels = np.array([-1, 2, -1, -1, -1, -1])
+        known = Variables.of(form, grades, labels)
+        sizes = document_sizes(*args, known, cost, 1.0, np.ones(1), drawing=drawing, defensive=0.1)
+    assert sizes.order.tolist() == [2]
+    assert (sizes.size[:2] == 0).all()
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+def test_a_document_above_a_swap_matters_to_the_difference_of_cascades(drawing):
+    """RR of ABC and ACB differ by (1 − κ_A)(κ_B − κ_C)/6, whatever is expected of B and C."""
+    ranks = np.array([[1, 2, 3], [1, 3, 2]], dtype=np.int32)
+    form = form_of("RR", ranks, top=1)
+    variables = Variables.of(form, np.full((3, 2), 0.5))
+    args = form, np.array([0, 3]), ranks, variables, np.ones(3), 0.0, np.ones(1)
+    assert document_sizes(*args, drawing=drawing, defensive=0.1).size[0] > 0
+
+
+def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
+    ranks = np.array([[4, 2, 3, 1, 0, 1], [1, 0, 2, 5, 3, 1]], dtype=np.int32)
+    form = form_of("DCG", ranks)
+    variables = Variables.of(form, np.full((6, 3), 1 / 3))
+    args = form, np.array([0, 5, 6]), ranks, variables, np.ones(6), 0.0, np.full(2, 0.5)
+    assert document_sizes(*args, drawing="depth", defensive=0.1).order.tolist() == [0, 3, 2, 1, 4]
+
+
+def test_the_gain_is_the_squared_gradient_times_weight_and_variance():
+    form, indptr, ranks, variables, cost, weight = instance = random_instance(3, "DCG@3", 3)
+    d = gradients(form, indptr, ranks, variables)
+    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    mean = np.mean([(d[a] - d[b]) ** 2 for a, b in itertools.combinations(range(3), 2)], axis=0)
+    found = sizes_of(instance, 0.0, "poisson", defensive=0)
+    np.testing.assert_allclose(found.gain, weight[query] ** 2 * variables.variance * mean, rtol=1e-12)
+    np.testing.assert_allclose(found.size, np.sqrt(found.gain / cost), rtol=1e-12)
+    one = form, indptr, ranks[:1], variables, cost, weight
+    gain = sizes_of(one, 0.0, "poisson", defensive=0).gain
+    np.testing.assert_allclose(gain, weight[query] ** 2 * variables.variance * d[0] ** 2, rtol=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["DCG", "ERR(max_rel=2)"])
+@pytest.mark.parametrize("seed", range(4))
+def test_largest_makes_the_largest_variance_of_a_pair_smaller(measure, seed):
+    instance = random_instance(seed, measure, 3, lengths=(4,) * 12)
+    form, indptr, ranks, _, cost, _ = instance
+    alone = [
+        sizes_of((form, indptr, ranks[[a, b]], *instance[3:]), 0.0, "poisson", 0) for a, b in [(0, 1), (0, 2), (1, 2)]
+    ]
+    largest = {}
+    for objective in ("mean", "largest"):
+        sizes = sizes_of(instance, 0.0, "poisson", 0, objective=objective)
+        psi = document_design(sizes, "poisson", indptr, cost, 0.0, 0.02 * cost.sum()).inclusion
+        assert psi.max() < 1
+        inverse = 1 / np.where(psi > 0, psi, np.inf)
+        largest[objective] = max((pair.gain * inverse).sum() for pair in alone)
+    assert largest["largest"] < largest["mean"]
+
+
+@settings(max_examples=40)
+@given(SEEDS, st.sampled_from(DRAWINGS), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
+def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
+    """Apart from ties in the order of a depth drawing, which rankers that share no rank do not have."""
+    form, indptr, ranks, variables, cost, weight = instance = random_instance(seed, measure, systems)
+    if drawing == "depth":
+        ranks = np.tile(ranks[:1], (systems, 1)) + np.arange(systems, dtype=np.int32)[:, None] * (ranks[:1] > 0)
+        form = form_of(measure, ranks)
+        instance = form, indptr, ranks, variables, cost, weight
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
+    moved = np.lexsort([rng.random(len(cost)), query])
+    shuffled = Variables(variables.mean[moved], variables.variance[moved], variables.known[moved])
+    sizes = sizes_of(instance, overhead, drawing)
+    budget = 0.4 * spends((sizes.size > 0).astype(float), instance, overhead)
+    design = document_design(sizes, drawing, indptr, cost, overhead, budget)
+    other = sizes_of((form, indptr, ranks[:, moved], shuffled, 3 * cost[moved], weight), 3 * overhead, drawing)
+    found = document_design(other, drawing, indptr, 3 * cost[moved], 3 * overhead, 3 * budget)
+    np.testing.assert_allclose(found.inclusion, design.inclusion[moved], rtol=1e-9)
+    np.testing.assert_allclose(found.opening, design.opening, rtol=1e-9)
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+def test_what_is_refused():
+    instance = random_instance(0, "DCG", 1)
+    with pytest.raises(ValueError, match="unknown drawing 'top'; it is one of spread, poisson, depth"):
+        sizes_of(instance, 0.0, "top")
+    with pytest.raises(ValueError, match="unknown objective 'least'; it is one of mean, largest"):
+        sizes_of(instance, 0.0, "depth", objective="least")
+    for defensive in (-0.1, np.inf, np.nan):
+        with pytest.raises(ValueError, match="defensive must be a number from 0"):
+            sizes_of(instance, 0.0, "depth", defensive)
+    sizes = sizes_of(instance, 0.0, "depth")
+    for budget in (0, -1, np.inf, np.nan):
+        with pytest.raises(ValueError, match="budget must be a positive number"):
+            document_design(sizes, "depth", instance[1], instance[4], 0.0, budget)
+    form, indptr, ranks, *rest = instance
+    twins = sizes_of((form, indptr, np.vstack([ranks, ranks]), *rest), 0.0, "depth")
+    with pytest.raises(ValueError, match="no document can change the estimate"):
+        document_design(twins, "depth", instance[1], instance[4], 0.0, 1.0)
+
+
+def test_the_natural_drawing():
+    assert natural_drawing(form_of("DCG", np.array([[1]]))) == "spread"
+    assert natural_drawing(form_of("RR", np.array([[1]]))) == "depth"
