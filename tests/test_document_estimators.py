@@ -94,7 +94,7 @@ def enumerated(pool, design, mean_of, truth, contrast):
         for p, sample in rows:
             mean = mean_of(sample)
             estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
-            fields.append((estimate.value, estimate.first, estimate.second, estimate.conservative))
+            fields.append((estimate.value, estimate.first, estimate.second))
             chance.append(p)
             groups.append(group)
     chance, (value, *parts), groups = np.array(chance), np.array(fields).T, np.array(groups)
@@ -135,20 +135,19 @@ DESIGNS = {
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("name", DESIGNS)
 def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, model, name):
-    truth, value, (first, second, conservative), true = enumerate_fixed(measure, contrast, model, DESIGNS[name])
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, DESIGNS[name])
     assert value == pytest.approx(truth, abs=1e-10)
     assert first == pytest.approx(true[0], abs=1e-10)
     if measure.startswith("DCG") or DESIGNS[name].drawing == "depth":
         assert second == pytest.approx(true[1], abs=1e-10)
     else:
         assert second >= true[1] - 1e-10
-    assert conservative >= true[2] - 1e-10
 
 
 @pytest.mark.parametrize("measure", MEASURES)
 @pytest.mark.parametrize("name", ["poisson", "depth"])
 def test_zero_in_place_of_the_means_is_unbiased_too(measure, name):
-    truth, value, (first, second, _), true = enumerate_fixed(measure, [1.0, -1.0], "useless", DESIGNS[name], "ht")
+    truth, value, (first, second), true = enumerate_fixed(measure, [1.0, -1.0], "useless", DESIGNS[name], "ht")
     assert value == pytest.approx(truth, abs=1e-10)
     assert first + second >= true[2] - 1e-10
 
@@ -161,7 +160,7 @@ SPREAD = design_of("spread", inclusion=np.array([0.5, 0.3, 0.2, 0.6, 0.4]))
 @pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("estimator", ["difference", "ht"])
 def test_estimates_of_spread_documents_are_unbiased(measure, contrast, model, estimator):
-    truth, value, (first, second, _), true = enumerate_fixed(measure, contrast, model, SPREAD, estimator)
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, SPREAD, estimator)
     assert value == pytest.approx(truth, abs=1e-10)
     assert first == pytest.approx(true[0], abs=1e-10)
     if measure.startswith("DCG"):
@@ -169,7 +168,7 @@ def test_estimates_of_spread_documents_are_unbiased(measure, contrast, model, es
 
 
 def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_spreading_gains():
-    """By hand: two queries drawn apart, one not; ``(1 − a)/a`` of the products, less the root of their squares."""
+    """By hand: two queries drawn apart, one not; ``(1 − a)/a`` of the products, a gain less its standard error."""
     indptr = np.array([0, 2, 4, 6])
     form = rank_form(parse_measure("RBP(p=0.5)"), 1, 2)
     pool = DocumentPool(form, indptr, np.tile(np.array([1, 2], dtype=np.int32), (1, 3)), np.array([0.5, 0.25, 0.25]))
@@ -181,7 +180,8 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     error = d * (truth - mean) / pi
     weight = np.array([0.5**2, 0.25**2 / 0.5, 0.25**2])
     independent = weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1)
-    together = weight[:2] * [2 * error[0] * error[1] / 1.3, 2 * error[2] * error[3] / 1.1]
+    shared = error * (1 - pi)
+    together = weight[:2] * [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]]
     gained = (1 - APART) / APART * (together.sum() - math.hypot(*together))
     assert 0 < gained < independent / 2
     assert found.second == pytest.approx(independent - gained)
@@ -189,7 +189,10 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     truth[1] = 0
     plain = document_estimate(pool, sample, mean, truth, np.ones(1))
     error = d * (truth - mean) / pi
-    assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1))
+    shared = error * (1 - pi)
+    lost = (1 - APART) / APART * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
+    assert lost < 0
+    assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
 
 
 def test_the_bend_of_a_spread_cascade_counts_as_variance():
@@ -205,7 +208,9 @@ def test_the_bend_of_a_spread_cascade_counts_as_variance():
         sample = DocumentSample(design, np.ones(1), np.ones(2, dtype=bool), np.array([apart]), 2.0)
         found = document_estimate(pool, sample, mean, truth, np.ones(1))
         assert found.value == pytest.approx(0.3 + 0.7 * 0.1 + linear.sum() + apart * bend)
-        assert found.second == pytest.approx(linear**2 @ (1 - pi) + apart * bend**2)
+        lost = -(1 - APART) / APART * 2 * (linear * (1 - pi)).prod()
+        assert lost > 0
+        assert found.second == pytest.approx(linear**2 @ (1 - pi) + apart * (bend**2 + lost))
 
 
 # --- what the design promises ---------------------------------------------------------------------------------------
@@ -342,7 +347,7 @@ def test_with_nothing_drawn_the_value_is_the_models(drawing):
         sample = DocumentSample(design, opening, np.zeros(5, dtype=bool), np.zeros(3, dtype=bool), 0.0)
         found = document_estimate(pool, sample, mean, mean, np.ones(1))
         assert found.value == pytest.approx(pool.weight @ pool.values(mean)[:, 0])
-        assert (found.first, found.second, found.conservative, found.n_effective) == (0, 0, 0, 0)
+        assert (found.first, found.second, found.n_effective) == (0, 0, 0)
         assert found.standard_error == 0
         np.testing.assert_array_equal(predicted(pool, sample, mean, mean, np.ones(1), "regression"), mean)
 
@@ -380,12 +385,11 @@ def test_degrees_of_freedom_and_effective_documents():
 
 
 def test_rounds_are_added_up():
-    believed = DocumentEstimate(1.0, 0.2, 0.3, 0.9, False, 8.0, 5.0)
-    doubted = DocumentEstimate(2.0, 0.1, -0.3, 0.4, True, -1.0, 3.0)
-    found = combined([believed, doubted, DocumentEstimate(9.0, 9, 9, 9, False, 9, 9)], np.array([0.25, 0.75, 0.0]))
+    first, second = DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0), DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0)
+    found = combined([first, second, DocumentEstimate(9.0, 9, 9, 9, 9)], np.array([0.25, 0.75, 0.0]))
     assert found.value == pytest.approx(1.75)
     assert found.variance == pytest.approx(0.25**2 * 0.5 + 0.75**2 * 0.4)
     a, b = 0.25**2 * 0.5, 0.75**2 * 0.4
     assert found.degrees_of_freedom == pytest.approx((a + b) ** 2 / (a**2 / 8 + b**2 / 1))
     assert found.n_effective == 8
-    assert combined([doubted], np.ones(1)) is doubted
+    assert combined([second], np.ones(1)) is second

@@ -214,7 +214,7 @@ def test_equal_rankings_leave_nothing_to_judge(graded) -> None:
 
 def test_a_certain_model_is_not_believed(demo, graded) -> None:
     certain = graded.assign(grade_0=1.0, grade_1=0.0, grade_2=0.0, grade_3=0.0)
-    with pytest.warns(UserWarning, match="the model is certain of every grade"):
+    with pytest.warns(UserWarning, match="the model is certain of every grade that can matter"):
         plan = Plan.create(certain, None, DCG @ 10, budget=300, level="document")
     found = plan.compare(demo.judge(plan.assessments))
     assert found.standard_error > 0

@@ -27,7 +27,8 @@ _ROUNDS = 30
 """Of reweighting the pairs of rankers for the largest variance."""
 
 _SHARE = 0.01
-"""Of the rankers' own squared gradients that is added to that of the difference of two cascades."""
+"""Of the rankers' own squared gradients that is added to that of the difference of two cascades; and of an equal weight
+that is added to those of the pairs of rankers."""
 
 _ROUNDING = 1e-14
 """A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
@@ -140,7 +141,7 @@ def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Vari
     average = (weight @ variables.variance) / max(weight.sum(), np.finfo(float).tiny)
     if average == 0 and weight.any():
         warnings.warn(
-            "the model is certain of every grade; documents are drawn by their ranks alone",
+            "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
             stacklevel=4,
         )
         return Variables(variables.mean, unknown.astype(float), variables.known)
@@ -160,6 +161,7 @@ def document_sizes(
     drawing: str,
     defensive: float,
     objective: str = "mean",
+    budget: float | None = None,
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
@@ -178,9 +180,10 @@ def document_sizes(
         drawing: One of `DRAWINGS`; with ``depth`` no document is more probable than those above it.
         defensive: ε of `hedged`.
         objective: One of `OBJECTIVES`, for more than two rankers.
+        budget: Λ, for the ``largest`` variance, which depends on it.
 
     Raises:
-        ValueError: If a name is unknown, or ``defensive`` is negative.
+        ValueError: If a name is unknown, ``defensive`` is negative, or a budget is needed.
     """
     for name, value, names in (("drawing", drawing, DRAWINGS), ("objective", objective, OBJECTIVES)):
         if value not in names:
@@ -193,10 +196,22 @@ def document_sizes(
     scale = np.repeat(weight, np.diff(indptr)) ** 2 * variables.variance
     contrasts = _contrasts(form, indptr, ranks, gradient)
     share = np.full(len(contrasts), 1 / len(contrasts))
-    for _ in range(_ROUNDS if objective == "largest" and len(contrasts) > 1 else 0):
+    sizes = _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
+    if objective == "mean" or len(contrasts) == 1 or len(sizes.order) == 0:
+        return sizes
+    if budget is None:
+        raise ValueError("a budget is needed to make the largest variance small")
+    best, least = sizes, np.inf
+    for _ in range(_ROUNDS):
+        design = document_design(sizes, drawing, indptr, cost, overhead, budget)
+        chance = np.repeat(design.opening, np.diff(indptr))[sizes.order] * design.inclusion[sizes.order]
+        variances = (scale * contrasts)[:, sizes.order] @ (1 / chance - 1)
+        if variances.max() < least:
+            best, least = sizes, float(variances.max())
+        share = share * np.sqrt(variances) + _SHARE * share.mean() * np.sqrt(variances.max())
+        share = share / share.sum() if share.any() else np.full_like(share, 1 / len(share))
         sizes = _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
-        share = _towards_largest(share, contrasts * scale, sizes.size)
-    return _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
+    return best
 
 
 def _contrasts(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, gradient: np.ndarray) -> np.ndarray:
@@ -221,14 +236,6 @@ def _contrasts(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, gradient: 
             square += np.where(differ[query], _SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
         found.append(square)
     return np.array(found)
-
-
-def _towards_largest(share: np.ndarray, gains: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Give more of the weight to the pairs whose variance is large."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variance = np.where(size > 0, gains / size, 0.0).sum(axis=1)
-    share = share * np.sqrt(variance / max(variance.max(), np.finfo(float).tiny))
-    return share / share.sum() if share.sum() > 0 else np.full(len(share), 1 / len(share))
 
 
 def _sizes(

@@ -121,11 +121,6 @@ class JudgedDocuments:
             )
         if not self.basis.census and found.n_effective < _FEW:
             said.append(f"the estimate rests on {found.n_effective:.1f} effective documents")
-        if found.falls_back and not self.basis.census and found.conservative > 0:
-            said.append(
-                "the variance of the two phases could not be told from so few labels, so the wider interval of a "
-                "sample of queries is given"
-            )
         for caution in said:
             warnings.warn(caution, stacklevel=5)
         return "; ".join(said)

@@ -61,7 +61,11 @@ class Round:
 
 
 def pool_sizes(
-    pool: GradedPool, settings: RoundSettings, grades: np.ndarray, labels: np.ndarray | None = None
+    pool: GradedPool,
+    settings: RoundSettings,
+    grades: np.ndarray,
+    labels: np.ndarray | None = None,
+    budget: float | None = None,
 ) -> DocumentSizes:
     """The sizes of `design.document_sizes` under given grades and known labels."""
     seen = pool.seen
@@ -76,6 +80,7 @@ def pool_sizes(
         drawing=settings.drawing,
         defensive=settings.defensive,
         objective=settings.objective,
+        budget=budget,
     )
 
 
@@ -102,8 +107,8 @@ def draw_round(
         ValueError: If an argument is out of range, or there is nothing left to judge.
     """
     grades = pool.grades if grades is None else grades
-    sizes = pool_sizes(pool, settings, grades, labels)
-    first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels)
+    sizes = pool_sizes(pool, settings, grades, labels, budget)
+    first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels, budget)
     paid = pool.seen.indptr, pool.cost, pool.per_query, budget
     design = document_design(sizes, settings.drawing, *paid)
     sample = draw_documents(design, *paid, rng)
