@@ -209,12 +209,13 @@ def export(
     plan: PlanFolder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
     format: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(FORMATS)}.")] = "trec",
+    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are known already.")] = None,
     json_output: Json = False,
 ) -> None:
     """Write the documents that a plan wants judged, for people to fill in the labels."""
     check_new(out)
     loaded = Plan.load(plan)
-    loaded.export(out, format)
+    loaded.export(out, format, None if labels is None else _read_labels(labels))
     count, answer = len(loaded.assessments), _next_answer(loaded, plan, out)
     text = f"{count} documents to judge are in {out}. Next, when the labels are filled in:\n  {answer}"
     show_answer({"file": str(out), "format": format, "assessments": count}, text, json_output)

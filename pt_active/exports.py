@@ -76,8 +76,9 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
 
     Args:
         assessments: ``qid, docno``, and what the judges should see of ``query`` and ``text``; for ``prels`` also
-            ``inclusion``, in (0, 1], and for ``strata`` also ``stratum``, from 0. Other columns stay inside, as
-            ``inclusion`` does in the other formats.
+            ``inclusion``, in (0, 1], and for ``strata`` also ``stratum``, from 0. A column ``label`` holds the labels
+            that are known already, NaN where there is none. Other columns stay inside, as ``inclusion`` does in the
+            other formats.
         path: The file to write.
         format: A key of `FORMATS`.
 
@@ -142,7 +143,14 @@ def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:
         raise ValueError(f"format {format!r} needs assessments with {some(design)}; missing: {some(missing)}")
     worklist = with_string_ids(assessments)
     check_pairs(worklist, "assessments")
-    return worklist[[name for name in (*_SHOWN, *design) if name in worklist.columns]]
+    return worklist[[name for name in (*_SHOWN, *design, "label") if name in worklist.columns]]
+
+
+def _given(worklist: pd.DataFrame, unfilled: object) -> list[object]:
+    """The labels that are known already, and a mark where there is none."""
+    if "label" not in worklist.columns:
+        return [unfilled] * len(worklist)
+    return [unfilled if pd.isna(label) else int(label) for label in worklist["label"]]
 
 
 def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
@@ -182,7 +190,8 @@ def _numbers(worklist: pd.DataFrame, name: str, rule: Rule, format: str) -> np.n
 
 def _write_trec(worklist: pd.DataFrame) -> str:
     _refuse_white_space(worklist, "trec")
-    return "\n".join(worklist["qid"] + " 0 " + worklist["docno"] + f" {UNJUDGED}") + "\n"
+    pairs = worklist["qid"] + " 0 " + worklist["docno"]
+    return "".join(f"{pair} {label}\n" for pair, label in zip(pairs, _given(worklist, UNJUDGED), strict=True))
 
 
 def _read_trec(path: str | Path) -> pd.DataFrame:
@@ -192,8 +201,9 @@ def _read_trec(path: str | Path) -> pd.DataFrame:
 def _write_prels(worklist: pd.DataFrame) -> str:
     _refuse_white_space(worklist, "prels")
     inclusion = _numbers(worklist, "inclusion", INCLUSION, "prels").tolist()
-    pairs = worklist["qid"] + " " + worklist["docno"]
-    return "".join(f"{pair} {UNJUDGED} {_METHOD} {chance!r}\n" for pair, chance in zip(pairs, inclusion, strict=True))
+    pairs, labels = worklist["qid"] + " " + worklist["docno"], _given(worklist, UNJUDGED)
+    rows = zip(pairs, labels, inclusion, strict=True)
+    return "".join(f"{pair} {label} {_METHOD} {chance!r}\n" for pair, label, chance in rows)
 
 
 def _read_prels(path: str | Path) -> pd.DataFrame:
@@ -204,7 +214,8 @@ def _write_strata(worklist: pd.DataFrame) -> str:
     _refuse_white_space(worklist, "strata")
     strata = _numbers(worklist, "stratum", CODE, "strata").astype(np.int64)
     pairs = worklist["qid"] + " 0 " + worklist["docno"]
-    return "".join(f"{pair} {stratum} {UNJUDGED}\n" for pair, stratum in zip(pairs, strata, strict=True))
+    rows = zip(pairs, strata, _given(worklist, UNJUDGED), strict=True)
+    return "".join(f"{pair} {stratum} {label}\n" for pair, stratum, label in rows)
 
 
 def _read_strata(path: str | Path) -> pd.DataFrame:
@@ -230,7 +241,8 @@ def _line_pattern(*columns: str) -> str:
 
 
 def _write_csv(worklist: pd.DataFrame) -> str:
-    return worklist.assign(label="").to_csv(index=False, lineterminator="\n")
+    labels = pd.Series(_given(worklist, ""), index=worklist.index, dtype=object)
+    return worklist.assign(label=labels).to_csv(index=False, lineterminator="\n")
 
 
 def _read_csv(path: str | Path) -> pd.DataFrame:
@@ -252,8 +264,9 @@ def _read_csv(path: str | Path) -> pd.DataFrame:
 
 
 def _write_jsonl(worklist: pd.DataFrame) -> str:
-    shown = worklist.astype(object).where(worklist.notna(), None)
-    rows = shown.assign(label=None).to_dict(orient="records")
+    labels = pd.Series(_given(worklist, None), index=worklist.index, dtype=object)
+    shown = worklist.assign(label=labels).astype(object)
+    rows = shown.where(shown.notna(), None).to_dict(orient="records")
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 

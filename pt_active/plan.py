@@ -250,21 +250,25 @@ class Plan(pt.Artifact):
         saved._tables = self.tables
         return saved
 
-    def export(self, path: str | Path, format: str = "trec") -> Path:
-        """Write the assessments for the judges.
+    def export(self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None) -> Path:
+        """Write the assessments for the judges, or with their labels for other tools.
 
         Args:
             path: A new file.
             format: A name in `exports.FORMATS`, such as ``csv``.
+            qrels: Labels that are known already; in the format ``prels`` they stand beside the inclusion probabilities.
 
         Returns:
             The path.
 
         Raises:
             FileExistsError: If the file exists.
-            ValueError: If the format is unknown.
+            ValueError: If the format is unknown or the labels are malformed.
         """
-        exports.write_assessments(self.tables.assessments, path, format)
+        wanted = self.tables.assessments
+        if qrels is not None:
+            wanted = wanted.merge(frames.checked_qrels(qrels), how="left", on=["qid", "docno"])
+        exports.write_assessments(wanted, path, format)
         return Path(path)
 
     def estimate(

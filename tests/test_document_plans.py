@@ -330,13 +330,13 @@ def test_experiment_points_elsewhere(plan: Plan, qrels: pd.DataFrame, demo: Demo
         Experiment([demo.runs["candidate"]], plan, qrels, [DCG @ 10])
 
 
-def test_inclusion_probabilities_reach_the_judges_as_prels(plan: Plan, tmp_path: Path) -> None:
+def test_inclusion_probabilities_go_out_as_prels_and_come_back(plan: Plan, qrels, tmp_path: Path) -> None:
     plan.export(tmp_path / "judge.prels", format="prels")
-    filled = (tmp_path / "judge.prels").read_text().replace(" -1 ", " 1 ")
-    (tmp_path / "judge.prels").write_text(filled)
-    found = read_judgments(tmp_path / "judge.prels")
+    assert read_judgments(tmp_path / "judge.prels").attrs["unjudged"] == len(plan.assessments)
+    plan.export(tmp_path / "judged.prels", format="prels", qrels=qrels)
+    found = read_judgments(tmp_path / "judged.prels")
     assert found["inclusion"].tolist() == plan.assessments["inclusion"].tolist()
-    assert np.isfinite(plan.compare(found).difference)
+    assert plan.compare(found).difference == plan.compare(qrels).difference
 
 
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])

@@ -298,3 +298,12 @@ def test_malformed_judgments_are_named(tmp_path, content, complaint):
 def test_missing_judgments_file_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match="nowhere"):
         read_judgments(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_labels_that_are_known_are_filled_in(format, tmp_path):
+    assessments = pd.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "c"], "label": [2, None, 0]})
+    write_assessments(assessments.assign(inclusion=0.5, stratum=1), tmp_path / "known", format)
+    found = read_judgments(tmp_path / "known")
+    assert found[["qid", "docno", "label"]].to_numpy().tolist() == [["1", "a", 2], ["2", "c", 0]]
+    assert found.attrs["unjudged"] == 1
