@@ -16,7 +16,7 @@ import numpy as np
 from judged_pools import GRADE_MODELS, read_judged_pool
 from league_table import tasks
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, NullFormatter, NullLocator, StrMethodFormatter
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from pt_active.documents.design import natural_drawing
 from pt_active.replay import Population
@@ -24,11 +24,16 @@ from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10")
 TASKS = ("one ranker", "near-tied pair")
-BUDGETS = tuple(np.geomspace(100, 3200, 6))
 
 
-def errors(population: Population, repetitions: int, seed: int) -> dict[str, np.ndarray]:
-    """Root mean squared error of each method at each budget, relative to the size of what is estimated."""
+def budgets_of(population: Population) -> np.ndarray:
+    """Six budgets in equal ratios, up to a quarter of the pool."""
+    total = population.cost.sum()
+    return np.geomspace(max(total / 128, 2 * population.cost.max()), total / 4, 6)
+
+
+def errors(population: Population, budgets: np.ndarray, repetitions: int, seed: int) -> dict[str, np.ndarray]:
+    """Root mean squared error of each method at each budget."""
     if population.single is None:
         raise ValueError("the measure does not allow the judging of single documents")
     drawing = natural_drawing(population.single.graded.seen.form)
@@ -37,27 +42,28 @@ def errors(population: Population, repetitions: int, seed: int) -> dict[str, np.
         "queries, active": Method("hedged", "regression", False),
         "documents": Method(drawing, "regression", False),
     }
-    found = replays(population, methods.values(), repetitions, budgets=BUDGETS, seed=seed)
+    found = replays(population, methods.values(), repetitions, budgets=list(budgets), seed=seed)
     return {name: np.sqrt((found[method].error ** 2).mean(axis=1)) for name, method in methods.items()}
 
 
-def saving(curves: dict[str, np.ndarray]) -> float:
+def saving(budgets: np.ndarray, curves: dict[str, np.ndarray]) -> str:
     """How many times fewer documents have the error that a random sample of queries has at the largest budget."""
+    wanted = curves["queries at random"][-1]
     line = np.log(curves["documents"])[::-1]
-    needed = np.exp(np.interp(np.log(curves["queries at random"][-1]), line, np.log(BUDGETS)[::-1]))
-    return float(BUDGETS[-1] / needed)
+    needed = np.exp(np.interp(np.log(wanted), line, np.log(budgets)[::-1]))
+    bound = "at least " if curves["documents"][0] <= wanted else ""
+    return f"{bound}{budgets[-1] / needed:.1f} times fewer"
 
 
-def draw(axes: Axes, curves: dict[str, np.ndarray], title: str) -> None:
+def draw(axes: Axes, budgets: np.ndarray, curves: dict[str, np.ndarray], title: str) -> None:
     """One panel."""
     for (name, curve), style in zip(curves.items(), ("s--", "o-", "D-"), strict=True):
-        axes.loglog(BUDGETS, curve, style, label=name)
-    axes.set_title(f"{title}: {saving(curves):.1f} times fewer", fontsize=10)
-    axes.set_xticks([100, 200, 500, 1000, 2000], ["100", "200", "500", "1,000", "2,000"])
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    axes.yaxis.set_minor_formatter(NullFormatter())
+        axes.loglog(budgets, curve, style, label=name)
+    axes.set_title(f"{title}: {saving(budgets, curves)}", fontsize=10)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(NullFormatter())
     axes.grid(alpha=0.3)
 
 
@@ -79,9 +85,10 @@ def main() -> None:
     for row, task in zip(panels, TASKS, strict=True):
         for axes, measure in zip(row, MEASURES, strict=True):
             population = labelled_population(graded, measure, rankers=tasks(pool, fold)[task])
-            curves = errors(population, repetitions, arguments.seed)
-            draw(axes, curves, f"{measure}, {task}")
-            print(f"{measure}, {task}: {saving(curves):.2f} times fewer documents")
+            budgets = budgets_of(population)
+            curves = errors(population, budgets, repetitions, arguments.seed)
+            draw(axes, budgets, curves, f"{measure}, {task}")
+            print(f"{measure}, {task}: {saving(budgets, curves)} documents")
     panels[0, 0].legend()
     figure.supxlabel("judged documents")
     figure.supylabel("root mean squared error")
