@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
 import pandas as pd
 import pyterrier as pt
 import pytest
@@ -30,3 +35,10 @@ def pipeline(demo: DemoCollection, grades: OrderedLogitGrades) -> pt.Transformer
 @pytest.fixture(scope="session")
 def graded(demo: DemoCollection, pipeline: pt.Transformer) -> pd.DataFrame:
     return pipeline(demo.topics)
+
+
+@pytest.fixture
+def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
+    """Imports a script of the reproductions by its name."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "examples" / "reproduce"))
+    return importlib.import_module

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
 from argparse import Namespace
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -17,23 +15,11 @@ from pt_active.simulate import Method, replays
 
 pytest.importorskip("matplotlib")
 
-FOLDER = Path(__file__).parents[1] / "examples" / "reproduce"
-
 FILES = {
     "estimation_error": ["estimation_error"],
     "model_selection_error": ["model_selection_error"],
     "sampling_distribution": ["sampling_distribution", "distinct_queries"],
 }
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    return load
 
 
 @pytest.fixture(scope="module")

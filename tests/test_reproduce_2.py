@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from argparse import Namespace
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -13,24 +12,12 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-FOLDER = Path(__file__).parents[1] / "examples" / "reproduce"
-
 FILES = {
     "index_update": ["index_update"],
     "training_size": ["training_size", "training_size_fixed_budget"],
     "type_errors": ["type_1_error", "type_2_error"],
     "draw_until_significant": ["draw_until_significant"],
 }
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-
-    def load(name: str) -> ModuleType:
-        return importlib.import_module(name)
-
-    return load
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from league_table import SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
+from leagues import SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from leagues import SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 from tqdm import tqdm
@@ -29,16 +30,11 @@ from tqdm import tqdm
 from pt_active import JudgeGrades
 from pt_active.files import read_qrels
 from pt_active.frames import grade_columns
-from pt_active.replay import Population, Replays
+from pt_active.replay import Population
 from pt_active.sampling import priorities
 from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
 
 MEASURES = ("DCG@10", "DCG", "ERR@10", "ERR")
-
-DRAWS = 60
-"""Queries that the budget pays for on average; fewer where that is more than `LARGEST_SHARE` of the pool."""
-
-LARGEST_SHARE = 0.5
 
 METHODS = {
     "passive": YARDSTICK,
@@ -69,8 +65,6 @@ SHOWN = (
 )
 """The columns of the long tables."""
 
-BEGIN, END = "<!-- league table: begin -->", "<!-- league table: end -->"
-
 
 class Case(NamedTuple):
     """What is replayed.
@@ -90,39 +84,6 @@ class Case(NamedTuple):
     population: Population
 
 
-def overconfident(grades: np.ndarray) -> np.ndarray:
-    """Probabilities to the third power."""
-    return grades**3 / (grades**3).sum(axis=1, keepdims=True)
-
-
-def useless(grades: np.ndarray) -> np.ndarray:
-    """Each document has the probabilities of another one, chosen at random."""
-    return np.random.default_rng(0).permutation(grades)
-
-
-def wrong_signed(grades: np.ndarray) -> np.ndarray:
-    """The most promising document has the probabilities of the least promising one, and so on."""
-    order = np.argsort(grades @ np.arange(grades.shape[1]), kind="stable")
-    turned = np.empty_like(grades)
-    turned[order] = grades[order[::-1]]
-    return turned
-
-
-SPOILERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "fitted": lambda grades: grades,
-    "overconfident": overconfident,
-    "useless": useless,
-    "wrong-signed": wrong_signed,
-}
-
-
-def tasks(pool: JudgedPool, train_fold: int) -> dict[str, list[str]]:
-    """Rankers by their standing on the training fold: the best alone, against the median one, against the second."""
-    standing = pool.standing("DCG@10", train_fold)
-    middle = standing[-1] if len(standing) < 4 else standing[len(standing) // 2]
-    return {"one ranker": [standing[0]], "clear pair": [standing[0], middle], "near-tied pair": standing[:2]}
-
-
 def cases(pool: JudgedPool, train_fold: int, judge: Path | None) -> Iterator[Case]:
     """All cases of one pool and training fold."""
     if judge is None:
@@ -140,11 +101,6 @@ def cases(pool: JudgedPool, train_fold: int, judge: Path | None) -> Iterator[Cas
                 yield Case(name, measure, task, spoilt, labelled_population(frame, measure, rankers=rankers))
 
 
-def budget_of(population: Population) -> float:
-    """Judged documents that may be spent."""
-    return min(DRAWS * population.cost.mean(), LARGEST_SHARE * population.cost.sum())
-
-
 def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
     """One row a method: squared error against the passive sample's, and coverage."""
     budget = budget_of(case.population)
@@ -160,11 +116,6 @@ def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, obje
     for name, (errors, coverage) in peers(case.population, budget, min(repetitions, 1000), seed).items():
         ratio = 1.0 if name == "paired t-test" else errors["plain mean"] / errors[name]
         yield head | {"method": name, "ratio": ratio, "coverage": coverage}
-
-
-def covered(replay: Replays, low: np.ndarray, high: np.ndarray) -> float:
-    """Share of intervals that hold the truth."""
-    return float(((low <= replay.truth) & (replay.truth <= high)).mean())
 
 
 def peers(
@@ -207,19 +158,6 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
     return averaged(pd.DataFrame(rows), ["data", "measure", "task", "model", "method"])
 
 
-def averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Means over what is not a key; ratios by their logarithms, and the smallest of them beside."""
-    smallest = rows.groupby(keys, sort=False)["ratio"].min().to_numpy()
-    table = rows.assign(ratio=np.log(rows["ratio"])).groupby(keys, sort=False).mean(numeric_only=True).reset_index()
-    return table.assign(ratio=np.exp(table["ratio"]), smallest=smallest)
-
-
-def markdown(table: pd.DataFrame) -> str:
-    """A frame as a table for the docs."""
-    lines = [" | ".join(map(str, row)) for row in [table.columns, ["---"] * len(table.columns), *table.to_numpy()]]
-    return "\n".join(f"| {line} |" for line in lines)
-
-
 def long_table(table: pd.DataFrame, model: str) -> str:
     """Label-equivalents and coverage of the `SHOWN` methods under one grade model."""
     chosen = table[(table["model"] == model) & table["method"].isin(SHOWN)]
@@ -251,13 +189,6 @@ def page(table: pd.DataFrame) -> str:
         parts.append(f"### Grade model: {model}\n\nLabel-equivalents, in brackets the coverage of 95 % intervals.")
         parts.append(long_table(table, model))
     return "\n\n".join(parts)
-
-
-def insert(text: str, path: Path) -> None:
-    """Put a text between the marker lines of a page."""
-    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
 
 
 def main() -> None:

@@ -1,0 +1,82 @@
+"""What the league tables share: rankers and grade models to replay, and tables for the docs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from judged_pools import JudgedPool
+
+from pt_active.replay import Population, Replays
+
+DRAWS = 60
+"""Queries that the budget pays for on average; fewer where that is more than `LARGEST_SHARE` of the pool."""
+
+LARGEST_SHARE = 0.5
+
+BEGIN, END = "<!-- league table: begin -->", "<!-- league table: end -->"
+
+
+def overconfident(grades: np.ndarray) -> np.ndarray:
+    """Probabilities to the third power."""
+    return grades**3 / (grades**3).sum(axis=1, keepdims=True)
+
+
+def useless(grades: np.ndarray) -> np.ndarray:
+    """Each document has the probabilities of another one, chosen at random."""
+    return np.random.default_rng(0).permutation(grades)
+
+
+def wrong_signed(grades: np.ndarray) -> np.ndarray:
+    """The most promising document has the probabilities of the least promising one, and so on."""
+    order = np.argsort(grades @ np.arange(grades.shape[1]), kind="stable")
+    turned = np.empty_like(grades)
+    turned[order] = grades[order[::-1]]
+    return turned
+
+
+SPOILERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "fitted": lambda grades: grades,
+    "overconfident": overconfident,
+    "useless": useless,
+    "wrong-signed": wrong_signed,
+}
+
+
+def tasks(pool: JudgedPool, train_fold: int) -> dict[str, list[str]]:
+    """Rankers by their standing on the training fold: the best alone, against the median one, against the second."""
+    standing = pool.standing("DCG@10", train_fold)
+    middle = standing[-1] if len(standing) < 4 else standing[len(standing) // 2]
+    return {"one ranker": [standing[0]], "clear pair": [standing[0], middle], "near-tied pair": standing[:2]}
+
+
+def budget_of(population: Population) -> float:
+    """Judged documents that may be spent."""
+    return min(DRAWS * population.cost.mean(), LARGEST_SHARE * population.cost.sum())
+
+
+def covered(replay: Replays, low: np.ndarray, high: np.ndarray) -> float:
+    """Share of intervals that hold the truth."""
+    return float(((low <= replay.truth) & (replay.truth <= high)).mean())
+
+
+def averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Means over what is not a key; ratios by their logarithms, and the smallest of them beside."""
+    smallest = rows.groupby(keys, sort=False)["ratio"].min().to_numpy()
+    table = rows.assign(ratio=np.log(rows["ratio"])).groupby(keys, sort=False).mean(numeric_only=True).reset_index()
+    return table.assign(ratio=np.exp(table["ratio"]), smallest=smallest)
+
+
+def markdown(table: pd.DataFrame) -> str:
+    """A frame as a table for the docs."""
+    lines = [" | ".join(map(str, row)) for row in [table.columns, ["---"] * len(table.columns), *table.to_numpy()]]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def insert(text: str, path: Path) -> None:
+    """Put a text between the marker lines of a page."""
+    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
