@@ -76,7 +76,9 @@ def _about(
 
 
 PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="The folder of a plan.")]
-Judgments = Annotated[Path, typer.Argument(metavar="QRELS", help="Qrels, or a filled-in export of any format.")]
+Judgments = Annotated[
+    list[Path], typer.Argument(metavar="QRELS", help="Qrels, or filled-in exports of any format; those of all rounds.")
+]
 Measure = Annotated[
     str | None, typer.Option(metavar="NAME", help="Another measure than the plan's, on the same judgments.")
 ]
@@ -215,7 +217,7 @@ def export(
     """Write the documents that a plan wants judged, for people to fill in the labels."""
     check_new(out)
     loaded = Plan.load(plan)
-    loaded.export(out, format, None if labels is None else _read_labels(labels))
+    loaded.export(out, format, None if labels is None else _read_labels([labels]))
     count, answer = len(loaded.assessments), _next_answer(loaded, plan, out)
     text = f"{count} documents to judge are in {out}. Next, when the labels are filled in:\n  {answer}"
     show_answer({"file": str(out), "format": format, "assessments": count}, text, json_output)
@@ -350,11 +352,12 @@ def _check_options(
     check_names(names)
 
 
-def _read_labels(path: Path) -> pd.DataFrame:
-    labels = read_judgments(path)
-    if labels.empty:
-        raise ValueError(f"{path}: no label is filled in")
-    return labels
+def _read_labels(paths: list[Path]) -> pd.DataFrame:
+    read = {path: read_judgments(path) for path in paths}
+    for path, labels in read.items():
+        if labels.empty:
+            raise ValueError(f"{path}: no label is filled in")
+    return pd.concat([labels[["qid", "docno", "label"]] for labels in read.values()], ignore_index=True)
 
 
 def _planned(made: Plan, out: Path) -> str:
@@ -365,4 +368,5 @@ def _planned(made: Plan, out: Path) -> str:
 
 def _next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
     """The command that reads the judgments."""
-    return command_line("compare" if len(plan.rankers) == 2 else "estimate", folder, worklist)
+    earlier = ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
+    return command_line("compare" if len(plan.rankers) == 2 else "estimate", folder, *earlier, worklist)

@@ -16,7 +16,6 @@ from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
 from pt_active.pool import Pool
 from pt_active.results import Basis, Comparison, Estimate
-from pt_active.tests_of_difference import two_sided_pvalue
 
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
@@ -80,14 +79,7 @@ class JudgedSample:
         model = self.model[:, first] - self.model[:, second]
         pool_mean = self.pool_mean[first] - self.pool_mean[second]
         difference, fields = self._infer(values, model, pool_mean, estimator, reference, confidence)
-        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
-        return Comparison(
-            first=self.names[first],
-            second=self.names[second],
-            difference=difference,
-            pvalue=np.nan if fields["degenerate"] else pvalue,
-            **fields,
-        )
+        return Comparison.tested(self.names[first], self.names[second], difference, fields)
 
     def _infer(
         self, values: np.ndarray, model: np.ndarray, pool_mean: float, estimator: str, reference: str, confidence: float

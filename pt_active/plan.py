@@ -198,6 +198,8 @@ class Plan(pt.Artifact):
         """
         if not self.tables.rounds:
             raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
+        if later := self.manifest.get("later_rankers"):
+            raise ValueError(f"extend the plan as it was made, and add {frames.some(later)} to the extended one")
         if isinstance(grades, pt.Transformer):
             if topics is None:
                 raise ValueError("topics are needed where grades is a pipeline")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pt_active.estimators import interval
+from pt_active.tests_of_difference import two_sided_pvalue
 
 
 class ConfidenceInterval(NamedTuple):
@@ -42,6 +43,7 @@ class Basis:
         n_rounds: Of judging.
         error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
         error_of_documents: The part that is due to the choice of documents in them.
+        error_of_model: The part in documents that could never be drawn, as the grade model has it.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; empty if nothing does.
     """
@@ -60,6 +62,7 @@ class Basis:
     n_rounds: int = 1
     error_of_queries: float = np.nan
     error_of_documents: float = np.nan
+    error_of_model: float = np.nan
     unreached: float = 0.0
     caution: str = ""
 
@@ -83,6 +86,7 @@ class Basis:
         if self.census:
             return [f"sample      {where}: all that matter"]
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
+        parts += f", model {self.error_of_model:.4f}" if self.unreached else ""
         return [f"sample      {where}, {self.n_effective:.1f} effective", f"error from  {parts}"]
 
 
@@ -122,6 +126,8 @@ class _Inference:
             )
         if self.basis.census:
             return f"{everything} was judged, so there is no sampling error"
+        if self.degenerate and self.basis.caution:
+            return self.basis.caution
         if self.degenerate:
             sampled = "documents" if self.basis.level == "document" else "queries"
             return (
@@ -237,6 +243,20 @@ class Comparison(_Inference):
     @property
     def _point(self) -> float:
         return self.difference
+
+    @classmethod
+    def tested(cls, first: str, second: str, difference: float, fields: dict[str, Any]) -> Comparison:
+        """Test a difference against none [T 3.2].
+
+        Args:
+            first: The ranker that is compared.
+            second: The ranker that it is compared with.
+            difference: First minus second.
+            fields: The other attributes, by name.
+        """
+        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
+        pvalue = np.nan if fields["degenerate"] else pvalue
+        return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
 
     @property
     def winner(self) -> str | None:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.measures import cutoff_of
 from pt_active.plan_tables import PlanTables
 from pt_active.pool import Pool
 
@@ -31,28 +32,33 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     if taken := [name for name in runs if name in tables.pool.names]:
         raise ValueError(f"the plan has a ranker {taken[0]!r} already")
     pool = tables.pool
-    ranks = np.vstack([pool.ranks, *[_ranks(pool, name, run) for name, run in runs.items()]])
+    depth = cutoff_of(measure)
+    ranks = np.vstack([pool.ranks, *[_ranks(pool, name, run, depth) for name, run in runs.items()]])
     pool = replace(pool, names=(*pool.names, *runs), ranks=np.ascontiguousarray(ranks))
     moments = pool.moments(measure)
     columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
-    manifest = tables.manifest | {"rankers": list(pool.names)}
+    later = [*tables.manifest.get("later_rankers", []), *runs]
+    manifest = tables.manifest | {"rankers": list(pool.names), "later_rankers": later}
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
 
 
-def _ranks(pool: Pool, name: str, run: pd.DataFrame) -> np.ndarray:
-    """int32[1, N], ranks of the pool's documents in a run, from 1."""
+def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.ndarray:
+    """int32[1, N], ranks of the pool's documents in a run, from 1; the warning counts those above the cutoff."""
     run = frames.ordered_run(frames.with_string_ids(run), name, None)
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:
         raise ValueError(f"run {name!r} answers none of the plan's {len(pool.queries)} queries; do the qids match?")
     documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
     rank = documents.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
-    unknown = len(run) - int(rank.notna().sum())
+    depth = len(run) if depth is None else depth
+    seen = int((run["rank"] < depth).sum())
+    unknown = seen - int((rank < depth).sum())
     if unknown:
         warnings.warn(
-            f"run {name!r}: {unknown} of its {len(run)} documents are not in the plan's pool and count as not relevant",
+            f"run {name!r}: {unknown} of its {seen} documents that the plan's measure sees are not in the plan's pool "
+            "and count as not relevant",
             stacklevel=4,
         )
     return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]

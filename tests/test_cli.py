@@ -371,8 +371,10 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert "pt-active export p2 --out p2.csv --format csv" in text
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
-    pd.concat([labels, second[["qid", "docno"]].assign(label=1)]).to_csv("judged2.csv", index=False)
-    found = json.loads(run("compare", "p2", "judged2.csv", "--json"))
+    second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
+    assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    found = json.loads(run("compare", "p2", "judged.csv", "judged2.csv", "--json"))
+    assert found["n_judged"] == len(labels) + len(second)
     assert (found["level"], found["n_rounds"]) == ("document", 2)
     assert found["error_of_documents"] > 0
 
@@ -381,7 +383,7 @@ def test_documents_refuse_what_does_not_fit(files):
     words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
     assert "cannot be estimated from single documents" in complaint("plan", *words, "--measure", "nDCG@5")
     assert complaint("plan", *words, "--measure", "DCG@5", "--design", "optimal") == (
-        "unknown drawing 'optimal'; it is one of spread, poisson, depth"
+        "unknown document design 'optimal'; it is one of spread, poisson, depth"
     )
     assert "unknown --level 'page'" in complaint("plan", *RUNS, *UNIFORM, *MEASURED, "--level", "page")
 

@@ -354,7 +354,7 @@ def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawi
 
 def test_what_is_refused():
     instance = random_instance(0, "DCG", 1)
-    with pytest.raises(ValueError, match="unknown drawing 'top'; it is one of spread, poisson, depth"):
+    with pytest.raises(ValueError, match="unknown document design 'top'; it is one of spread, poisson, depth"):
         sizes_of(instance, 0.0, "top")
     with pytest.raises(ValueError, match="unknown objective 'least'; it is one of mean, largest"):
         sizes_of(instance, 0.0, "depth", objective="least")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from pt_active import (
     Draw,
     Experiment,
     Plan,
+    Runs,
     SamplingDistribution,
     UniformGrades,
     UnitCost,
@@ -80,6 +82,21 @@ def test_a_budget_for_everything_is_a_census(measure, demo, pipeline, graded) ->
     assert found.standard_error == 0
     assert plan.manifest["census"]
     assert found.note == "everything that matters was judged, so there is no sampling error"
+
+
+@pytest.mark.parametrize("design", ["spread", "poisson", "depth"])
+@pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])
+def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, demo) -> None:
+    pool = (Runs(production=demo.runs["production"]) >> UniformGrades(3)).transform(demo.topics)
+    plan = Plan.create(pool, None, measure, budget=1e6, level="document", design=design)
+    top = demo.runs["production"][demo.runs["production"]["rank"] < 10]
+    runs = {"production": top, "upside down": top.assign(score=-top["score"]).drop(columns="rank")}
+    plan = plan.with_rankers(**{"upside down": runs["upside down"]})
+    labels = demo.judge(plan.assessments)
+    for asked in (DCG @ 10, ERR(max_rel=3) @ 10, DCG @ 5):
+        for name, found in plan.estimate(labels, measure=asked).items():
+            assert found.value == pytest.approx(measure_values(runs[name], labels, asked).value.mean(), abs=1e-9)
+            assert found.standard_error == 0
 
 
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10])
@@ -192,12 +209,14 @@ def test_measures_that_missing_labels_bend_are_refused(measure, plan, qrels, gra
         ({"budget": 0}, "budget must be a positive number"),
         ({"budget": -3}, "budget must be a positive number"),
         ({"draws": 5}, "documents are drawn to a budget"),
+        ({"draws": 5, "budget": 50}, "documents are drawn to a budget"),
+        ({"budget": 0.99}, "so small that no document was drawn"),
         ({"budget": 50, "replace": True}, "a document is judged once"),
-        ({"budget": 50, "design": "optimal"}, "unknown drawing 'optimal'; it is one of spread, poisson, depth"),
+        ({"budget": 50, "design": "optimal"}, "unknown document design 'optimal'; it is one of"),
         ({"budget": 50, "objective": "least"}, "unknown objective 'least'"),
         ({"budget": 50, "defensive": -1}, "defensive must be a number from 0"),
         ({"budget": 50, "cost": UnitCost(per_query=-1)}, "per_query must be a finite number and not negative"),
-        ({"budget": 1, "cost": UnitCost(per_query=4)}, "does not pay for the documents drawn in one query"),
+        ({"budget": 1, "cost": UnitCost(per_query=4)}, "budget 1 may not pay for the documents drawn in one query"),
         ({"budget": 50, "level": "passage"}, "unknown level 'passage'; it is one of query, document"),
     ],
 )
@@ -223,9 +242,24 @@ def test_a_certain_model_is_not_believed(demo, graded) -> None:
 def test_what_a_plan_cannot_tell_it_says(plan: Plan, qrels: pd.DataFrame) -> None:
     with pytest.warns(UserWarning, match="of DCG@10 of candidate lies in documents that were never to be judged"):
         found = plan.estimate(qrels)["candidate"]
-    assert 0.01 < found.basis.unreached < 1
-    assert "never to be judged" in found.note
+    assert 0.05 < found.basis.unreached < 1
+    assert found.basis.error_of_model > 0
+    assert found.note.endswith("there the estimate rests on the model alone, so there is no interval and no test")
+    assert np.isnan(found.confidence_interval()).all()
     assert plan.compare(qrels).basis.unreached == 0
+
+
+def test_a_little_that_a_plan_cannot_tell_widens_the_interval(demo, graded) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document")
+    qrels = demo.judge(plan.assessments)
+    swapped = demo.runs["candidate"].copy()
+    first, second = swapped.index[swapped["qid"] == swapped["qid"].iloc[0]][[4, 5]]
+    swapped.loc[[first, second], "docno"] = swapped.loc[[second, first], "docno"].to_numpy()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        later = plan.with_rankers(later=swapped).compare(qrels, first="later", second="production")
+    assert 0 <= later.basis.unreached < 0.05
+    assert np.isfinite(later.confidence_interval()).all()
 
 
 def test_few_labels_are_said_to_be_few(demo, graded) -> None:
@@ -262,7 +296,7 @@ def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
     )
     run = demo.runs["candidate"].groupby("qid").head(12).reset_index(drop=True)
     run.loc[0, "docno"] = "not-in-the-pool"
-    with pytest.warns(UserWarning, match="1 of its .* documents are not in the plan's pool and count as not relevant"):
+    with pytest.warns(UserWarning, match="1 of its 1200 documents that the plan's measure sees are not in the plan's"):
         later = plan.with_rankers(later=run)
     assert later.rankers == ("production", "candidate", "later")
     with pytest.raises(ValueError, match="has a ranker 'candidate' already"):
@@ -271,6 +305,8 @@ def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
         plan.with_rankers(other=run.assign(qid="x"))
     with pytest.raises(ValueError, match="at least one run"):
         plan.with_rankers()
+    with pytest.raises(ValueError, match="extend the plan as it was made, and add 'again' to the extended one"):
+        same.extend(50, qrels)
 
 
 def test_rankers_that_came_later_on_whole_queries(demo, graded) -> None:

@@ -23,7 +23,7 @@ DEFENSIVE = 1.0
 """Share of the average variance that is added to each document if none is said: as at the level of queries, the model's
 claims of certainty are not believed [theory 5]."""
 
-_ROUNDS = 30
+_ROUNDS = 10
 """Of reweighting the pairs of rankers for the largest variance."""
 
 _SHARE = 0.01
@@ -185,7 +185,7 @@ def document_sizes(
     Raises:
         ValueError: If a name is unknown, ``defensive`` is negative, or a budget is needed.
     """
-    for name, value, names in (("drawing", drawing, DRAWINGS), ("objective", objective, OBJECTIVES)):
+    for name, value, names in (("document design", drawing, DRAWINGS), ("objective", objective, OBJECTIVES)):
         if value not in names:
             raise ValueError(f"unknown {name} {value!r}; it is one of {', '.join(names)}")
     if not 0 <= defensive < np.inf:

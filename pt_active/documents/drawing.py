@@ -14,6 +14,10 @@ APART = 0.25
 query say together can be told from these alone: how much the spreading gains, and how a cascade bends."""
 
 
+_SPREAD = 6
+"""Standard deviations by which the cost of a query's documents may pass its mean."""
+
+
 @dataclass(frozen=True)
 class DocumentSample:
     """Which documents were drawn.
@@ -56,8 +60,9 @@ def draw_documents(
         rng: Source of randomness.
 
     Raises:
-        ValueError: If the budget does not pay for what was drawn in a single query.
+        ValueError: If the budget might not pay for what is drawn in a single query.
     """
+    _check_prices(design, indptr, cost, overhead, budget)
     m = len(indptr) - 1
     apart = rng.random(m) < APART if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
     drawn = _second_phase(design, indptr, apart, rng)
@@ -65,13 +70,29 @@ def draw_documents(
     chosen = drawn[design.order]
     price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
     price = price + overhead * (np.bincount(query[chosen], minlength=m) > 0)
-    if price.max() > budget * (1 + 1e-9):
-        raise ValueError(
-            f"budget {budget:g} does not pay for the documents drawn in one query, which cost {price.max():g}; raise it"
-        )
     opening = _first_phase(design.opening, price, budget, rng)
     drawn &= np.repeat(opening > 0, np.diff(indptr))
     return DocumentSample(design, opening, drawn, apart, float(price[opening > 0].sum()))
+
+
+def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float) -> None:
+    """Refuse a budget that might not pay for what is drawn in a single query, whatever is drawn in the end.
+
+    What is drawn independently or spread costs as much as all documents of the query, or as its mean and `_SPREAD`
+    standard deviations if that is less.
+    """
+    query = np.searchsorted(indptr, design.order, side="right") - 1
+    price, chance = cost[design.order], design.inclusion[design.order]
+    parts = price, price * chance, price**2 * chance * (1 - chance)
+    most, mean, variance = (np.bincount(query, weights=part, minlength=len(indptr) - 1) for part in parts)
+    if design.drawing != "depth":
+        most = np.minimum(most, mean + _SPREAD * np.sqrt(variance))
+    dearest = overhead + most.max()
+    if dearest > budget * (1 + 1e-9):
+        raise ValueError(
+            f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
+            "raise the budget, or cut the ranking depth"
+        )
 
 
 def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> np.ndarray:

@@ -245,16 +245,19 @@ def _multilinear(
 ) -> QueryResiduals:
     """``ℓ(κ̃) − M`` where documents were drawn independently; elsewhere its linear part.
 
-    What lies beyond the linear part is told from the queries drawn apart, weighted by the inverse of their share. The
-    variance is that of Efron and Stein, ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
+    What lies beyond the linear part is told from the queries drawn apart, weighted by the inverse of their share, and
+    from those in which nothing is left to chance. The variance is that of Efron and Stein,
+    ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
     """
     linear = _linear(pool, sample, mean, observed, contrast)
     divisor, inclusion = _divisor(sample), sample.design.inclusion
     replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
     step = (pool.values(replaced) - pool.values(mean)) @ contrast
     if sample.design.drawing == "spread":
-        bend = np.where(sample.apart, (step - linear.step) / APART, 0.0)
-        return QueryResiduals(linear.step + bend, linear.variance + bend**2, linear.together, linear.influence)
+        chancy = np.bincount(pool.query, weights=(inclusion > 0) & (inclusion < 1), minlength=len(step)) > 0
+        bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART, 0.0), step - linear.step)
+        variance = linear.variance + np.where(chancy, bend**2, 0.0)
+        return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence)
     influence = np.where(sample.drawn, (contrast @ pool.gradients(replaced)) / divisor, 0.0)
     square = (influence * (observed - mean)) ** 2 * (1 - inclusion)
     variance = np.bincount(pool.query, weights=square, minlength=len(step))

@@ -19,10 +19,12 @@ from pt_active.estimators import reference_degrees
 from pt_active.judged import MISSING_POLICIES, labels_of, missing_pairs
 from pt_active.pool import Pool
 from pt_active.results import Basis, Comparison, Estimate
-from pt_active.tests_of_difference import two_sided_pvalue
 
 _UNREACHED = 0.01
 """Share of the model's variance in documents that could never be drawn above which an estimate says so."""
+
+_TOO_MUCH = 0.05
+"""The same share above which no interval is given."""
 
 _FEW = 10
 """Effective documents below which an estimate says that it rests on few."""
@@ -63,14 +65,7 @@ class JudgedDocuments:
         contrast[first], contrast[second] = 1.0, -1.0
         what = f"{self.names[first]} − {self.names[second]}"
         difference, fields = self._infer(contrast, what, estimator, reference, confidence)
-        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
-        return Comparison(
-            first=self.names[first],
-            second=self.names[second],
-            difference=difference,
-            pvalue=np.nan if fields["degenerate"] else pvalue,
-            **fields,
-        )
+        return Comparison.tested(self.names[first], self.names[second], difference, fields)
 
     def _infer(
         self, contrast: np.ndarray, what: str, estimator: str, reference: str, confidence: float
@@ -91,6 +86,7 @@ class JudgedDocuments:
             n_effective=found.n_effective,
             error_of_queries=float(np.sqrt(max(found.first, 0.0))),
             error_of_documents=float(np.sqrt(max(found.second, 0.0))),
+            error_of_model=float(np.sqrt(variance)),
             unreached=unreached,
             caution=caution,
         )
@@ -99,7 +95,7 @@ class JudgedDocuments:
             "standard_error": 0.0 if census or still else error,
             "degrees_of_freedom": np.inf if census else float(degrees),
             "confidence_level": confidence,
-            "degenerate": bool(self.basis.missing) if census else still,
+            "degenerate": unreached > _TOO_MUCH or (bool(self.basis.missing) if census else still),
         }
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
@@ -107,7 +103,10 @@ class JudgedDocuments:
         variables = Variables.of(self.pool.form, self.grades)
         part = (contrast @ self.pool.gradients(variables.mean)) * self.pool.weight[self.pool.query]
         variance = part**2 * variables.variance
-        possible = np.any([each.sample.design.inclusion > 0 for each in self.rounds], axis=0)
+        possible, known = np.ones(len(self.label), dtype=bool), np.zeros(len(self.label), dtype=bool)
+        for each in self.rounds:
+            possible &= known | (each.sample.design.inclusion > 0)
+            known |= each.sample.drawn
         rest, total = float(variance[~possible].sum()), float(variance.sum())
         return (rest / total, rest) if rest > 1e-9 * total else (0.0, 0.0)
 
@@ -118,6 +117,12 @@ class JudgedDocuments:
             said.append(
                 f"{unreached:.0%} of the variance that the model expects of {self.basis.measure} of {what} lies in "
                 "documents that were never to be judged for this plan; there the estimate rests on the model alone"
+                + (", so there is no interval and no test" if unreached > _TOO_MUCH else "")
+            )
+        if self.basis.missing:
+            said.append(
+                f"labels are missing ({len(self.basis.missing)}), and the interval does not know how far off what "
+                "stands in their place may be"
             )
         if not self.basis.census and found.n_effective < _FEW:
             said.append(f"the estimate rests on {found.n_effective:.1f} effective documents")

@@ -31,7 +31,7 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
     Raises:
         ValueError: As `draw_round` does.
     """
-    if arguments["budget"] is None:
+    if arguments["budget"] is None or arguments["draws"] is not None:
         raise ValueError('documents are drawn to a budget: say budget=, and not draws=, with level="document"')
     if arguments["replace"]:
         raise ValueError('a document is judged once: replace=True does not go with level="document"')
@@ -41,7 +41,7 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
     chosen |= {"defensive": DEFENSIVE if arguments["defensive"] is None else arguments["defensive"]}
     arguments = arguments | chosen
     rng = np.random.default_rng(arguments["seed"])
-    drawn = draw_round(graded, _settings(arguments), float(arguments["budget"]), rng)
+    drawn = _something(draw_round(graded, _settings(arguments), float(arguments["budget"]), rng))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
     queries = queries.assign(**_sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
@@ -89,7 +89,7 @@ def next_round(
     rng = np.random.default_rng([seed, len(tables.rounds)])
     arguments = manifest["arguments"]
     graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    new = draw_round(graded, _settings(arguments), float(budget), rng, grades=grades, labels=labels)
+    new = _something(draw_round(graded, _settings(arguments), float(budget), rng, grades=grades, labels=labels))
     assessments = worklist(pool, new.sample, texts)
     entry = _described(new, budget, seed, len(assessments), grades is not None, files.digest(qrels))
     queries = tables.queries.assign(**_sample_columns(pool, new), q_prob=new.sample.design.opening)
@@ -100,6 +100,12 @@ def next_round(
     census = manifest["census"] or new.expected <= 0
     manifest = manifest | {"rounds": rounds, "counts": counts, "spent": spent, "census": census}
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
+
+
+def _something(drawn: Round) -> Round:
+    if not drawn.sample.drawn.any():
+        raise ValueError("the budget is so small that no document was drawn; raise it")
+    return drawn
 
 
 def _settings(arguments: dict[str, Any]) -> RoundSettings:

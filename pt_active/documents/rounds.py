@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -156,6 +156,6 @@ def estimate_rounds(
         observed = np.where(labelled, seen.form.values[label], mean)
         expected = predicted(seen, each.sample, mean, observed, contrast, estimator)
         observed = np.where(labelled, observed, expected)
-        found.append(document_estimate(seen, each.sample, expected, observed, contrast))
+        found.append(document_estimate(seen, replace(each.sample, drawn=labelled), expected, observed, contrast))
         known |= each.sample.drawn
     return combined(found, round_weights(rounds))

@@ -29,9 +29,9 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
     """
     if not has_rank_form(measure):
         raise ValueError(
-            f"{measure} cannot be estimated from single documents: it divides by what the whole pool of a query holds, "
-            'so a missing label bends it. Sample whole queries for it (level="query"), or estimate DCG, ERR, P, RBP or '
-            "RR here"
+            f"{measure} cannot be estimated from single documents: it is neither additive nor a cascade (nDCG and AP "
+            "divide by what the whole pool of a query holds), so a missing label bends it. Sample whole queries for it "
+            '(level="query"), or estimate DCG, ERR, P, RBP or RR here'
         )
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
     return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
