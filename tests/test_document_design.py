@@ -327,6 +327,29 @@ def test_largest_makes_the_largest_variance_of_a_pair_smaller(measure, seed, sha
     assert largest["largest"] < largest["mean"]
 
 
+def test_of_many_queries_some_speak_for_all():
+    instance = random_instance(0, "DCG", 3, lengths=(4,) * 5000)
+    form, indptr, ranks, _, cost, _ = instance
+    budget = 0.2 * cost.sum()
+    largest = {}
+    for objective in ("mean", "largest"):
+        psi = document_design(
+            sizes_of(instance, 0.0, "poisson", 0, objective=objective, budget=budget),
+            "poisson",
+            indptr,
+            cost,
+            0.0,
+            budget,
+        ).inclusion
+        gains = [
+            sizes_of((form, indptr, ranks[[a, b]], *instance[3:]), 0.0, "poisson", 0).gain
+            for a, b in [(0, 1), (0, 2), (1, 2)]
+        ]
+        excess = np.where(psi > 0, 1 / np.where(psi > 0, psi, 1.0) - 1, 0.0)
+        largest[objective] = max((gain * excess).sum() for gain in gains)
+    assert largest["largest"] <= largest["mean"]
+
+
 @settings(max_examples=40)
 @given(SEEDS, st.sampled_from(DRAWINGS), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
 def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
