@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active.estimators import difference, horvitz_thompson, interval, regression, snis
-from pt_active.plan import draw
+from pt_active.query_plan import draw
 from pt_active.sampling import draw_number, draw_to_budget, priorities
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
