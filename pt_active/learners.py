@@ -106,7 +106,7 @@ class Trainee:
         if len(absent) == len(qids):
             return np.full(len(qids), float(measure.DEFAULT))
         try:
-            values = measure_values(run, tested.qrels, measure)
+            values = measure_values(run[["qid", "docno", "score"]], tested.qrels, measure)
         except ValueError as error:
             raise ValueError(f"learner {self.name!r}: {error}") from error
         return values.set_index("qid")["value"].reindex(qids).to_numpy()
