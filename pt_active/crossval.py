@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import product
 
 import ir_measures.measures as irm
 import numpy as np
@@ -15,7 +14,8 @@ from tqdm.auto import tqdm
 
 from pt_active import frames
 from pt_active.estimators import interval, is_rounding
-from pt_active.learners import Learner, Part, trainees
+from pt_active.evaluation import measure_values
+from pt_active.learners import Learner, Part, Trainee, trainees
 from pt_active.measures import parse_measure
 from pt_active.results import ConfidenceInterval
 from pt_active.tests_of_difference import cross_validated_error, two_sided_pvalue
@@ -218,16 +218,18 @@ def compare_learners(
     measure = parse_measure(measure)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-    first, second = trainees(learners)
+    first, second = pair = trainees(learners)
     data = _Data.checked(topics, qrels)
-    fold_of = fold_numbers(len(data.qids), folds, repeats, seed)
-    turns = list(product(range(repeats), range(folds)))
+    measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # labels that do not fit fail before any training
+    splits = fold_numbers(len(data.qids), folds, repeats, seed)
     tables = []
-    for repeat, fold in tqdm(turns, desc="comparing learners", unit="fold", disable=not progress):
-        tested = fold_of[repeat] == fold
-        parts = (*_training(data, ~tested, validation, [seed, repeat, fold]), data.of(tested))
-        values = {"first": first.values(*parts, measure), "second": second.values(*parts, measure)}
-        tables.append(pd.DataFrame({"repeat": repeat, "fold": fold, "qid": data.qids[tested], **values}))
+    with tqdm(total=repeats * folds, desc="comparing learners", unit="fold", disable=not progress) as bar:
+        for repeat, fold_of in enumerate(splits):
+            runs = _runs(pair, data, fold_of, validation, [seed, repeat], bar)
+            columns = {"repeat": repeat, "fold": fold_of, "qid": data.qids}
+            columns |= {"first": first.values(runs[0], data.qrels, measure)}
+            columns |= {"second": second.values(runs[1], data.qrels, measure)}
+            tables.append(pd.DataFrame(columns))
     first.warn_of_unanswered()
     second.warn_of_unanswered()
     per_query = pd.concat(tables, ignore_index=True)
@@ -293,14 +295,30 @@ class _Data:
         if not judged.all():
             absent = f"{(~judged).sum()} of {len(every)} queries have no qrels and are left out"
             warnings.warn(f"{absent}: {frames.some(every[~judged])}", stacklevel=3)
+        topics, qrels = (frame[frame["qid"].isin(every[judged])] for frame in (topics, qrels))
+        qrels = qrels.sort_values(["qid", "docno"])
         order = [column for column in ("qid", "docno") if column in topics.columns]
-        topics, qrels = topics.sort_values(order), qrels.sort_values(["qid", "docno"])
-        return cls(np.sort(every[judged].astype(object)), topics, qrels)
+        return cls(qrels["qid"].unique().astype(object), topics.sort_values(order), qrels)
 
     def of(self, chosen: np.ndarray) -> Part:
         """Some queries, bool[n] in the order of `qids`."""
         topics, qrels = (frame[frame["qid"].isin(self.qids[chosen])] for frame in (self.topics, self.qrels))
         return Part(topics.reset_index(drop=True), qrels.reset_index(drop=True))
+
+
+def _runs(
+    pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], bar: tqdm
+) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+    """What both learners return for each fold, trained on the others."""
+    first, second = pair
+    runs: tuple[list[pd.DataFrame], list[pd.DataFrame]] = ([], [])
+    for fold in np.unique(fold_of):
+        tested = data.of(fold_of == fold).topics
+        seen = _training(data, fold_of != fold, validation, [*seed, int(fold)])
+        runs[0].append(first.run(*seen, tested))
+        runs[1].append(second.run(*seen, tested))
+        bar.update()
+    return runs
 
 
 def _training(data: _Data, seen: np.ndarray, validation: float, seed: list[int]) -> tuple[Part, Part | None]:

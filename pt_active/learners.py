@@ -77,39 +77,48 @@ class Trainee:
         self.made = made
         return pipeline
 
-    def values(self, training: Part, validating: Part | None, tested: Part, measure: irm.Measure) -> np.ndarray:
-        """Train on some queries and measure on others.
+    def run(self, training: Part, validating: Part | None, tested: pd.DataFrame) -> pd.DataFrame:
+        """Train on some queries and rank for others.
 
         Args:
             training: For ``fit``.
             validating: For ``fit`` as well; a learner gets None and None in its place.
-            tested: What is measured; its topics are sorted by qid.
-            measure: As `parse_measure` returns it.
+            tested: Topics or results, with string ids.
 
         Returns:
-            float64, one value a tested query, in the order of the qids.
+            ``qid, docno, score, rank`` of the tested queries that it answers.
 
         Raises:
-            ValueError: As `pipeline`, and if what the learner returns is no ranking.
+            ValueError: As `pipeline`, and if what the learner returns lacks a column, or holds a document twice for a
+                query or a score that is not a number.
         """
         pipeline = self.pipeline()
         if _fitted(pipeline):
             cast(Any, pipeline).fit(*training.copy(), *(validating.copy() if validating else (None, None)))
-        run = pipeline.transform(tested.topics.copy())
-        if missing := {"qid", "docno", "score"} - set(getattr(run, "columns", ())):
-            raise ValueError(
-                f"learner {self.name!r} must return qid, docno, score; it lacks {frames.some(sorted(missing))}"
-            )
-        run, qids = frames.with_string_ids(run), pd.Index(tested.topics["qid"].unique())
-        absent = qids[~qids.isin(run["qid"])]
-        self.unanswered.update(absent)
-        if len(absent) == len(qids):
+        run = pipeline.transform(tested.copy())
+        columns = ["qid", "docno", "score"]
+        if missing := set(columns) - set(getattr(run, "columns", ())):
+            raise ValueError(f"learner {self.name!r} must return {columns}; it lacks {frames.some(sorted(missing))}")
+        run = frames.with_string_ids(run[columns])
+        run = run[run["qid"].isin(tested["qid"])]
+        return run if run.empty else frames.ranked_run(run, self.name)
+
+    def values(self, runs: list[pd.DataFrame], qrels: pd.DataFrame, measure: irm.Measure) -> np.ndarray:
+        """The measure of each query, and 0 (the measure's default) for those that got no document.
+
+        Args:
+            runs: As `run` returns them, each of other queries.
+            qrels: Of all those queries, sorted by qid.
+            measure: As `parse_measure` returns it.
+
+        Returns:
+            float64, in the order of the qids.
+        """
+        run, qids = pd.concat(runs), qrels["qid"].unique()
+        self.unanswered.update(np.setdiff1d(qids.astype(object), run["qid"].to_numpy(dtype=object)))
+        if run.empty:
             return np.full(len(qids), float(measure.DEFAULT))
-        try:
-            values = measure_values(run[["qid", "docno", "score"]], tested.qrels, measure)
-        except ValueError as error:
-            raise ValueError(f"learner {self.name!r}: {error}") from error
-        return values.set_index("qid")["value"].reindex(qids).to_numpy()
+        return measure_values(run, qrels, measure)["value"].to_numpy()
 
     def warn_of_unanswered(self) -> None:
         """Say for how many queries there was no document."""

@@ -122,33 +122,29 @@ def test_the_squared_errors_are_unbiased_for_the_correlation_that_they_assume(re
         assert squared.mean() == pytest.approx(differences.mean(axis=1).var(), abs=1e-12)
 
 
-def simulated_differences(rng: np.random.Generator, samples: int, folds: int, repeats: int) -> np.ndarray:
-    """float64[samples, R, K], fold differences of two learners that are equally good by symmetry.
+def simulated_differences(rng: np.random.Generator, folds: int, repeats: int, queries=20, documents=5) -> np.ndarray:
+    """float64[R, K], fold differences of two learners that are equally good by symmetry.
 
-    20 queries of 5 documents with two independent features that matter alike. Each learner sees one of them, learns
-    whether more of it is better, and is measured by the worth of the document that it puts first.
+    There are two independent features that matter alike. Each learner sees one of them, learns whether more of it is
+    better, and is measured by the worth of the document that it puts first.
     """
-    x = rng.normal(size=(2, samples, 20, 5))
-    worth = 0.05 * x.sum(axis=0) + rng.normal(size=x.shape[1:])
-    slope = (x * worth).sum(axis=-1)
-    best = [
-        np.stack([np.take_along_axis(worth, f(z, axis=-1, keepdims=True), -1) for z in x])
-        for f in (np.argmax, np.argmin)
-    ]
-    differences = np.empty((samples, repeats, folds))
-    for s in range(samples):
-        tested = (fold_numbers(20, folds, repeats, seed=s)[:, :, None] == np.arange(folds)).astype(float)
-        learned = slope[:, s].sum(axis=-1)[:, None, None] - np.einsum("iq,rqk->irk", slope[:, s], tested)
-        largest, smallest = (np.einsum("iq,rqk->irk", b[:, s, :, 0], tested) / tested.sum(axis=1) for b in best)
-        values = np.where(learned > 0, largest, smallest)
-        differences[s] = values[0] - values[1]
-    return differences
+    x = rng.normal(size=(2, queries, documents))
+    worth = 0.05 * x.sum(axis=0) + rng.normal(size=(queries, documents))
+    slope = (x * worth).sum(axis=2)
+    best, worst = (np.take_along_axis(worth[None], i[..., None], 2)[..., 0] for i in (x.argmax(2), x.argmin(2)))
+    found = np.empty((repeats, folds))
+    for repeat, fold_of in enumerate(fold_numbers(queries, folds, repeats, seed=int(rng.integers(10**9)))):
+        tested = fold_of[:, None] == np.arange(folds)
+        learned = slope.sum(axis=1)[:, None] - slope @ tested
+        values = np.where(learned > 0, best @ tested, worst @ tested) / tested.sum(axis=0)
+        found[repeat] = values[0] - values[1]
+    return found
 
 
-@pytest.mark.parametrize(("folds", "repeats"), [(10, 1), (5, 1), (5, 2)])
+@pytest.mark.parametrize(("folds", "repeats"), [(10, 1), (5, 1), (5, 5)])
 def test_equal_learners_are_told_apart_too_often_by_the_plain_test_alone(folds: int, repeats: int) -> None:
-    samples = 3000
-    differences = simulated_differences(np.random.default_rng(folds), samples, folds, repeats)
+    samples, rng = 2000, np.random.default_rng(folds)
+    differences = np.array([simulated_differences(rng, folds, repeats) for _ in range(samples)])
     means = differences.mean(axis=(1, 2))
     found = {
         corrected: np.mean(
@@ -430,12 +426,15 @@ def test_bad_learners(data) -> None:
         ({"a": by_feature(0), "b": by_feature(1)}, "neither learner has a pt.Estimator"),
         (
             {"a": ridge(), "b": pt.apply.generic(lambda r: r[["qid"]])},
-            "learner 'b' must return qid, docno, score; it lacks",
+            "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'score'",
         ),
-        ({"a": ridge(), "b": pt.apply.generic(lambda r: None)}, "learner 'b' must return qid, docno, score"),
+        (
+            {"a": ridge(), "b": pt.apply.generic(lambda r: None)},
+            "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'qid', 'score'",
+        ),
         (
             {"a": ridge(), "b": pt.apply.generic(lambda r: r.assign(score=np.nan))},
-            "learner 'b': run 'run': 30 scores are not a number",
+            "run 'b': 30 scores are not a number",
         ),
     ):
         with pytest.raises(ValueError, match=message):
@@ -452,6 +451,7 @@ def test_bad_frames_and_measures(data) -> None:
         ((pd.concat([results, results.head(2)]), qrels, DCG), "topics: 2 duplicate rows"),
         ((results, qrels.assign(qid="other"), DCG), "no query of the topics has qrels"),
         ((results, qrels.assign(label=0.5), DCG), "labels must be whole numbers"),
+        ((results, qrels, "ERR(max_rel=1)@5"), "grade 2 lies above max_rel=1"),
     ):
         with pytest.raises(ValueError, match=message):
             compare_learners({"a": ridge(), "b": by_feature(0)}, *arguments, folds=3, progress=False)
