@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.linear_model import Ridge, SGDRegressor
+from sklearn.linear_model import Ridge
 
 from pt_active import DCG, measure_values
 from pt_active.crossval import LearnerComparison, compare_learners, fold_numbers
@@ -30,7 +30,7 @@ class SignLearner(pt.Estimator):
         self.feature, self.diary, self.slope, self.fits = feature, diary, 0.0, 0
 
     def __deepcopy__(self, memo: dict) -> SignLearner:
-        made = SignLearner(self.feature, self.diary)
+        made = type(self)(self.feature, self.diary)
         made.slope, made.fits = self.slope, self.fits
         return made
 
@@ -219,12 +219,19 @@ def test_every_number_is_what_a_loop_by_hand_gives(data) -> None:
     assert found.difference == pytest.approx(folds.mean(), abs=1e-12)
 
 
+class FirstRows(SignLearner):
+    """Learns from the rows that come first."""
+
+    def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
+        super().fit(topics_or_res_tr.head(2), qrels_tr)
+
+
 @settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
 def test_the_order_of_rows_means_nothing(seed: int) -> None:
     results, qrels = collection(seed=1)
     learners = {
-        "sgd": pt.ltr.apply_learned_model(SGDRegressor(random_state=0, max_iter=5, tol=None)),
+        "first rows": FirstRows(3),
         "sign": SignLearner(0),
     }
     expected = compare_learners(learners, results, qrels, "nDCG@5", folds=3, progress=False)
@@ -433,6 +440,10 @@ def test_bad_learners(data) -> None:
             "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'qid', 'score'",
         ),
         (
+            {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(lambda r: pd.concat([r, r.head(1)]))},
+            "run 'b': 1 duplicate rows; document 'd....' stands more than once in query 'q...'",
+        ),
+        (
             {"a": ridge(), "b": pt.apply.generic(lambda r: r.assign(score=np.nan))},
             "run 'b': 30 scores are not a number",
         ),
@@ -441,8 +452,9 @@ def test_bad_learners(data) -> None:
             compare_learners(learners, *data, DCG @ 3, folds=3, progress=False)
 
 
-def test_bad_frames_and_measures(data) -> None:
+def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
     results, qrels = data
+    diary: list = []
     topics = results[["qid", "query"]]
     for arguments, message in (
         ((results, qrels, "nDGC@10"), "unknown measure 'nDGC@10'"),
@@ -454,7 +466,8 @@ def test_bad_frames_and_measures(data) -> None:
         ((results, qrels, "ERR(max_rel=1)@5"), "grade 2 lies above max_rel=1"),
     ):
         with pytest.raises(ValueError, match=message):
-            compare_learners({"a": ridge(), "b": by_feature(0)}, *arguments, folds=3, progress=False)
+            compare_learners({"a": SignLearner(0, diary), "b": by_feature(0)}, *arguments, folds=3, progress=False)
+    assert diary == []
 
 
 # --- what is shown --------------------------------------------------------------------------------------------------
