@@ -27,6 +27,27 @@ def two_sided_pvalue(
     return np.where(usable, 2 * special.stdtr(np.where(usable, degrees, 1.0), -statistic), 1.0)
 
 
+def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np.ndarray:
+    """Standard error of the mean difference ``δ̄`` of two learning algorithms over ``J = R K`` folds [CV].
+
+    ``SE² = (1/J + 1/(K − 1)) s²`` with ``s² = Σ (δ − δ̄)²/(J − 1)``. The first term alone is the plain K-fold paired
+    t-test [CV], which takes the folds as independent. The second is for their training sets, which overlap: a test
+    fold has ``1/(K − 1)`` the size of its training set [NB; BF where R > 1]. The t distribution has ``J − 1``
+    degrees of freedom.
+
+    Args:
+        differences: float64[..., R, K], δ of the K folds of each of R repeats.
+        corrected: Whether the second term counts.
+
+    Returns:
+        float64[...].
+    """
+    repeats, folds = differences.shape[-2:]
+    overlap = 1 / (folds - 1) if corrected else 0.0
+    variance = differences.reshape(*differences.shape[:-2], -1).var(axis=-1, ddof=1)
+    return np.sqrt((1 / (repeats * folds) + overlap) * variance)
+
+
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Correct p-values of several comparisons; NaN (the baseline itself) stays out.
 
