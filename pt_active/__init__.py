@@ -5,6 +5,7 @@ The road: runs → pool → grades → moments → design → draw → plan → 
 """
 
 from pt_active.costs import ColumnCost, LogLengthCost, UnitCost
+from pt_active.crossval import LearnerComparison, compare_learners
 from pt_active.evaluation import measure_values
 from pt_active.experiment import Experiment
 from pt_active.feature_grades import ClassifierGrades, ForestGrades, OrderedLogitGrades
@@ -27,6 +28,7 @@ __all__ = [
     "ForestGrades",
     "GradeReport",
     "JudgeGrades",
+    "LearnerComparison",
     "LogLengthCost",
     "MixtureGrades",
     "OrderedLogitGrades",
@@ -36,6 +38,7 @@ __all__ = [
     "SamplingDistribution",
     "UniformGrades",
     "UnitCost",
+    "compare_learners",
     "measure_values",
     "parse_measure",
 ]
