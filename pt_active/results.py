@@ -99,7 +99,11 @@ class Basis:
         return [f"sample      {where}, {self.n_effective:.1f} effective; {self.n_judged} judgments"]
 
 
-_EVERYTHING = {"query": "every query of the pool", "document": "everything that matters", "pair": "every pair"}
+_EVERYTHING = {
+    "query": "every query of the pool",
+    "document": "everything that matters",
+    "pair": "every pair that counts",
+}
 """What a census judges, by level."""
 
 _SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}

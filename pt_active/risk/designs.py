@@ -66,4 +66,4 @@ def gap_distribution(
     parts = [score / score.sum() for score in scores if score.sum() > 0]
     if not parts:
         raise ValueError("the predictors agree on every pair: their difference is known to be 0, without any label")
-    return (1 - defensive) * np.mean(parts, axis=0) + defensive * weight
+    return np.asarray((1 - defensive) * np.mean(parts, axis=0) + defensive * weight)

@@ -227,4 +227,4 @@ def _named(estimator: str) -> Estimator:
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``a / b``, and 0 where b is 0."""
-    return np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0)
+    return np.asarray(np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0))

@@ -90,7 +90,7 @@ def gaussian_introspection(
     """Moments of squared losses where the label comes from the equal mixture of ``N(f_c, τ_c²)`` [ARE 13, AC Deriv. 5].
 
     With ``a = f_c − f_1`` and ``b = f_c − f_2``, given component c ``E[ℓ_1] = τ² + a²`` and
-    ``E[ℓ_1 ℓ_2] = 3 τ⁴ + τ² (a² + b² + 4 a b) + a² b²``.
+    ``Cov[ℓ_1, ℓ_2] = 2 τ⁴ + 4 τ² a b``; the covariance of the components' means comes on top.
 
     Args:
         predictions: float64[N, k], f.
@@ -103,20 +103,18 @@ def gaussian_introspection(
     """
     total = _some_weight(float(pair_weight @ member))
     k, inside = predictions.shape[1], member.astype(np.float64)
-    gaps = [predictions[:, [c]] - predictions for c in range(k)]
-    loss = np.mean([variances[:, [c]] + gaps[c] ** 2 for c in range(k)], axis=0) * inside[:, None]
+    gap = predictions[:, :, None] - predictions[:, None, :]
+    given = variances[:, :, None] + gap**2
+    loss = given.mean(axis=1) * inside[:, None]
+    between = given - given.mean(axis=1, keepdims=True)
     risk = pair_weight @ loss / total
     covariance = np.empty((len(loss), k, k))
     for a, b in combinations_with_replacement(range(k), 2):
-        product = np.mean([_fourth(gaps[c][:, a], gaps[c][:, b], variances[:, c]) for c in range(k)], axis=0)
-        covariance[:, a, b] = covariance[:, b, a] = (product * inside - loss[:, a] * loss[:, b]) / total**2
+        within = 2 * variances**2 + 4 * variances * gap[:, :, a] * gap[:, :, b]
+        both = (within + between[:, :, a] * between[:, :, b]).mean(axis=1)
+        covariance[:, a, b] = covariance[:, b, a] = both * inside / total**2
     mean = (loss - risk * inside[:, None]) / total
     return Introspection(loss, np.repeat(inside[:, None], k, axis=1), risk, Moments(mean, covariance))
-
-
-def _fourth(a: np.ndarray, b: np.ndarray, variance: np.ndarray) -> np.ndarray:
-    """``E[(e + a)² (e + b)²]`` for ``e ~ N(0, τ²)``."""
-    return 3 * variance**2 + variance * (a**2 + b**2 + 4 * a * b) + a**2 * b**2
 
 
 def _expected(grades: np.ndarray, table: np.ndarray) -> np.ndarray:
@@ -138,11 +136,11 @@ def _uniform_share(
     model = [float(pair_weight @ _expected(grades, table)) for table in (u, w)]
     plain = [float(pair_weight @ table.mean(axis=1)) for table in (u, w)]
     risk = plain[0] / _some_weight(plain[1])
-    rules = [(-BOUND * risk, 1.0, 0.0), (0.0, 0.0, BOUND * plain[1])]
+    rules = [(-BOUND * risk, 1.0, 0.0), (1.0, 0.0, BOUND * plain[1])]
     if proportion:
         rules.append((1 - BOUND * (1 - risk), -1.0, 0.0))
     slack = [[a * weight + b * loss - least for a, b, least in rules] for loss, weight in (model, plain)]
-    return max([0.0, *(-now / (then - now) for now, then in zip(*slack, strict=True) if now < 0 < then)])
+    return float(max([0.0, *(-now / (then - now) for now, then in zip(*slack, strict=True) if now < 0 < then)]))
 
 
 def _some_weight(total: float) -> float:

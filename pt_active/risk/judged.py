@@ -78,13 +78,14 @@ class JudgedPairs:
         Raises:
             ValueError: If an argument is unknown or does not fit, or a pair that counts could never be drawn.
         """
-        self._check_drawable(self.pairs.counts(predictor), f"that count in the risk of {self.pairs.names[predictor]!r}")
+        counts = self.pairs.counts(predictor)
+        self._check_drawable(counts, f"that count in the risk of {self.pairs.names[predictor]!r}")
         if reference in BINOMIAL_REFERENCES:
             return self._proportion(predictor, estimator, reference, confidence)
         scores, estimator = self.scores(predictor), self._estimator(estimator)
         domain = risk_domain(scores) if self.pairs.fixed_weights(predictor) else None
         mean = self._mean([scores], domain, estimator)
-        fields = self._fields(mean, [scores], estimator, reference, confidence)
+        fields = self._fields(mean, [scores], counts, estimator, reference, confidence)
         return Estimate(name=self.pairs.names[predictor], value=float(mean.value), **fields)
 
     def compare(self, first: int, second: int, estimator: str | None, reference: str, confidence: float) -> Comparison:
@@ -102,7 +103,7 @@ class JudgedPairs:
             domain = difference_domain(scores[0], scores[1], differ[self.rows], share)
         self._check_drawable(differ, f"that count in the difference of {names[0]!r} and {names[1]!r}")
         mean = self._mean(scores, domain, estimator)
-        fields = self._fields(mean, scores, estimator, reference, confidence)
+        fields = self._fields(mean, scores, differ, estimator, reference, confidence)
         fields |= {"lower_is_better": pairs.loss.lower_is_better}
         return Comparison.tested(*names, float(mean.value), fields)
 
@@ -120,8 +121,8 @@ class JudgedPairs:
         scores, drawn = self.scores(predictor), self.drawn
         successes, trials = counted(scores.numerator, scores.weight, drawn.count, drawn.importance, method)
         mean = ratio_estimate([scores], drawn, "snis")
-        fields = self._fields(mean, [scores], "snis", "normal", confidence) | {"degenerate": False}
-        name, value = self.pairs.names[predictor], float(mean.value)
+        counts, name, value = self.pairs.counts(predictor), self.pairs.names[predictor], float(mean.value)
+        fields = self._fields(mean, [scores], counts, "snis", "normal", confidence) | {"degenerate": False}
         return ProportionEstimate(name=name, value=value, successes=successes, trials=trials, method=method, **fields)
 
     def _estimator(self, estimator: str | None) -> str:
@@ -139,20 +140,30 @@ class JudgedPairs:
                 "audit with defensive > 0, or with a design that reaches all pairs"
             )
 
+    def _all_judged(self, count: np.ndarray) -> bool:
+        """Whether all pairs that count were certain to be drawn, so that nothing is left to chance."""
+        return self.basis.census or bool((self.sample.sample.inclusion[count] == 1).all())
+
     def _fields(
-        self, mean: MeanEstimate, scores: list[Scores], estimator: str, reference: str, confidence: float
+        self,
+        mean: MeanEstimate,
+        scores: list[Scores],
+        count: np.ndarray,
+        estimator: str,
+        reference: str,
+        confidence: float,
     ) -> dict[str, Any]:
         """The fields that `Estimate` and `Comparison` have in common."""
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-        draws, census = self.drawn.count, self.basis.census
+        draws, census = self.drawn.count, self._all_judged(count)
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         still, undefined = bool(is_rounding(mean.standard_error, draws, size)), bool(np.isnan(mean.value))
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
         exact = census and not undefined
         return {
-            "basis": replace(self.basis, estimator=estimator, caution=reason if undefined else self.basis.caution),
+            "basis": replace(self.basis, estimator=estimator, census=exact, caution=reason if undefined else ""),
             "standard_error": 0.0 if exact or still else float(mean.standard_error),
             "degrees_of_freedom": np.inf if exact else float(degrees),
             "confidence_level": confidence,

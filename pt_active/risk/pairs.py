@@ -126,7 +126,7 @@ class Pairs:
     def differ(self, first: int, second: int) -> np.ndarray:
         """bool[N], whether some label would give the two predictors different numerators."""
         if self.is_gaussian:
-            return self.member & (self.predictions[:, first] != self.predictions[:, second])
+            return np.asarray(self.member & (self.predictions[:, first] != self.predictions[:, second]))
         return np.asarray((self.tables[first][0] != self.tables[second][0]).any(axis=1))
 
     def observed(self, rows: np.ndarray, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
