@@ -307,6 +307,7 @@ def test_binomial_intervals_need_a_plain_random_sample_of_a_share(frame, qrels) 
     found = passive.estimate(known, reference="wilson")["first"]
     judged = frame.merge(known, on=["qid", "docno"])
     assert found.trials == (judged["a"] >= 1).sum()
+    assert found.n_effective == pytest.approx(found.trials)
     assert found.successes == ((judged["a"] >= 1) & (judged["label"] >= 1)).sum()
     assert found.value == pytest.approx(found.successes / found.trials)
     low, high = passive.estimate(known, reference="clopper-pearson")["first"].confidence_interval()
@@ -314,8 +315,8 @@ def test_binomial_intervals_need_a_plain_random_sample_of_a_share(frame, qrels) 
     assert found.to_frame()["low"][0] == found.confidence_interval().low
     with pytest.raises(ValueError, match="confidence_level must lie"):
         found.confidence_interval(1.0)
+    active = Audit.create(frame, BOTH, Precision(), draws=80)
     with pytest.raises(ValueError, match="this sample is weighted"):
-        active = Audit.create(frame, BOTH, Precision(), draws=80)
         active.estimate(labels(active, qrels), reference="wilson")
     with pytest.raises(ValueError, match="not for the difference"):
         passive.compare(known, reference="wilson")

@@ -20,6 +20,7 @@ from pt_active.risk import F1, Precision, Recall, ZeroOne
 from pt_active.risk.designs import gap_distribution
 from pt_active.risk.estimators import (
     RISK_ESTIMATORS,
+    Domain,
     Drawn,
     Scores,
     difference_domain,
@@ -37,9 +38,17 @@ from pt_active.sampling import priorities
 
 
 def random_scores(rng: np.random.Generator, n: int) -> Scores:
-    w = rng.uniform(0.1, 2, n)
-    expected = rng.uniform(0.1, 2, n)
-    return Scores(w * rng.random(n), w, expected * rng.random(n), expected, 0.4, 0.9)
+    w, expected = rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, n)
+    return Scores(w * rng.random(n), w, expected * rng.random(n), expected)
+
+
+def once(v: np.ndarray, pi: np.ndarray | None = None) -> Drawn:
+    """Each pair drawn once."""
+    return Drawn(np.arange(len(v)), np.ones(len(v), dtype=int), v, pi)
+
+
+def plain(n: int) -> np.ndarray:
+    return np.full(n, 1 / n)
 
 
 # --- formulas longhand ----------------------------------------------------------------------------------------------
@@ -53,8 +62,8 @@ def test_the_ratio_is_that_of_the_source() -> None:
     loss = s.numerator / s.weight
     variance = n * math.fsum(v * s.weight) ** -2 * math.fsum(v**2 * s.weight**2 * (loss - ratio) ** 2)
     for found in (
-        ratio_estimate([s], Drawn(np.ones(12, dtype=int), v), "snis"),
-        domain_estimate(risk_domain(replace(s, pool_weight=1.0)), Drawn(np.ones(12, dtype=int), v), "snis"),
+        ratio_estimate([s], once(v), plain(12), "snis"),
+        domain_estimate(risk_domain(replace(s, expected_weight=s.weight), plain(12)), once(v), "snis"),
     ):
         assert found.value == pytest.approx(ratio, abs=1e-12)
         assert found.standard_error == pytest.approx(math.sqrt(variance / n), abs=1e-12)
@@ -65,7 +74,7 @@ def test_the_ratio_is_that_of_the_source() -> None:
 def test_the_difference_of_ratios_longhand() -> None:
     rng = np.random.default_rng(1)
     first, second, v, pi = random_scores(rng, 9), random_scores(rng, 9), rng.uniform(0.2, 3, 9), rng.uniform(0, 1, 9)
-    found = ratio_estimate([first, second], Drawn(np.ones(9, dtype=int), v, pi), "snis")
+    found = ratio_estimate([first, second], once(v, pi), plain(9), "snis")
     parts, ratios = [], []
     for s in (first, second):
         ratio = math.fsum(v * s.numerator) / math.fsum(v * s.weight)
@@ -80,19 +89,19 @@ def test_the_difference_of_ratios_longhand() -> None:
 def test_linearised_values_have_mean_zero() -> None:
     rng = np.random.default_rng(2)
     scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
-    assert v @ linearised(scores, Drawn(np.ones(9, dtype=int), v)).values == pytest.approx(0, abs=1e-12)
+    assert v @ linearised(scores, once(v)).values == pytest.approx(0, abs=1e-12)
 
 
 def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
     """d is what Ĝ changes by if a pair counts a little more, times Σ v / v."""
     rng = np.random.default_rng(3)
     s, v, step = random_scores(rng, 8), rng.uniform(0.2, 3, 8), 1e-6
-    d = linearised([s], Drawn(np.ones(8, dtype=int), v)).values
+    d = linearised([s], once(v)).values
     for i in range(8):
         more, less = v.copy(), v.copy()
         more[i] += step
         less[i] -= step
-        ends = [linearised([s], Drawn(np.ones(8, dtype=int), w)).value for w in (more, less)]
+        ends = [linearised([s], once(w)).value for w in (more, less)]
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i] / v.sum(), rel=1e-6)
 
 
@@ -100,27 +109,27 @@ def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
 def test_a_plain_loss_is_a_plain_mean(estimator: str) -> None:
     """With w = 1 the ratio and the domain agree but for the degrees of freedom of nothing."""
     rng = np.random.default_rng(4)
-    s = Scores(rng.random(10), np.ones(10), rng.random(10), np.ones(10), 0.5, 1.0)
-    drawn = Drawn(rng.integers(1, 3, 10), rng.uniform(0.5, 2, 10))
-    one, other = ratio_estimate([s], drawn, estimator), domain_estimate(risk_domain(s), drawn, estimator)
+    s, p = Scores(rng.random(10), np.ones(10), rng.random(30), np.ones(30)), rng.dirichlet(np.ones(30))
+    drawn = Drawn(rng.integers(0, 30, 10), rng.integers(1, 3, 10), rng.uniform(0.5, 2, 10))
+    one, other = ratio_estimate([s], drawn, p, estimator), domain_estimate(risk_domain(s, p), drawn, estimator)
     for name in ("value", "standard_error", "degrees_of_freedom"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12)
 
 
 def test_unknown_estimator() -> None:
     s = random_scores(np.random.default_rng(5), 3)
-    for call in (lambda e: ratio_estimate([s], DRAWN_3, e), lambda e: domain_estimate(risk_domain(s), DRAWN_3, e)):
+    for call in (
+        lambda: ratio_estimate([s], once(np.ones(3)), plain(3), "ht"),
+        lambda: domain_estimate(risk_domain(s, plain(3)), once(np.ones(3)), "ht"),
+    ):
         with pytest.raises(ValueError, match="unknown estimator 'ht'; the estimators are regression, snis, difference"):
-            call("ht")
-
-
-DRAWN_3 = Drawn(np.ones(3, dtype=int), np.ones(3))
+            call()
 
 
 @pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
 def test_no_drawn_pair_with_a_weight_is_undefined(estimator: str) -> None:
-    zero = Scores(np.zeros(3), np.zeros(3), np.full(3, 0.2), np.full(3, 0.5), 0.2, 0.5)
-    assert np.isnan(ratio_estimate([zero], DRAWN_3, estimator).value)
+    zero = Scores(np.zeros(3), np.zeros(3), np.full(3, 0.2), np.full(3, 0.5))
+    assert np.isnan(ratio_estimate([zero], once(np.ones(3)), plain(3), estimator).value)
 
 
 # --- by enumeration of all samples ----------------------------------------------------------------------------------
@@ -139,16 +148,11 @@ def small() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:
     grades = np.column_stack([1 - rho, rho])
     view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
-    found = []
-    for s in range(f.shape[1]):
-        expected = view.numerator[:, s], view.weight[:, s]
-        found.append(Scores(*loss.terms(f[:, s], y), *expected, *(float(p @ e) for e in expected)))
-    return found
+    return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
 
 
 def rows_of(score: Scores, rows: np.ndarray) -> Scores:
-    columns = (score.numerator, score.weight, score.expected_numerator, score.expected_weight)
-    return Scores(*(column[rows] for column in columns), score.pool_numerator, score.pool_weight)
+    return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
 
 
 def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_drawn(small) -> None:
@@ -161,8 +165,8 @@ def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_dra
         chance = math.prod(q[rows])
         if chance == 0:
             continue
-        drawn = Drawn(np.ones(3, dtype=int), p[rows] / q[rows])
-        domain = difference_domain(*(rows_of(s, rows) for s in scores), differ[rows], float(p @ differ))
+        drawn = Drawn(rows, np.ones(3, dtype=int), p[rows] / q[rows])
+        domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
         total += chance * domain_estimate(domain, drawn, "difference").value
     assert total == pytest.approx(p @ (scores[0].numerator - scores[1].numerator), abs=1e-12)
 
@@ -174,13 +178,15 @@ def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> No
     scores, differ = pool_scores(ZeroOne(), f, y, rho, p), f[:, 0] != f[:, 1]
     rows, v = np.array([0, 1, 2, 4, 3]), np.array([1.0, 2.0, 0.5, 3.0, 1.5])
     share = float(p @ differ)
-    domain = difference_domain(*(rows_of(s, rows) for s in scores), differ[rows], share)
-    found = domain_estimate(domain, Drawn(np.ones(5, dtype=int), v), estimator)
+    domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
+    found = domain_estimate(domain, Drawn(rows, np.ones(5, dtype=int), v), estimator)
     kept = differ[rows]
-    inside = replace(
-        domain, weight=np.ones(3), values=domain.values[kept], model=domain.model[kept], total=1.0, whole=1.0
-    )
-    alone = domain_estimate(inside, Drawn(np.ones(3, dtype=int), v[kept]), estimator)
+    inner, n = Drawn(np.flatnonzero(differ), np.ones(3, dtype=int), v[kept]), int(differ.sum())
+    order = np.argsort(rows[kept])
+    inner = replace(inner, importance=v[kept][order])
+    inside = Domain(domain.values[kept][order], domain.model, p * differ, np.ones(POOL), share)
+    alone = domain_estimate(inside, inner, estimator)
+    assert n == 3
     assert found.value == pytest.approx(share * alone.value, abs=1e-12)
     assert found.standard_error == pytest.approx(share * alone.standard_error, abs=1e-12)
     assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
@@ -192,15 +198,15 @@ def test_a_census_is_exact(small, estimator: str, loss: Loss) -> None:
     f, y, rho, _, _ = small
     p = np.full(POOL, 1 / POOL)
     scores = pool_scores(loss, f, y, rho, p)
-    drawn = Drawn(np.ones(POOL, dtype=int), np.ones(POOL), np.ones(POOL))
+    drawn = once(np.ones(POOL), np.ones(POOL))
     truth = [s.numerator.sum() / s.weight.sum() for s in scores]
     for s, expected in zip(scores, truth, strict=True):
-        found = [ratio_estimate([s], drawn, estimator)]
+        found = [ratio_estimate([s], drawn, p, estimator)]
         if loss in (ZeroOne(), Precision()):
-            found.append(domain_estimate(risk_domain(s), drawn, estimator))
+            found.append(domain_estimate(risk_domain(s, p), drawn, estimator))
         for each in found:
             assert each.value == pytest.approx(expected, abs=1e-12)
-    both = ratio_estimate(scores, drawn, estimator)
+    both = ratio_estimate(scores, drawn, p, estimator)
     assert both.value == pytest.approx(truth[0] - truth[1], abs=1e-12)
 
 
@@ -256,7 +262,7 @@ def test_a_stratified_ratio_is_weighted_by_the_strata() -> None:
     rng = np.random.default_rng(10)
     s, stratum, size = random_scores(rng, 6), np.array([0, 0, 0, 1, 1, 1]), np.array([30, 12])
     inclusion = (3 / size)[stratum]
-    drawn = Drawn(np.ones(6, dtype=int), 6 / 42 / inclusion, inclusion)
+    drawn = once(6 / 42 / inclusion, inclusion)
     found = stratified_estimate([s], drawn, stratum, size)
     top, bottom = (sum(size[h] * c[stratum == h].mean() for h in range(2)) for c in (s.numerator, s.weight))
     assert found.value == pytest.approx(top / bottom, abs=1e-12)
@@ -304,7 +310,7 @@ def population() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @cache
-def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> tuple[np.ndarray, Drawn]:
+def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Drawn:
     """`REPLAYS` samples of pairs, each drawn once."""
     f, _, rho = population()
     f, p, cost = f[:, :k], np.full(len(rho), 1 / len(rho)), np.ones(len(rho))
@@ -313,24 +319,26 @@ def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> tup
     q = gap_distribution(design, f, cost, p) if design == "disagreement" else None
     q = sampling_distribution(design, view.moments, cost, p) if q is None else q
     rows, count, pi = next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13)))
-    return rows, Drawn(count, np.where(count > 0, labels * p[rows] / pi, 0.0), pi)
+    return Drawn(rows, count, np.where(count > 0, labels * p[rows] / pi, 0.0), pi)
 
 
 def replayed(loss: Loss, k: int, design: str, estimator: str, labels: int = LABELS) -> tuple[MeanEstimate, float]:
     """Estimates from all samples, and the truth."""
     f, y, rho = population()
     f, p = f[:, :k], np.full(len(y), 1 / len(y))
-    rows, drawn = replayed_draws(loss, k, design, labels)
+    drawn = replayed_draws(loss, k, design, labels)
     everything = pool_scores(loss, f, y, rho, p)
-    scores = [rows_of(s, rows) for s in everything]
+    scores = [rows_of(s, drawn.rows) for s in everything]
     truth = [s.numerator.sum() / s.weight.sum() for s in everything]
     domain = None
     if k == 1 and loss in (ZeroOne(), Precision()):
-        domain = risk_domain(scores[0])
+        domain = risk_domain(scores[0], p)
     if k == 2 and loss == ZeroOne():
-        differ = f[:, 0] != f[:, 1]
-        domain = difference_domain(scores[0], scores[1], differ[rows], float(p @ differ))
-    found = ratio_estimate(scores, drawn, estimator) if domain is None else domain_estimate(domain, drawn, estimator)
+        domain = difference_domain(scores[0], scores[1], f[:, 0] != f[:, 1], p)
+    if domain is None:
+        found = ratio_estimate(scores, drawn, p, estimator)
+    else:
+        found = domain_estimate(domain, drawn, estimator)
     return found, truth[0] if k == 1 else truth[0] - truth[1]
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
-from pt_active.estimators import Estimator, MeanEstimate, effective_size, estimator_named
+from pt_active import estimators
+from pt_active.estimators import MeanEstimate, effective_size
 from pt_active.risk.stratified import stratified_mean
 
 RISK_ESTIMATORS = ("regression", "snis", "difference")
@@ -26,11 +26,13 @@ class Drawn:
     """How pairs came into the sample, as the estimators of `estimators` have it; a pair that did not counts 0.
 
     Attributes:
+        rows: int64[..., n], which pairs of the pool.
         count: int64[..., n].
         importance: float64[..., n], v.
         inclusion: float64[..., n], π of draws without replacement; None with replacement.
     """
 
+    rows: np.ndarray
     count: np.ndarray
     importance: np.ndarray
     inclusion: np.ndarray | None = None
@@ -38,23 +40,19 @@ class Drawn:
 
 @dataclass(frozen=True)
 class Scores:
-    """What the labels say of one predictor, and what the label model says.
+    """What the labels of the drawn pairs say of one predictor, and what the label model says of all pairs.
 
     Attributes:
-        numerator: float64[..., n], u.
+        numerator: float64[..., n], u of the drawn pairs.
         weight: float64[..., n], w.
-        expected_numerator: float64[..., n], ``E[u]``.
-        expected_weight: float64[..., n], ``E[w]``.
-        pool_numerator: ``Σ_D p E[u]``.
-        pool_weight: ``Σ_D p E[w]``.
+        expected_numerator: float64[N], ``E[u]`` of all pairs.
+        expected_weight: float64[N], ``E[w]``.
     """
 
     numerator: np.ndarray
     weight: np.ndarray
     expected_numerator: np.ndarray
     expected_weight: np.ndarray
-    pool_numerator: float
-    pool_weight: float
 
 
 @dataclass(frozen=True)
@@ -62,42 +60,44 @@ class Domain:
     """A mean over part of the pool, ``Σ p ω δ / Σ p w``, with weights ω that are known of every pair.
 
     Attributes:
-        weight: float64[..., n], ω.
-        values: float64[..., n], δ.
-        model: float64[..., n], ``E[δ]``.
-        total: ``Σ_D p ω``, above 0.
-        whole: ``Σ_D p w``, at least as much.
-        pool_mean: ``Σ_D p ω E[δ] / Σ_D p ω``.
+        values: float64[..., n], δ of the drawn pairs; 0 where ``ω = 0``.
+        model: float64[N], ``E[δ]`` of all pairs.
+        mass: float64[N], ``p ω``, not all 0.
+        weight: float64[N], ω.
+        whole: ``Σ_D p w``, at least ``Σ_D p ω``.
     """
 
-    weight: np.ndarray
     values: np.ndarray
     model: np.ndarray
-    total: float
+    mass: np.ndarray
+    weight: np.ndarray
     whole: float
-    pool_mean: float
 
 
-def risk_domain(scores: Scores) -> Domain:
-    """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``."""
-    total = scores.pool_weight
-    values, model = _ratio(scores.numerator, scores.weight), _ratio(scores.expected_numerator, scores.expected_weight)
-    return Domain(scores.weight, values, model, total, total, scores.pool_numerator / total)
+def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
+    """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``.
+
+    Args:
+        scores: Of the predictor.
+        pair_weight: float64[N], p.
+    """
+    mass, model = pair_weight * scores.expected_weight, _ratio(scores.expected_numerator, scores.expected_weight)
+    return Domain(_ratio(scores.numerator, scores.weight), model, mass, scores.expected_weight, float(mass.sum()))
 
 
-def difference_domain(first: Scores, second: Scores, differ: np.ndarray, share: float) -> Domain:
+def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_weight: np.ndarray) -> Domain:
     """The difference of two risks with the same weights, which do not depend on the labels.
 
     Args:
         first: Of one predictor.
         second: Of the other.
-        differ: bool[..., n], whether some label would give the two different losses; elsewhere ``δ = 0`` is known.
-        share: ``Σ_D p w`` over the pairs that differ.
+        differ: bool[N], whether some label would give the two different losses; elsewhere ``δ = 0`` is known.
+        pair_weight: float64[N], p.
     """
+    weight = first.expected_weight * differ
     values = _ratio(first.numerator - second.numerator, first.weight)
-    model = _ratio(first.expected_numerator - second.expected_numerator, first.weight)
-    expected = (first.pool_numerator - second.pool_numerator) / share
-    return Domain(first.weight * differ, values, model, share, first.pool_weight, expected)
+    model = _ratio(first.expected_numerator - second.expected_numerator, weight)
+    return Domain(values, model, pair_weight * weight, weight, float(pair_weight @ first.expected_weight))
 
 
 def domain_estimate(domain: Domain, drawn: Drawn, estimator: str) -> MeanEstimate:
@@ -118,12 +118,15 @@ def domain_estimate(domain: Domain, drawn: Drawn, estimator: str) -> MeanEstimat
     Raises:
         ValueError: If the estimator is unknown.
     """
-    estimate, scale = _named(estimator), domain.total / domain.whole
-    importance, count = drawn.importance * domain.weight, drawn.count * (domain.weight > 0)
+    weight, total = domain.weight[drawn.rows], domain.mass.sum()
+    mean = domain.mass @ domain.model / total
+    variance = domain.mass @ (domain.model - mean) ** 2 / total
+    importance, count = drawn.importance * weight, drawn.count * (weight > 0)
     if estimator == "difference":
-        importance, count = importance / domain.total, drawn.count
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = estimate(count, importance, domain.values, domain.model, domain.pool_mean, drawn.inclusion)
+        importance, count = importance / total, drawn.count
+    inner = Drawn(drawn.rows, count, importance, drawn.inclusion)
+    found = _mean(estimator, inner, domain.values, domain.model[drawn.rows], mean, variance)
+    scale = total / domain.whole
     return MeanEstimate(found.value * scale, found.standard_error * scale, found.degrees_of_freedom)
 
 
@@ -135,15 +138,13 @@ class Linearised:
         value: Ĝ, or ``Ĝ_1 − Ĝ_2``; NaN where the weights of all drawn pairs are 0.
         values: float64[..., n], ``d = (u − Ĝ w) / Ŵ`` with ``Ŵ = Σ v w / Σ v`` (of two predictors, the difference).
             Its weighted mean is 0, and its variance is that of Ĝ.
-        model: float64[..., n], ``E[d]``.
-        pool_mean: ``Σ_D p E[d]``.
+        coefficients: float64[..., 2k], what ``u_1, w_1, u_2, w_2`` are multiplied by to make d.
         effective: ``(Σ v w)² / Σ v² w²``, the smaller one of two predictors.
     """
 
     value: np.ndarray
     values: np.ndarray
-    model: np.ndarray
-    pool_mean: np.ndarray
+    coefficients: np.ndarray
     effective: np.ndarray
 
 
@@ -162,8 +163,7 @@ def linearised(scores: Sequence[Scores], drawn: Drawn) -> Linearised:
     return Linearised(
         first.value - second.value,
         first.values - second.values,
-        first.model - second.model,
-        first.pool_mean - second.pool_mean,
+        np.concatenate([first.coefficients, -second.coefficients], axis=-1),
         np.minimum(first.effective, second.effective),
     )
 
@@ -171,22 +171,19 @@ def linearised(scores: Sequence[Scores], drawn: Drawn) -> Linearised:
 def _linearised(score: Scores, drawn: Drawn) -> Linearised:
     v = drawn.count * drawn.importance
     weight = (v * score.weight).sum(axis=-1)
-    risk, scale = (v * score.numerator).sum(axis=-1) / weight, weight / v.sum(axis=-1)
-    return Linearised(
-        risk,
-        (score.numerator - risk[..., None] * score.weight) / scale[..., None],
-        (score.expected_numerator - risk[..., None] * score.expected_weight) / scale[..., None],
-        (score.pool_numerator - risk * score.pool_weight) / scale,
-        effective_size(drawn.count, drawn.importance * score.weight),
-    )
+    risk, scale = (v * score.numerator).sum(axis=-1) / weight, v.sum(axis=-1) / weight
+    values = (score.numerator - risk[..., None] * score.weight) * scale[..., None]
+    effective = effective_size(drawn.count, drawn.importance * score.weight)
+    return Linearised(risk, values, np.stack([scale, -risk * scale], axis=-1), effective)
 
 
-def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, estimator: str) -> MeanEstimate:
+def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
     """Estimate the risk of one predictor, or the difference of two, whatever its weights depend on [T 3.31].
 
     Args:
         scores: Of one or two predictors.
         drawn: The sample.
+        pair_weight: float64[N], p.
         estimator: A name in `RISK_ESTIMATORS`.
 
     Returns:
@@ -196,11 +193,14 @@ def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, estimator: str) -> Me
     Raises:
         ValueError: If the estimator is unknown.
     """
-    estimate, ratio = _named(estimator), linearised(scores, drawn)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = estimate(
-            drawn.count, drawn.importance, ratio.values, ratio.model, cast(float, ratio.pool_mean), drawn.inclusion
-        )
+    ratio = linearised(scores, drawn)
+    expected = np.column_stack([c for s in scores for c in (s.expected_numerator, s.expected_weight)])
+    average = pair_weight @ expected
+    spread = (expected - average).T @ (pair_weight[:, None] * (expected - average))
+    mean = ratio.coefficients @ average
+    variance = np.einsum("...a,ab,...b->...", ratio.coefficients, spread, ratio.coefficients)
+    model = np.einsum("...na,...a->...n", expected[drawn.rows], ratio.coefficients)
+    found = _mean(estimator, drawn, ratio.values, model, mean, variance)
     idle = np.maximum(effective_size(drawn.count, drawn.importance) - ratio.effective, 0.0)
     return MeanEstimate(ratio.value + found.value, found.standard_error, found.degrees_of_freedom - idle)
 
@@ -219,10 +219,17 @@ def stratified_estimate(scores: Sequence[Scores], drawn: Drawn, stratum: np.ndar
     return MeanEstimate(ratio.value + found.value, found.standard_error, found.degrees_of_freedom)
 
 
-def _named(estimator: str) -> Estimator:
+def _mean(
+    estimator: str, drawn: Drawn, values: np.ndarray, model: np.ndarray, pool_mean: float, pool_variance: np.ndarray
+) -> MeanEstimate:
+    """Σ p δ from a sample of δ, by one of `RISK_ESTIMATORS`."""
     if estimator not in RISK_ESTIMATORS:
         raise ValueError(f"unknown estimator {estimator!r}; the estimators are {', '.join(RISK_ESTIMATORS)}")
-    return estimator_named(estimator)
+    sample = drawn.count, drawn.importance, values, model, pool_mean, drawn.inclusion
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if estimator == "regression":
+            return estimators.regression(*sample, pool_variance=pool_variance)
+        return estimators.estimator_named(estimator)(*sample)
 
 
 def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -57,14 +57,13 @@ class JudgedPairs:
         """How the rows came into the sample."""
         sample, rows = self.sample.sample, self.rows
         inclusion = sample.inclusion[rows]
-        return Drawn(sample.draws[rows], sample.importance[rows], None if np.isnan(inclusion).any() else inclusion)
+        chance = None if np.isnan(inclusion).any() else inclusion
+        return Drawn(rows, sample.draws[rows], sample.importance[rows], chance)
 
     def scores(self, predictor: int) -> Scores:
         """What labels and label model say of one predictor."""
-        view, weight = self.pairs.introspection, self.pairs.weight
-        expected = view.numerator[:, predictor], view.weight[:, predictor]
-        pool = [float(weight @ column) for column in expected]
-        return Scores(*self.observed[predictor], *(column[self.rows] for column in expected), *pool)
+        view = self.pairs.introspection
+        return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
 
     def estimate(self, predictor: int, estimator: str | None, reference: str, confidence: float) -> Estimate:
         """Estimate the risk of one predictor [theory 6].
@@ -83,7 +82,7 @@ class JudgedPairs:
         if reference in BINOMIAL_REFERENCES:
             return self._proportion(predictor, estimator, reference, confidence)
         scores, estimator = self.scores(predictor), self._estimator(estimator)
-        domain = risk_domain(scores) if self.pairs.fixed_weights(predictor) else None
+        domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
         mean = self._mean([scores], domain, estimator)
         fields = self._fields(mean, [scores], counts, estimator, reference, confidence)
         return Estimate(name=self.pairs.names[predictor], value=float(mean.value), **fields)
@@ -97,10 +96,9 @@ class JudgedPairs:
         domain, differ = None, pairs.counts(first) | pairs.counts(second)
         if pairs.known_differences(first, second):
             differ = pairs.differ(first, second)
-            share = float(pairs.weight @ (pairs.introspection.weight[:, first] * differ))
-            if share == 0:
+            if not differ.any():
                 return self._agreeing(*names, estimator, confidence)
-            domain = difference_domain(scores[0], scores[1], differ[self.rows], share)
+            domain = difference_domain(scores[0], scores[1], differ, pairs.weight)
         self._check_drawable(differ, f"that count in the difference of {names[0]!r} and {names[1]!r}")
         mean = self._mean(scores, domain, estimator)
         fields = self._fields(mean, scores, differ, estimator, reference, confidence)
@@ -112,7 +110,7 @@ class JudgedPairs:
             stratum = self.sample.stratum
             return stratified_estimate(scores, self.drawn, stratum[self.rows], np.bincount(stratum))
         if domain is None:
-            return ratio_estimate(scores, self.drawn, estimator)
+            return ratio_estimate(scores, self.drawn, self.pairs.weight, estimator)
         return domain_estimate(domain, self.drawn, estimator)
 
     def _proportion(self, predictor: int, estimator: str | None, method: str, confidence: float) -> ProportionEstimate:
@@ -120,7 +118,7 @@ class JudgedPairs:
             raise ValueError(f"a {method} interval belongs to the plain share, estimator='snis', not to {estimator!r}")
         scores, drawn = self.scores(predictor), self.drawn
         successes, trials = counted(scores.numerator, scores.weight, drawn.count, drawn.importance, method)
-        mean = ratio_estimate([scores], drawn, "snis")
+        mean = ratio_estimate([scores], drawn, self.pairs.weight, "snis")
         counts, name, value = self.pairs.counts(predictor), self.pairs.names[predictor], float(mean.value)
         fields = self._fields(mean, [scores], counts, "snis", "normal", confidence) | {"degenerate": False}
         return ProportionEstimate(name=name, value=value, successes=successes, trials=trials, method=method, **fields)
@@ -162,8 +160,11 @@ class JudgedPairs:
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
         exact = census and not undefined
+        importance = [self.drawn.importance * score.weight * count[self.rows] for score in scores]
+        found: dict[str, Any] = {"estimator": estimator, "census": exact, "caution": reason if undefined else ""}
+        found |= {"n_effective": min(float(effective_size(draws, v)) for v in importance)}
         return {
-            "basis": replace(self.basis, estimator=estimator, census=exact, caution=reason if undefined else ""),
+            "basis": replace(self.basis, **found),
             "standard_error": 0.0 if exact or still else float(mean.standard_error),
             "degrees_of_freedom": np.inf if exact else float(degrees),
             "confidence_level": confidence,
@@ -209,14 +210,14 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
         )
     ignored = len(qrels) - int((~absent).sum())
     _warn_of_ignored(ignored)
-    draws, importance = sample.sample.draws[rows], sample.sample.importance[rows]
+    draws = sample.sample.draws[rows]
     basis = Basis(
         measure=str(pairs.loss),
         estimator="",
         n_draws=int(draws.sum()),
         n_queries=keys["qid"].nunique(),
         n_judged=int((~absent).sum()),
-        n_effective=float(effective_size(draws, importance)),
+        n_effective=float(effective_size(draws, sample.sample.importance[rows])),
         census=sample.sample.census,
         missing=without,
         missing_policy=missing,
