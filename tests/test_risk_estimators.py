@@ -132,6 +132,39 @@ def test_no_drawn_pair_with_a_weight_is_undefined(estimator: str) -> None:
     assert np.isnan(ratio_estimate([zero], once(np.ones(3)), plain(3), estimator).value)
 
 
+def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
+    """Where model values differ by nothing in the sample and by much in the pool, the slope is shrunk."""
+    rng = np.random.default_rng(15)
+    v, loss = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float)
+    model = np.r_[rng.random(20) * 1e-9, np.ones(5)]
+    s = Scores(loss, np.ones(20), model, np.ones(25))
+    for found in (
+        domain_estimate(risk_domain(s, plain(25)), once(v), "regression"),
+        ratio_estimate([s], once(v), plain(25), "regression"),
+    ):
+        assert found.value == pytest.approx(v @ loss / v.sum(), abs=1e-6)
+    share, pool = v / v.sum(), np.r_[rng.random(20), 4 * np.ones(5)]
+    mean, centre = share @ loss, share @ pool[:20]
+    spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
+    slope = (share**2 @ ((loss - mean) * (pool[:20] - centre))) / (share**2 @ (pool[:20] - centre) ** 2)
+    pull = share**2 * (pool[:20] - centre) ** 2
+    trust = spread / variance * (1 - (pull**2).sum() / pull.sum() ** 2)
+    expected = mean + trust * slope * (pool.mean() - centre)
+    assert spread < variance
+    found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
+    assert found.value == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_draw_alone_makes_no_line() -> None:
+    """All but one of the model's values are alike: the estimate, and its error, are those without a model."""
+    rng = np.random.default_rng(16)
+    v, loss, model = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float), np.r_[1.0, np.zeros(29)]
+    domain = risk_domain(Scores(loss, np.ones(20), model, np.ones(30)), plain(30))
+    with_model, without = (domain_estimate(domain, once(v), estimator) for estimator in ("regression", "snis"))
+    assert with_model.standard_error == pytest.approx(without.standard_error, rel=0.25)
+    assert with_model.value == pytest.approx(without.value, abs=0.01)
+
+
 # --- by enumeration of all samples ----------------------------------------------------------------------------------
 
 POOL = 5

@@ -1,7 +1,7 @@
 """Test pools whose labels are all known, from data that scikit-learn ships: no download, no files.
 
 The digits 4 and 9 to be told apart, and the diabetes data to be predicted. Models learn from one half. The test pool
-is another distribution: for the digits, copies of the other half that are shifted by a pixel and made noisy; for
+is another distribution: for the digits, noisy copies of the other half, every second of them shifted by a pixel; for
 diabetes, draws from the other half that prefer high values of the body mass index, with noise in their features.
 """
 
@@ -25,7 +25,7 @@ from pt_active.risk.losses import Squared, ZeroOne
 from pt_active.risk.stratified import allocation, draw_strata, strata_by, stratified_mean
 from pt_active.sampling import priorities
 
-NOISE = 4.0
+NOISE = 2.0
 """Standard deviation that is added to each pixel (0 … 16) of the test digits."""
 
 
@@ -62,13 +62,13 @@ class Problem:
 
 
 def digits(seed: int) -> Split:
-    """4 (label 0) against 9 (label 1); eight shifted, noisy copies of the half that is not learned from."""
+    """4 (label 0) against 9 (label 1); noisy copies, half of them shifted, of the half not learned from."""
     data = load_digits()
     wanted = np.isin(data.target, (4, 9))
     image, label = data.images[wanted], (data.target[wanted] == 9).astype(float)
     rng = np.random.default_rng(seed)
     learn = rng.permutation(len(label)) < len(label) // 2
-    shifts = [(down, right) for down in (-1, 0, 1) for right in (-1, 0, 1) if (down, right) != (0, 0)]
+    shifts = [(0, 0), (0, 0), (0, 0), (0, 1), (0, -1), (1, 0), (-1, 0), (0, 0)]
     moved = np.concatenate([np.roll(image[~learn], shift, axis=(1, 2)) for shift in shifts])
     moved = moved + rng.normal(0, NOISE, moved.shape)
     flat = image[learn].reshape(learn.sum(), -1)

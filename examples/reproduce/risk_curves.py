@@ -7,8 +7,8 @@ more so the better, and that it may cost labels where the model is certain and w
 
     python examples/reproduce/risk_curves.py --out FOLDER [--quick]
 
-writes ``risk_curves.csv`` (error, interval width and coverage over labels), ``risk_quality.csv`` (the ratio of active to
-passive error for models of many qualities) and one picture of both. Data are scikit-learn's digits and diabetes.
+writes ``risk_curves.csv`` (error, interval width and coverage over labels), ``risk_quality.csv`` (the ratio of active
+to passive error for models of many qualities) and one picture of both. Data are scikit-learn's digits and diabetes.
 """
 
 from __future__ import annotations
