@@ -2,9 +2,9 @@
 
 Five classifiers tell the digits 4 and 9 apart on shifted, noisy copies of a test half; P(y) is the equal mixture of
 their own probabilities, as in the source. The risk is zero-one. Of two models (every pair of the five that differs in
-risk) and of all five, the one with the least ``Σ v ℓ`` is picked; what all agree on adds the same to each. The source
-finds that its `optimal` design picks the better model with fewer labels than all others, `risk_mixture` (its ARE)
-hardly better than `passive`, and `disagreement` in between.
+risk) and of all five, the one with the least ``Σ v ℓ`` is picked; what all agree on adds the same to each. The
+source's point is that the design for the comparison (`optimal`) picks the better model with fewer labels than sampling
+for each risk (`risk_mixture`, its ARE), labelling where models disagree, or `passive` sampling.
 
     python examples/reproduce/model_comparison.py --out FOLDER [--quick]
 
@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from figures import legend_below, panels, write
+from figures import label_axis, legend_below, panels, write
 from matplotlib.figure import Figure
 from offline_data import Split, design_of, digits, drawn_samples, logistic, naive_bayes
 from sklearn.ensemble import RandomForestClassifier
@@ -110,8 +110,7 @@ def draw(table: pd.DataFrame) -> Figure:
             curve = table[(table["models"] == number) & (table["design"] == design)]
             axis.plot(curve["labels"], curve["accuracy"], color=colour, label=design, marker=".")
         axis.set_title(f"{number} models")
-        axis.set_xscale("log")
-        axis.set_xlabel("labels")
+        label_axis(axis, LABELS)
         axis.set_ylabel("the best is picked")
         axis.grid(alpha=0.3)
     legend_below(figure, axes[0, 0])

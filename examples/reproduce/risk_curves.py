@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from figures import legend_below, panels, write
+from figures import label_axis, legend_below, panels, write
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from offline_data import (
@@ -150,8 +150,7 @@ def _lines(axis: Axes, table: pd.DataFrame, value: str) -> None:
     for name, colour in COLOURS.items():
         curve = table[table["method"] == name]
         axis.plot(curve["labels"], curve[value], color=colour, label=name, marker=".")
-    axis.set_xscale("log")
-    axis.set_xlabel("labels")
+    label_axis(axis, LABELS)
     axis.set_ylabel({"rmse": "root mean squared error", "width": "width of 95 % intervals"}.get(value, value))
     axis.grid(alpha=0.3)
 
