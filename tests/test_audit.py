@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
+import re
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -15,6 +17,9 @@ from hypothesis import strategies as st
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
+from pt_active.risk.designs import GAP_DESIGNS, STRATIFIED
+from pt_active.risk.estimators import RISK_ESTIMATORS
+from pt_active.risk.losses import LOSSES as LOSS_TYPES
 from pt_active.risk.losses import Loss
 
 BOTH = {"first": "a", "second": "b"}
@@ -261,6 +266,7 @@ def test_disagreement_of_all_pairs_that_differ_is_exact(frame, qrels) -> None:
         assert found.note == "every pair that counts was judged, so there is no sampling error"
 
 
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
 def test_predictors_that_agree_everywhere(frame, qrels) -> None:
     three = {"first": "a", "twin": "a", "second": "b"}
     audit = Audit.create(frame, three, ZeroOne(), draws=100)
@@ -475,3 +481,28 @@ def test_a_pool_without_a_label_model(frame, qrels) -> None:
     known = labels(audit, qrels.assign(qid=qrels["qid"].str[1:].astype(int).astype(str)))
     low, high = audit.compare(known).confidence_interval(0.9999)
     assert low < truth(frame, qrels, ZeroOne(), "a") - truth(frame, qrels, ZeroOne(), "b") < high
+
+
+@pytest.mark.parametrize("name", [*LOSS_TYPES, *GAP_DESIGNS, STRATIFIED, *RISK_ESTIMATORS])
+def test_every_registered_name_has_its_row_in_the_page(name: str) -> None:
+    page = Path(__file__).parents[1] / "pt_active" / "pt_docs" / "auditing.md"
+    rows = re.findall(r"^\| `([^`]+)`", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows)
+
+
+ROOT = Path(__file__).parents[1]
+TRACK = ROOT.parent / "shared" / "data" / "dl21"
+
+
+@pytest.mark.skipif(not TRACK.is_dir(), reason="the track's files are not here")
+def test_the_example_audits_a_real_llm_judge() -> None:
+    spec = importlib.util.spec_from_file_location("audit_llm_judge", ROOT / "examples" / "audit_llm_judge.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    pool, qrels = example.make_pool(TRACK, "umbrela-gpt-4", "gpt-4o")
+    assert len(pool) == len(qrels) == 5112
+    losses = {"error": ZeroOne(), "precision": Precision(rel=2), "recall": Recall(rel=2)}
+    for estimate, exact in example.audited(pool, qrels, "umbrela-gpt-4", losses, 200, seed=5).values():
+        low, high = estimate.confidence_interval(0.999)
+        assert low < exact < high
+        assert estimate.basis.n_judged == 200
