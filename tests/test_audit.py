@@ -278,6 +278,20 @@ def test_predictors_that_agree_everywhere(frame, qrels) -> None:
         Audit.create(frame, {"first": "a", "twin": "a"}, ZeroOne(), draws=10, design="disagreement")
 
 
+def test_one_pair_that_counts_and_came_by_chance_is_no_census(frame, qrels) -> None:
+    alone = frame.assign(long=np.arange(len(frame)) == 7)
+    audits = (
+        Audit.create(alone, {"first": "a"}, Accuracy(slice="long"), draws=200, design="passive", seed=s)
+        for s in range(20)
+    )
+    audit = next(a for a in audits if a.pairs.loc[7, "draws"] > 0)
+    assert audit.pairs.loc[7, "inclusion"] < 1
+    found = audit.estimate(labels(audit, qrels))["first"]
+    assert not found.basis.census
+    assert np.isnan(found.standard_error)
+    assert found.note == "too few draws for an interval"
+
+
 def test_labels_of_other_pairs_are_ignored(frame, qrels) -> None:
     audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
     with pytest.warns(UserWarning, match="350 labels of pairs that were not sampled are ignored"):
@@ -350,6 +364,8 @@ def test_strata(frame, qrels) -> None:
     shares = wrong[wrong["draws"] > 0].groupby("stratum")["wrong"].mean()
     assert found.value == pytest.approx(shares.mean(), abs=1e-12)
     assert found.basis.estimator == "stratified"
+    drawn = pairs[pairs["draws"] > 0]
+    assert (drawn["importance"] * drawn["inclusion"]).to_numpy() == pytest.approx(np.full(100, 100 / 400))
     with pytest.raises(ValueError, match="'stratified' belongs to the design"):
         audit.estimate(known, estimator="snis")
     with pytest.raises(ValueError, match="for one predictor, not 2"):
