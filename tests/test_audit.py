@@ -286,10 +286,11 @@ def test_one_pair_that_counts_and_came_by_chance_is_no_census(frame, qrels) -> N
     )
     audit = next(a for a in audits if a.pairs.loc[7, "draws"] > 0)
     assert audit.pairs.loc[7, "inclusion"] < 1
-    found = audit.estimate(labels(audit, qrels))["first"]
-    assert not found.basis.census
-    assert np.isnan(found.standard_error)
-    assert found.note == "too few draws for an interval"
+    for estimator in ("regression", "snis"):
+        found = audit.estimate(labels(audit, qrels), estimator=estimator)["first"]
+        assert not found.basis.census
+        assert np.isnan(found.standard_error)
+        assert found.note == "too few draws for an interval"
 
 
 def test_labels_of_other_pairs_are_ignored(frame, qrels) -> None:
