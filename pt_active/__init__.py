@@ -14,11 +14,13 @@ from pt_active.grade_report import GradeReport
 from pt_active.measures import DCG, ERR, parse_measure
 from pt_active.plan import Plan
 from pt_active.results import Comparison, Estimate
+from pt_active.risk import Audit
 from pt_active.transformers import Draw, Runs, SamplingDistribution
 
 __all__ = [
     "DCG",
     "ERR",
+    "Audit",
     "ClassifierGrades",
     "ColumnCost",
     "Comparison",

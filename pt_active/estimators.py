@@ -93,6 +93,7 @@ def regression(
     model: np.ndarray,
     pool_mean: float,
     inclusion: np.ndarray | None = None,
+    pool_variance: np.ndarray | float | None = None,
 ) -> MeanEstimate:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
@@ -100,13 +101,22 @@ def regression(
     and ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
     ``h = W (1 + (M − m̄)² / Σ W (M − m̄)²)`` of a draw on its own prediction, and π = 0 with replacement. If the
     model says the same of every drawn query, ``b = 0``.
+
+    Where ``pool_variance``, the variance of M over the pool, is given, b is shrunk: by ``s²/max(s², pool_variance)``
+    with ``s² = Σ W (M − m̄)²``, since a line through values that lie together says little of those far away, and by
+    ``1 − Σ t²/(Σ t)²`` with ``t = W² (M − m̄)²``, which is 0 where one draw alone makes the line.
     """
     share = _share(count, importance)
     total = count * share
     mean, model_mean = _dot(total, values), _dot(total, model)
     centred, predictor = values - mean[..., None], model - model_mean[..., None]
-    slope = _ratio(_dot(total * share * predictor, centred), _dot(total * share * predictor, predictor))[..., None]
-    leverage = share * (1 + _ratio(predictor**2, _dot(total, predictor**2)[..., None]))
+    pull, spread = share**2 * predictor**2, _dot(total, predictor**2)
+    trust = np.ones_like(spread)
+    if pool_variance is not None:
+        alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
+        trust = (1 - alone) * _ratio(spread, np.maximum(spread, pool_variance))
+    slope = (trust * _ratio(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
+    leverage = share * (1 + trust[..., None] * _ratio(predictor**2, spread[..., None]))
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = share * (centred - slope * predictor) / (1 - leverage)
         error = np.sqrt(_dot(count * _chance(inclusion), scaled**2))

@@ -39,7 +39,7 @@ class Basis:
         missing: The (qid, docno) pairs that were to be judged and have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
         ignored: Labels of what was not sampled; they are not part of the sample.
-        level: What was sampled, ``query`` or ``document``.
+        level: What was sampled, ``query``, ``document``, or ``pair`` in an audit of predictors.
         n_rounds: Of judging.
         error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
         error_of_documents: The part that is due to the choice of documents in them.
@@ -75,6 +75,8 @@ class Basis:
         lines = [f"sample      {sample}; {self.n_judged} judgments"]
         if self.level == "document":
             lines = self._document_lines()
+        if self.level == "pair":
+            lines = self._pair_lines()
         if self.missing:
             lines.append(f"missing     {len(self.missing)} labels, taken as {self.missing_policy}")
         if self.ignored:
@@ -89,6 +91,24 @@ class Basis:
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
         parts += f", model {self.error_of_model:.4f}" if self.error_of_model > 0 else ""
         return [f"sample      {where}, {self.n_effective:.1f} effective", f"error from  {parts}"]
+
+    def _pair_lines(self) -> list[str]:
+        if self.census:
+            return [f"sample      census of {self.n_judged} pairs of {self.n_queries} queries"]
+        drawn = "" if self.n_draws == self.n_judged + len(self.missing) else f"{self.n_draws} draws, "
+        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries"
+        return [f"sample      {where}, {self.n_effective:.1f} effective; {self.n_judged} judgments"]
+
+
+_EVERYTHING = {
+    "query": "every query of the pool",
+    "document": "everything that matters",
+    "pair": "every pair that counts",
+}
+"""What a census judges, by level."""
+
+_SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
+"""What is drawn, by level."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +139,7 @@ class _Inference:
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
-        everything = "everything that matters" if self.basis.level == "document" else "every query of the pool"
+        everything = _EVERYTHING[self.basis.level]
         if self.basis.census and self.degenerate:
             return (
                 f"{everything} was judged, but for {len(self.missing)} labels; how far off the estimate is "
@@ -130,10 +150,9 @@ class _Inference:
         if self.degenerate and self.basis.caution:
             return self.basis.caution
         if self.degenerate:
-            sampled = "documents" if self.basis.level == "document" else "queries"
             return (
-                f"nothing varies among the sampled {sampled} that the model does not explain, so the sample cannot "
-                "tell how far off the estimate is: no interval, no test"
+                f"nothing varies among the sampled {_SAMPLED[self.basis.level]} that the model does not explain, so "
+                "the sample cannot tell how far off the estimate is: no interval, no test"
             )
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
@@ -234,12 +253,14 @@ class Comparison(_Inference):
         confidence_level: Of the interval that is printed; ``1 − level`` is the level of the test.
         degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
         basis: What the comparison rests on.
+        lower_is_better: Whether the one with the smaller value wins, as for errors.
     """
 
     first: str
     second: str
     difference: float
     pvalue: float
+    lower_is_better: bool = False
 
     @property
     def _point(self) -> float:
@@ -264,7 +285,7 @@ class Comparison(_Inference):
         """The better ranker, or None where the data do not resolve it at the level of the test."""
         if not self.pvalue < 1 - self.confidence_level:
             return None
-        return self.first if self.difference > 0 else self.second
+        return self.first if (self.difference > 0) != self.lower_is_better else self.second
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the comparison."""

@@ -371,6 +371,19 @@ def settings_of(folds: Sequence[int], total: int, arguments: argparse.Namespace)
     return range(1 if arguments.quick else -(-total // len(folds)))
 
 
+def label_axis(axis: Axes, labels: Sequence[int]) -> None:
+    """A logarithmic axis of numbers of labels.
+
+    Args:
+        axis: Whose abscissa it is.
+        labels: Those that there are.
+    """
+    axis.set_xscale("log")
+    axis.set_xticks(labels, [str(number) for number in labels])
+    axis.xaxis.set_minor_locator(ticker.NullLocator())
+    axis.set_xlabel("labels")
+
+
 def write(frame: pd.DataFrame, figure: Figure, out: Path, stem: str) -> None:
     """Write the numbers and the picture of one figure.
 

@@ -18,13 +18,15 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import ERR, Runs, SamplingDistribution, montecarlo, parse_measure
-from pt_active.designs import DESIGNS
+from pt_active.designs import DESIGNS, sampling_distribution
 from pt_active.documents.estimators import DocumentPool
 from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round
 from pt_active.estimators import ESTIMATORS
 from pt_active.measures import rank_form
 from pt_active.moments import Moments, label_moments
 from pt_active.replay import Population
+from pt_active.risk import F1
+from pt_active.risk.introspection import introspection, label_tables
 from pt_active.sampling import draw_to_budget
 from pt_active.simulate import Method, replays
 
@@ -123,6 +125,20 @@ def import_seconds(module: str) -> float:
     return min(float(run.stdout) for run in runs)
 
 
+def audit_design(pairs: int) -> Callable[[], object]:
+    """From predictions and grades of two predictors to the design for the difference of their F1."""
+    rng = np.random.default_rng(7)
+    grades, weight = rng.dirichlet(np.ones(4), size=pairs), np.full(pairs, 1 / pairs)
+    predictions, member = rng.integers(0, 4, (pairs, 2)).astype(np.float64), np.ones(pairs, dtype=bool)
+
+    def work() -> np.ndarray:
+        tables = label_tables(F1(rel=2), predictions, 4, member)
+        view = introspection(tables, grades, weight, proportion=True)
+        return sampling_distribution("optimal", view.moments, np.ones(pairs), weight)
+
+    return work
+
+
 def document_draw(queries: int, documents: int) -> Callable[[], object]:
     """From grades to drawn documents, for the ERR of two systems."""
     rng = np.random.default_rng(1)
@@ -151,6 +167,10 @@ def main() -> None:
     document_draw(20, documents)()
     ours, theirs = timed(document_draw(queries, documents)), timed(err_moments(queries, documents, True))
     rows.append((f"design and draw of documents, ERR, {queries:,} × {documents}", "ERR moments", ours, theirs))
+    pairs = queries * documents // 4
+    numbers = np.random.default_rng(8).random(pairs)
+    ours, theirs = timed(audit_design(pairs), 3), timed(lambda: np.argsort(numbers), 3)
+    rows.append((f"design of an audit, F1 of two predictors, {pairs:,} pairs", "sorting as many numbers", ours, theirs))
     label_vectors(2, generic=False)()
     ours, theirs = timed(label_vectors(1000, generic=False)), 100 * timed(label_vectors(10, generic=True))
     rows.append(("1,000 label vectors of nDCG@10, 1,000 × 40", "ir_measures (100 × 10 queries)", ours, theirs))

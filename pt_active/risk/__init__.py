@@ -1,0 +1,30 @@
+"""Auditing relevance predictors: how often is a grade model, a classifier or an LLM judge wrong, and which is better?
+
+The road: predictions → pairs → loss → introspection → design → draw → audit → judgments → estimate.
+"""
+
+from pt_active.risk.audit import Audit
+from pt_active.risk.losses import (
+    F1,
+    Accuracy,
+    CostMatrix,
+    FMeasure,
+    GaussianSquared,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+)
+
+__all__ = [
+    "F1",
+    "Accuracy",
+    "Audit",
+    "CostMatrix",
+    "FMeasure",
+    "GaussianSquared",
+    "Precision",
+    "Recall",
+    "Squared",
+    "ZeroOne",
+]

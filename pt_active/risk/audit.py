@@ -1,0 +1,285 @@
+"""An audit of relevance predictors: which pairs to label, kept on disk until the labels come back [theory 6]."""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import exports, frames
+from pt_active.costs import Cost, UnitCost
+from pt_active.results import Comparison, Estimate
+from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
+from pt_active.risk.designs import check_design, default_defensive
+from pt_active.risk.drawing import draw_pairs
+from pt_active.risk.judged import JudgedPairs, judged_pairs
+from pt_active.risk.losses import Loss, described
+from pt_active.risk.pairs import Pairs
+
+DESIGN = "optimal"
+"""The design if none is named."""
+
+
+class Audit(pt.Artifact):
+    """A drawn sample of query-document pairs with everything that an estimate of predictors needs.
+
+    A predictor is a grade model, a relevance classifier or an LLM judge: whatever gives each pair a grade or a number.
+    Make an audit with `create`, read one with ``Audit.load(path)`` or ``pt.Artifact.load(path)``.
+
+    Args:
+        path: The folder of a saved audit.
+    """
+
+    ARTIFACT_TYPE = "active_audit"
+    ARTIFACT_FORMAT = "parquet"
+    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self._tables: AuditTables | None = None
+
+    @classmethod
+    def load(cls, path: str | Path, **kwargs: Any) -> Audit:
+        """Read a saved audit.
+
+        Raises:
+            FileNotFoundError: If there is none at the path.
+            ValueError: If it is damaged, or was saved in a format that this version does not read.
+        """
+        audit = cls(path, **kwargs)
+        audit._tables = read_audit(Path(path))
+        return audit
+
+    @classmethod
+    def create(
+        cls,
+        frame: pd.DataFrame,
+        predictions: Mapping[str, str],
+        loss: Loss,
+        budget: float | None = None,
+        design: str = DESIGN,
+        seed: int = 0,
+        *,
+        draws: int | None = None,
+        cost: Cost | None = None,
+        replace: bool = False,
+        defensive: float | None = None,
+    ) -> Audit:
+        """Choose which pairs to label.
+
+        Args:
+            frame: The pool: ``qid, docno`` (+ ``query``, ``text``), a column for each predictor, and ``grade_0 …
+                grade_G``, what a label model believes of each pair (any grade model adds them).
+            predictions: Name of a predictor → its column. One means that its own risk is wanted, two their difference,
+                more all differences of two.
+            loss: `ZeroOne`, `FMeasure`, … of `pt_active.risk.losses`.
+            budget: What may be spent, in the unit of the cost. A budget that pays for all pairs is a census.
+            design: A name in `designs.AUDIT_DESIGNS`.
+            seed: Of the draws.
+            draws: A number of draws, in the place of a budget.
+            cost: Of a label; `UnitCost` (each pair 1) if left out.
+            replace: Whether a pair can be drawn more than once, as in the sources.
+            defensive: Share of plain random sampling in the design, which bounds the importance weights by its inverse.
+                If left out 0.1, and 0 for designs that leave out pairs whose difference is known.
+
+        Returns:
+            The audit, in memory; see `save`.
+
+        Raises:
+            ValueError: If an argument is out of range or does not suit the loss, or the frame is malformed; the message
+                says what and where.
+        """
+        check_design(design)
+        seed, draws = _whole("seed", seed, 0), None if draws is None else _whole("draws", draws, 1)
+        defensive = default_defensive(design) if defensive is None else defensive
+        described(loss)
+        cost = cost or UnitCost()
+        pairs = Pairs.from_frame(frame, predictions, loss, cost)
+        sample = draw_pairs(pairs, design, budget, draws, replace, defensive, seed)
+        arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
+        arguments |= {"design": design, "defensive": defensive, "replace": replace, "seed": seed}
+        manifest = audit_manifest(arguments, pairs, sample, frame)
+        audit = cls(cast(Any, pt.Artifact.NO_PATH))
+        audit._tables = AuditTables(pairs, sample, worklist(pairs, sample, frames.with_string_ids(frame)), manifest)
+        return audit
+
+    @property
+    def tables(self) -> AuditTables:
+        """Everything the audit holds, read from disk on first use."""
+        if self._tables is None:
+            self._tables = read_audit(Path(str(self.path)))
+        return self._tables
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Seed, versions, arguments, loss, counts, and the digest of the frame."""
+        return self.tables.manifest
+
+    @property
+    def loss(self) -> Loss:
+        """What the sample was designed for."""
+        return self.tables.pairs.loss
+
+    @property
+    def predictors(self) -> tuple[str, ...]:
+        """Names of the predictors."""
+        return self.tables.pairs.names
+
+    @property
+    def pairs(self) -> pd.DataFrame:
+        """All pairs: predictions, grades, ``prob`` (q), ``draws``, ``importance`` (p/q), ``inclusion`` (π)."""
+        return pair_table(self.tables)
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``, sorted by qid and docno."""
+        return self.tables.assessments.copy()
+
+    def save(self, path: str | Path) -> Audit:
+        """Write the audit to a new folder; a crash leaves none behind.
+
+        Returns:
+            The audit at its path.
+
+        Raises:
+            FileExistsError: If the path exists.
+            FileNotFoundError: If its parent folder does not.
+        """
+        path = Path(path).absolute()
+        if path.exists():
+            raise FileExistsError(f"{path} exists; choose another folder for the audit")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        with pt.io.finalized_directory(str(path)) as folder:
+            write_audit(self.tables, Path(folder))
+            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
+            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
+            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+        saved = type(self)(path)
+        saved._tables = self.tables
+        return saved
+
+    def export(self, path: str | Path, format: str = "csv") -> Path:
+        """Write the assessments for the judges.
+
+        Args:
+            path: A new file.
+            format: A name in `exports.FORMATS`.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format is unknown.
+        """
+        exports.write_assessments(self.assessments, path, format)
+        return Path(path)
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        estimator: str | None = None,
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+    ) -> dict[str, Estimate]:
+        """Estimate the risk of every predictor over the whole pool.
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other pairs are ignored, counted and
+                warned of.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``; ``stratified`` for that design.
+            confidence: Level of the intervals.
+            missing: What to do about a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            reference: What the interval is read off: t on the ``effective`` degrees of freedom, ``t`` on n − 1, or the
+                ``normal``; of a passive sample also ``wilson`` or ``clopper-pearson``, for shares.
+
+        Returns:
+            Name → estimate. NaN, with the reason as its ``note``, where no drawn pair counts.
+
+        Raises:
+            ValueError: If an argument is unknown, the labels do not fit the audit, or pairs that count could never be
+                drawn.
+        """
+        judged = self.judged(qrels, missing)
+        return {name: judged.estimate(s, estimator, reference, confidence) for s, name in enumerate(self.predictors)}
+
+    def compare(
+        self,
+        qrels: pd.DataFrame,
+        estimator: str | None = None,
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Comparison:
+        """Estimate and test the difference of two predictors' risks, first minus second.
+
+        Args:
+            qrels: As for `estimate`, like the arguments after it.
+            estimator: See `estimate`.
+            confidence: Level of the interval; the test's level is ``1 − confidence``.
+            missing: See `estimate`.
+            reference: See `estimate`; not the binomial ones.
+            first: A predictor; the first if left out.
+            second: Another; of two predictors the other one if left out.
+
+        Returns:
+            The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
+            precision, recall or F.
+
+        Raises:
+            ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
+        """
+        pair = self._pair(first, second)
+        return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
+
+    def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
+        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
+        return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
+
+    def _pair(self, first: str | None, second: str | None) -> tuple[int, int]:
+        names = self.predictors
+        if len(names) < 2:
+            raise ValueError(f"a comparison needs two predictors; this audit has only {names[0]!r}")
+        if len(names) > 2 and (first is None or second is None):
+            raise ValueError(f"say which predictors to compare, as first and second, of {frames.some(names, 20)}")
+        first = first or next(name for name in names if name != second)
+        chosen = (first, second or next(name for name in names if name != first))
+        for name in chosen:
+            if name not in names:
+                raise ValueError(f"no predictor {name!r} in this audit; it has {frames.some(names, 20)}")
+        if chosen[0] == chosen[1]:
+            raise ValueError(f"cannot compare predictor {chosen[0]!r} with itself")
+        return names.index(chosen[0]), names.index(chosen[1])
+
+    def __str__(self) -> str:
+        counts, arguments = self.manifest["counts"], self.manifest["arguments"]
+        repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
+        kind = "census" if self.manifest["census"] else f"{repeated}by {arguments['design']}"
+        return (
+            f"Audit of {', '.join(self.predictors)} for {self.loss}\n"
+            f"  judge     {counts['assessments']} of {counts['pairs']} pairs of {counts['queries']} queries ({kind})\n"
+            f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for all pairs"
+        )
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self}</pre>"
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+    if whole < least:
+        raise ValueError(f"{name} must be at least {least}, got {whole}")
+    return whole

@@ -1,0 +1,143 @@
+"""What an audit holds, and its form on disk."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active import files
+from pt_active.frames import grade_columns
+from pt_active.risk.drawing import PairSample
+from pt_active.risk.losses import described, from_description
+from pt_active.risk.pairs import Pairs
+from pt_active.sampling import Sample
+
+FORMAT_VERSION = 1
+"""Of the tables on disk; an audit of another format is refused rather than misread."""
+
+_NEEDED = {"arguments", "loss", "predictors", "census", "counts", "spent", "pool_cost"}
+
+
+@dataclass(frozen=True)
+class AuditTables:
+    """What an audit holds.
+
+    Attributes:
+        pairs: All pairs with their predictions.
+        sample: The design and the draws.
+        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
+        manifest: Seed, versions, arguments, counts and the digest of the frame.
+    """
+
+    pairs: Pairs
+    sample: PairSample
+    assessments: pd.DataFrame
+    manifest: dict[str, Any]
+
+
+def worklist(pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> pd.DataFrame:
+    """The drawn pairs, by qid and docno, so that their order tells nothing.
+
+    Args:
+        pairs: All of them.
+        sample: The draws.
+        frame: Where ``query`` and ``text`` come from, if it has them; string ids.
+
+    Returns:
+        ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the probability of having come into the sample, NaN where
+        pairs were drawn with replacement.
+    """
+    chosen = sample.sample.draws > 0
+    table = pairs.keys[chosen].reset_index(drop=True)
+    texts = frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]]
+    return table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=sample.sample.inclusion[chosen])
+
+
+def audit_manifest(arguments: dict[str, Any], pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> dict[str, Any]:
+    """Everything that is needed to make the audit again, and to see that it is the same."""
+    packages = ("pyterrier-active", "pyterrier", "numpy", "pandas")
+    draws = sample.sample.draws
+    return {
+        "format_version": FORMAT_VERSION,
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+        "arguments": arguments,
+        "loss": described(pairs.loss),
+        "predictors": list(pairs.names),
+        "census": bool(sample.sample.census),
+        "counts": {
+            "pairs": len(draws),
+            "queries": int(pairs.keys["qid"].nunique()),
+            "draws": int(draws.sum()),
+            "assessments": int((draws > 0).sum()),
+        },
+        "spent": float(pairs.cost[draws > 0].sum()),
+        "pool_cost": float(pairs.cost.sum()),
+        "inputs": {"frame": files.digest(frame)},
+    }
+
+
+def pair_table(tables: AuditTables) -> pd.DataFrame:
+    """All pairs: ``qid, docno``, predictions, grades, cost, and what the design and the draws made of them."""
+    pairs, sample = tables.pairs, tables.sample
+    columns = {f"prediction_{name}": column for name, column in zip(pairs.names, pairs.predictions.T, strict=True)}
+    columns |= {f"variance_{name}": column for name, column in zip(pairs.names, pairs.variances.T, strict=False)}
+    columns |= {f"grade_{g}": column for g, column in enumerate(pairs.grades.T)}
+    columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": sample.stratum}
+    drawn = sample.sample
+    columns |= {"draws": drawn.draws, "importance": drawn.importance, "inclusion": drawn.inclusion}
+    return pairs.keys.assign(**columns)
+
+
+def write_audit(tables: AuditTables, folder: Path) -> None:
+    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
+    pair_table(tables).to_parquet(folder / "pairs.parquet", index=False)
+    tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
+    (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def read_audit(folder: Path) -> AuditTables:
+    """Read the tables of a saved audit.
+
+    Raises:
+        FileNotFoundError: If the folder holds no audit.
+        ValueError: If it is damaged, or was saved in a format that this version does not read.
+    """
+    file = folder / "manifest.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no audit at {folder}: it has no manifest.json")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        if absent := sorted(_NEEDED - set(manifest)):
+            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
+        if manifest.get("format_version") == FORMAT_VERSION:
+            table, assessments = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pairs", "assessments"))
+            return AuditTables(*_from_table(table, manifest), assessments, manifest)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"the audit at {folder} is damaged or is none: {error}") from error
+    saved = manifest.get("format_version")
+    raise ValueError(f"the audit at {folder} was saved in format {saved}; this version reads {FORMAT_VERSION}")
+
+
+def _from_table(table: pd.DataFrame, manifest: dict[str, Any]) -> tuple[Pairs, PairSample]:
+    names, loss = manifest["predictors"], from_description(manifest["loss"])
+    variances = [f"variance_{name}" for name in names if f"variance_{name}" in table.columns]
+    pairs = Pairs(
+        keys=table[["qid", "docno"]],
+        names=tuple(names),
+        predictions=table[[f"prediction_{name}" for name in names]].to_numpy(np.float64),
+        grades=np.ascontiguousarray(table[grade_columns(table.columns)].to_numpy(np.float64)),
+        variances=table[variances].to_numpy(np.float64),
+        member=table["in_slice"].to_numpy(),
+        cost=table["cost"].to_numpy(),
+        loss=loss,
+    )
+    draws, importance, inclusion = (table[name].to_numpy() for name in ("draws", "importance", "inclusion"))
+    sample = Sample(draws, importance, inclusion, manifest["census"])
+    return pairs, PairSample(table["prob"].to_numpy(), table["stratum"].to_numpy(), sample)

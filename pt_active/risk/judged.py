@@ -1,0 +1,253 @@
+"""Labels meet the sampled pairs of an audit."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+from pt_active.estimators import MeanEstimate, effective_size, is_rounding, reference_degrees
+from pt_active.results import Basis, Comparison, Estimate
+from pt_active.risk.designs import STRATIFIED
+from pt_active.risk.drawing import PairSample
+from pt_active.risk.estimators import (
+    Domain,
+    Drawn,
+    Scores,
+    difference_domain,
+    domain_estimate,
+    ratio_estimate,
+    risk_domain,
+    stratified_estimate,
+)
+from pt_active.risk.pairs import Pairs
+from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, counted
+
+MISSING_LABELS = ("error", "nonrelevant")
+"""What to do about a sampled pair without a label: refuse, or take grade 0."""
+
+DEFAULT_ESTIMATOR = "regression"
+"""If none is named, but where strata or a binomial interval decide."""
+
+
+@dataclass(frozen=True)
+class JudgedPairs:
+    """What the labels say of every drawn pair.
+
+    Attributes:
+        pairs: All of them.
+        sample: The draws.
+        rows: int64[n], the pairs that were drawn.
+        observed: u and w of each predictor, float64[n] each.
+        basis: What every inference rests on, but for the estimator.
+    """
+
+    pairs: Pairs
+    sample: PairSample
+    rows: np.ndarray
+    observed: list[tuple[np.ndarray, np.ndarray]]
+    basis: Basis
+
+    @property
+    def drawn(self) -> Drawn:
+        """How the rows came into the sample."""
+        sample, rows = self.sample.sample, self.rows
+        inclusion = sample.inclusion[rows]
+        chance = None if np.isnan(inclusion).any() else inclusion
+        return Drawn(rows, sample.draws[rows], sample.importance[rows], chance)
+
+    def scores(self, predictor: int) -> Scores:
+        """What labels and label model say of one predictor."""
+        view = self.pairs.introspection
+        return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
+
+    def estimate(self, predictor: int, estimator: str | None, reference: str, confidence: float) -> Estimate:
+        """Estimate the risk of one predictor [theory 6].
+
+        Args:
+            predictor: Its index.
+            estimator: A name in `RISK_ESTIMATORS`, or `stratified`; None takes the one that fits.
+            reference: A name in `estimators.REFERENCES` or `BINOMIAL_REFERENCES`.
+            confidence: Level of the interval, in (0, 1).
+
+        Raises:
+            ValueError: If an argument is unknown or does not fit, or a pair that counts could never be drawn.
+        """
+        counts = self.pairs.counts(predictor)
+        self._check_drawable(counts, f"that count in the risk of {self.pairs.names[predictor]!r}")
+        if reference in BINOMIAL_REFERENCES:
+            return self._proportion(predictor, estimator, reference, confidence)
+        scores, estimator = self.scores(predictor), self._estimator(estimator)
+        domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
+        mean = self._mean([scores], domain, estimator)
+        fields = self._fields(mean, [scores], counts, estimator, reference, confidence)
+        return Estimate(name=self.pairs.names[predictor], value=float(mean.value), **fields)
+
+    def compare(self, first: int, second: int, estimator: str | None, reference: str, confidence: float) -> Comparison:
+        """Estimate and test the difference of two risks, first minus second; see `estimate`."""
+        if reference in BINOMIAL_REFERENCES:
+            raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
+        estimator, pairs = self._estimator(estimator), self.pairs
+        scores, names = [self.scores(first), self.scores(second)], (pairs.names[first], pairs.names[second])
+        domain, differ = None, pairs.counts(first) | pairs.counts(second)
+        if pairs.known_differences(first, second):
+            differ = pairs.differ(first, second)
+            if not differ.any():
+                return self._agreeing(*names, estimator, confidence)
+            domain = difference_domain(scores[0], scores[1], differ, pairs.weight)
+        self._check_drawable(differ, f"that count in the difference of {names[0]!r} and {names[1]!r}")
+        mean = self._mean(scores, domain, estimator)
+        fields = self._fields(mean, scores, differ, estimator, reference, confidence)
+        fields |= {"lower_is_better": pairs.loss.lower_is_better}
+        return Comparison.tested(*names, float(mean.value), fields)
+
+    def _mean(self, scores: list[Scores], domain: Domain | None, estimator: str) -> MeanEstimate:
+        if estimator == STRATIFIED:
+            stratum = self.sample.stratum
+            return stratified_estimate(scores, self.drawn, stratum[self.rows], np.bincount(stratum))
+        if domain is None:
+            return ratio_estimate(scores, self.drawn, self.pairs.weight, estimator)
+        return domain_estimate(domain, self.drawn, estimator)
+
+    def _proportion(self, predictor: int, estimator: str | None, method: str, confidence: float) -> ProportionEstimate:
+        if estimator not in (None, "snis"):
+            raise ValueError(f"a {method} interval belongs to the plain share, estimator='snis', not to {estimator!r}")
+        scores, drawn = self.scores(predictor), self.drawn
+        successes, trials = counted(scores.numerator, scores.weight, drawn.count, drawn.importance, method)
+        mean = ratio_estimate([scores], drawn, self.pairs.weight, "snis")
+        counts, name, value = self.pairs.counts(predictor), self.pairs.names[predictor], float(mean.value)
+        fields = self._fields(mean, [scores], counts, "snis", "normal", confidence) | {"degenerate": False}
+        return ProportionEstimate(name=name, value=value, successes=successes, trials=trials, method=method, **fields)
+
+    def _estimator(self, estimator: str | None) -> str:
+        stratified = bool(self.sample.stratum.max() >= 0)
+        estimator = estimator or (STRATIFIED if stratified else DEFAULT_ESTIMATOR)
+        if stratified != (estimator == STRATIFIED):
+            raise ValueError(f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does")
+        return estimator
+
+    def _check_drawable(self, count: np.ndarray, what: str) -> None:
+        never = int((count & (self.sample.q <= 0)).sum())
+        if never and not self.basis.census:
+            raise ValueError(
+                f"{never} pairs {what} could never be drawn, so it cannot be estimated from this sample; make the "
+                "audit with defensive > 0, or with a design that reaches all pairs"
+            )
+
+    def _all_judged(self, count: np.ndarray) -> bool:
+        """Whether all pairs that count were certain to be drawn, so that nothing is left to chance."""
+        return self.basis.census or bool((self.sample.sample.inclusion[count] == 1).all())
+
+    def _fields(
+        self,
+        mean: MeanEstimate,
+        scores: list[Scores],
+        count: np.ndarray,
+        estimator: str,
+        reference: str,
+        confidence: float,
+    ) -> dict[str, Any]:
+        """The fields that `Estimate` and `Comparison` have in common."""
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        draws, census = self.drawn.count, self._all_judged(count)
+        size = np.max([np.abs(score.numerator) for score in scores], axis=0)
+        still, undefined = bool(is_rounding(mean.standard_error, draws, size)), bool(np.isnan(mean.value))
+        degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
+        reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
+        exact = census and not undefined
+        importance = [self.drawn.importance * score.weight * count[self.rows] for score in scores]
+        found: dict[str, Any] = {"estimator": estimator, "census": exact, "caution": reason if undefined else ""}
+        found |= {"n_effective": min(float(effective_size(draws, v)) for v in importance)}
+        return {
+            "basis": replace(self.basis, **found),
+            "standard_error": 0.0 if exact or still else float(mean.standard_error),
+            "degrees_of_freedom": np.inf if exact else float(degrees),
+            "confidence_level": confidence,
+            "degenerate": undefined or (bool(self.basis.missing) if census else still),
+        }
+
+    def _agreeing(self, first: str, second: str, estimator: str, confidence: float) -> Comparison:
+        """Two predictors whose difference is 0 on every pair, whatever the labels."""
+        caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
+        basis = replace(self.basis, estimator=estimator, caution=caution)
+        fields = {"basis": basis, "standard_error": 0.0, "degrees_of_freedom": np.inf, "degenerate": True}
+        return Comparison.tested(first, second, 0.0, fields | {"confidence_level": confidence})
+
+
+def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
+    """Bring labels and sample together.
+
+    Args:
+        pairs: All of them.
+        sample: The draws.
+        qrels: ``qid, docno, label``, as they came back; labels of pairs that were not drawn are ignored and counted.
+        missing: One of `MISSING_LABELS`.
+
+    Raises:
+        ValueError: If a label is none, no label belongs to the sample, or a drawn pair has none and ``missing`` is
+            ``"error"``.
+    """
+    if missing not in MISSING_LABELS:
+        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_LABELS)}")
+    rows = np.flatnonzero(sample.sample.draws > 0)
+    keys = pairs.keys.iloc[rows]
+    qrels = _checked(qrels, pairs)
+    found = keys.merge(qrels, how="left", on=["qid", "docno"])
+    label = found["label"].to_numpy(dtype=np.float64)
+    absent = np.isnan(label)
+    if absent.all():
+        raise ValueError("no label belongs to a sampled pair; do the qids and docnos of the qrels match the audit's?")
+    without = tuple(found.loc[absent, ["qid", "docno"]].itertuples(index=False, name=None))
+    if without and missing == "error":
+        raise ValueError(
+            f"{len(without)} sampled pairs have no label: {frames.some(without)}; judge them, or say "
+            'missing="nonrelevant"'
+        )
+    ignored = len(qrels) - int((~absent).sum())
+    _warn_of_ignored(ignored)
+    draws = sample.sample.draws[rows]
+    basis = Basis(
+        measure=str(pairs.loss),
+        estimator="",
+        n_draws=int(draws.sum()),
+        n_queries=keys["qid"].nunique(),
+        n_judged=int((~absent).sum()),
+        n_effective=float(effective_size(draws, sample.sample.importance[rows])),
+        census=sample.sample.census,
+        missing=without,
+        missing_policy=missing,
+        ignored=ignored,
+        level="pair",
+    )
+    return JudgedPairs(pairs, sample, rows, pairs.observed(rows, np.where(absent, 0.0, label)), basis)
+
+
+def _checked(qrels: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
+    """``qid, docno, label`` with string ids, each pair once, and labels that the audit's loss knows."""
+    if not pairs.is_gaussian:
+        known = frames.checked_qrels(qrels)
+        frames.checked_qrels(known.merge(pairs.keys, on=["qid", "docno"]), pairs.max_grade)
+        return known
+    lacking = {"qid", "docno", "label"} - set(qrels.columns)
+    if lacking:
+        raise ValueError(f"qrels need the columns qid, docno, label; they lack {frames.some(sorted(lacking))}")
+    known = frames.with_string_ids(qrels[["qid", "docno", "label"]]).drop_duplicates()
+    label = pd.to_numeric(known["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    if not np.isfinite(label).all():
+        raise ValueError(f"qrels: {int((~np.isfinite(label)).sum())} labels are not finite numbers")
+    frames.check_pairs(known, "the qrels")
+    return known.assign(label=label)
+
+
+def _warn_of_ignored(ignored: int) -> None:
+    if ignored:
+        warnings.warn(
+            f"{ignored} labels of pairs that were not sampled are ignored: hand-picked judgments are not part of the "
+            "sample",
+            stacklevel=4,
+        )

@@ -1,0 +1,263 @@
+"""Losses of a predicted grade, and the generalised risks that they make up [theory 6].
+
+A loss says what a prediction f earns when the label is y: a numerator ``u = w ℓ`` and a weight ``w``. Its risk over
+the pool is ``G = Σ p E[u] / Σ p E[w]`` [T 3.31]. A new loss is a class with `terms` and a line in `LOSSES`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, ClassVar
+
+import numpy as np
+
+Terms = tuple[np.ndarray, np.ndarray]
+"""``u`` and ``w``."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(ABC):
+    """What all losses share.
+
+    Args:
+        slice: A boolean column; pairs outside it have ``u = w = 0``, so the risk is that of the slice.
+
+    Attributes:
+        proportion: Whether the risk lies in [0, 1].
+        lower_is_better: Whether a smaller risk is the better one.
+        needs_grades: Whether a prediction must be one of the grades, rather than any number.
+    """
+
+    slice: str | None = None
+    proportion: ClassVar[bool] = True
+    lower_is_better: ClassVar[bool] = True
+    needs_grades: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The field's name of the risk."""
+
+    @abstractmethod
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """``u`` and ``w`` of predictions and labels.
+
+        Args:
+            prediction: float64[...], f.
+            label: float64[...], y; broadcast against the predictions.
+
+        Returns:
+            Two float64[...], neither of them negative.
+        """
+
+    def grades_allowed(self, max_grade: int) -> int:
+        """The highest grade that a prediction may have, where labels go up to ``max_grade``.
+
+        Raises:
+            ValueError: If the loss does not fit such labels.
+        """
+        return max_grade
+
+    def __str__(self) -> str:
+        arguments = [f"{key}={value!r}" for key, value in self._shown().items()]
+        return f"{self.name}({', '.join(arguments)})" if arguments else self.name
+
+    def _shown(self) -> dict[str, object]:
+        return {} if self.slice is None else {"slice": self.slice}
+
+
+@dataclass(frozen=True)
+class ZeroOne(Loss):
+    """The share of wrong predictions: ``ℓ = 1[f ≠ y]``, ``w = 1`` [ARE 12]."""
+
+    @property
+    def name(self) -> str:
+        """``Error``."""
+        return "Error"
+
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """See `Loss.terms`."""
+        return _weighted(prediction != label)
+
+
+@dataclass(frozen=True)
+class Accuracy(Loss):
+    """The share of right predictions: ``ℓ = 1[f = y]``, ``w = 1``."""
+
+    lower_is_better: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """``Accuracy``."""
+        return "Accuracy"
+
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """See `Loss.terms`."""
+        return _weighted(prediction == label)
+
+
+@dataclass(frozen=True)
+class Squared(Loss):
+    """The mean squared error ``ℓ = (f − y)²``, ``w = 1``; of relevance probabilities, the Brier score."""
+
+    proportion: ClassVar[bool] = False
+    needs_grades: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """``SquaredError``."""
+        return "SquaredError"
+
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """See `Loss.terms`."""
+        return _weighted((prediction - label) ** 2)
+
+
+@dataclass(frozen=True)
+class GaussianSquared(Squared):
+    """The mean squared error where labels are real numbers and each prediction has a Gaussian variance τ² [ARE 13].
+
+    The variance of a prediction column ``f`` stands in the column ``f_variance``. Labels need no grade columns: with
+    k predictors they are taken to come from the equal mixture of the k normals [AC Deriv. 5].
+    """
+
+
+@dataclass(frozen=True)
+class CostMatrix(Loss):
+    """The mean cost ``ℓ = matrix[f][y]``, ``w = 1``.
+
+    Args:
+        matrix: A row for each grade that is predicted, a column for each true grade; costs are not negative.
+
+    Raises:
+        ValueError: If it is no such table.
+    """
+
+    matrix: tuple[tuple[float, ...], ...] | Sequence[Sequence[float]] = ()
+    proportion: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        try:
+            table = np.asarray(self.matrix, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"matrix must be a table of numbers with rows of one length, got {self.matrix!r}"
+            ) from error
+        if table.ndim != 2 or min(table.shape) < 2:
+            raise ValueError(f"matrix must have two or more rows and columns, got the shape {table.shape}")
+        if not (np.isfinite(table) & (table >= 0)).all():
+            raise ValueError(f"costs must be finite and not negative, got {table.tolist()}")
+        object.__setattr__(self, "matrix", tuple(map(tuple, table.tolist())))
+
+    @property
+    def name(self) -> str:
+        """``Cost``."""
+        return "Cost"
+
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """See `Loss.terms`."""
+        return _weighted(np.asarray(self.matrix)[prediction.astype(np.int64), label.astype(np.int64)])
+
+    def grades_allowed(self, max_grade: int) -> int:
+        """The last row of the matrix.
+
+        Raises:
+            ValueError: If the matrix has not one column for each grade of the labels.
+        """
+        rows, columns = np.shape(self.matrix)
+        if columns != max_grade + 1:
+            raise ValueError(
+                f"the cost matrix has {columns} columns, but the labels have {max_grade + 1} grades, 0 … {max_grade}"
+            )
+        return int(rows) - 1
+
+
+@dataclass(frozen=True)
+class FMeasure(Loss):
+    """``F_η``: precision at η = 1, recall at η = 0, F1 at η = ½ [T 4.18–4.20].
+
+    With ``f`` and ``y`` as 1 from grade ``rel`` on and 0 below: ``w = η f + (1 − η) y`` and ``ℓ = 1[f = y]``, so that
+    ``Σ w ℓ`` counts the true positives and ``Σ w`` is ``η (TP + FP) + (1 − η)(TP + FN)``.
+
+    Args:
+        eta: η in [0, 1].
+        rel: The lowest grade that counts as relevant, at least 1.
+
+    Raises:
+        ValueError: If one is out of range.
+    """
+
+    eta: float = 0.5
+    rel: int = 1
+    lower_is_better: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.eta <= 1:
+            raise ValueError(f"eta must lie between 0 and 1, got {self.eta}")
+        if not (float(self.rel).is_integer() and self.rel >= 1):
+            raise ValueError(f"rel must be a whole number of at least 1, got {self.rel!r}")
+
+    @property
+    def name(self) -> str:
+        """``Precision``, ``Recall``, ``F1``, or ``F``."""
+        return {1.0: "Precision", 0.0: "Recall", 0.5: "F1"}.get(float(self.eta), "F")
+
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """See `Loss.terms`."""
+        positive, relevant = prediction >= self.rel, label >= self.rel
+        weight = self.eta * positive + (1 - self.eta) * relevant
+        return weight * (positive == relevant), weight
+
+    def grades_allowed(self, max_grade: int) -> int:
+        """The highest grade.
+
+        Raises:
+            ValueError: If no grade counts as relevant.
+        """
+        if self.rel > max_grade:
+            raise ValueError(f"rel={self.rel} is above the highest grade, {max_grade}: nothing could be relevant")
+        return max_grade
+
+    def _shown(self) -> dict[str, object]:
+        eta = {"eta": self.eta} if self.name == "F" else {}
+        return eta | ({} if self.rel == 1 else {"rel": self.rel}) | super()._shown()
+
+
+Precision = partial(FMeasure, 1.0)
+"""``FMeasure(1)``: of what is predicted to be relevant, the share that is."""
+
+Recall = partial(FMeasure, 0.0)
+"""``FMeasure(0)``: of what is relevant, the share that is predicted to be."""
+
+F1 = partial(FMeasure, 0.5)
+"""``FMeasure(½)``: the harmonic mean of precision and recall."""
+
+LOSSES: dict[str, type[Loss]] = {
+    loss.__name__: loss for loss in (ZeroOne, Accuracy, Squared, GaussianSquared, CostMatrix, FMeasure)
+}
+"""The losses by name."""
+
+
+def described(loss: Loss) -> dict[str, Any]:
+    """A loss as plain values, for JSON; see `from_description`.
+
+    Raises:
+        ValueError: If the loss is not one of `LOSSES`, so that a saved audit could not name it.
+    """
+    if LOSSES.get(type(loss).__name__) is not type(loss):
+        raise ValueError(f"unknown loss {loss!r}; the losses are {', '.join(LOSSES)}")
+    return {"loss": type(loss).__name__} | asdict(loss)
+
+
+def from_description(description: Mapping[str, Any]) -> Loss:
+    """The loss that `described` described."""
+    arguments = dict(description)
+    return LOSSES[arguments.pop("loss")](**arguments)
+
+
+def _weighted(loss: np.ndarray) -> Terms:
+    """A plain loss: each pair weighs 1."""
+    return loss.astype(np.float64), np.ones(loss.shape)

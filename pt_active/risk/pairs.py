@@ -1,0 +1,202 @@
+"""Frames of predictions become arrays, checked once on the way in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+from pt_active.costs import Cost, check_per_query
+from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
+from pt_active.risk.losses import GaussianSquared, Loss
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """All pairs of an audit, by qid and docno, and what k predictors say of them.
+
+    Attributes:
+        keys: ``qid, docno``, N rows.
+        names: The k predictors.
+        predictions: float64[N, k], f.
+        grades: float64[N, G+1], ``P(y = g)``; no columns where labels are real numbers.
+        variances: float64[N, k], τ², where labels are real numbers; else no columns.
+        member: bool[N], whether a pair belongs to the loss's slice.
+        cost: float64[N], λ.
+        loss: What is to be estimated.
+    """
+
+    keys: pd.DataFrame
+    names: tuple[str, ...]
+    predictions: np.ndarray
+    grades: np.ndarray
+    variances: np.ndarray
+    member: np.ndarray
+    cost: np.ndarray
+    loss: Loss
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss, cost: Cost) -> Pairs:
+        """Check a frame of pairs.
+
+        Args:
+            frame: ``qid, docno``, the columns of the predictions, ``grade_0 … grade_G``, and what loss and cost need.
+            predictions: Name of a predictor → its column.
+            loss: What is to be estimated.
+            cost: Of a label.
+
+        Raises:
+            ValueError: If a column is missing, a pair stands twice, or a number is not what it should be.
+        """
+        _check_columns(frame, predictions, loss)
+        if check_per_query(cost) > 0:
+            raise ValueError("pairs are drawn one by one: the cost must not have a part per query")
+        frame = frames.with_string_ids(frame)
+        frames.check_pairs(frame, "the frame")
+        frame = frame.sort_values(["qid", "docno"], ignore_index=True)
+        columns = {str(name): frame[name].to_numpy() for name in frame.columns}
+        query = pd.factorize(frame["qid"])[0]
+        grades = _grades(frame, loss)
+        found = np.column_stack([_numbers(frame, column) for column in predictions.values()])
+        if loss.needs_grades:
+            _check_predicted(frame, predictions, found, loss.grades_allowed(grades.shape[1] - 1))
+        member = np.ones(len(frame), dtype=bool) if loss.slice is None else _member(frame, loss.slice)
+        prices = np.asarray(cost.document_costs(columns, query), dtype=np.float64)
+        variances = _variances(frame, predictions, loss)
+        return cls(frame[["qid", "docno"]], tuple(predictions), found, grades, variances, member, prices, loss)
+
+    @property
+    def weight(self) -> np.ndarray:
+        """float64[N], p: every pair counts the same."""
+        return np.full(len(self.keys), 1 / len(self.keys))
+
+    @property
+    def max_grade(self) -> int | None:
+        """G; None where labels are real numbers."""
+        return None if self.is_gaussian else self.grades.shape[1] - 1
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether labels are real numbers with a Gaussian predictive variance."""
+        return isinstance(self.loss, GaussianSquared)
+
+    @cached_property
+    def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numerators and weights of each predictor for every label; see `label_tables`."""
+        return label_tables(self.loss, self.predictions, self.grades.shape[1], self.member)
+
+    @cached_property
+    def introspection(self) -> Introspection:
+        """What the label model expects."""
+        if self.is_gaussian:
+            return gaussian_introspection(self.predictions, self.variances, self.weight, self.member)
+        return introspection(self.tables, self.grades, self.weight, self.loss.proportion)
+
+    def uniform_introspection(self) -> Introspection:
+        """What uniform grades expect.
+
+        Raises:
+            ValueError: If labels are real numbers, which have no uniform distribution.
+        """
+        if self.is_gaussian:
+            raise ValueError("real labels have no uniform distribution; choose a design that does not need one")
+        uniform = np.full_like(self.grades, 1 / self.grades.shape[1])
+        return introspection(self.tables, uniform, self.weight, self.loss.proportion)
+
+    def fixed_weights(self, predictor: int) -> bool:
+        """Whether the weights of a predictor's risk are the same whatever the labels."""
+        weight = None if self.is_gaussian else self.tables[predictor][1]
+        return weight is None or bool((weight == weight[:, :1]).all())
+
+    def counts(self, predictor: int) -> np.ndarray:
+        """bool[N], whether a pair has a weight in a predictor's risk under some label."""
+        return self.member if self.is_gaussian else np.asarray((self.tables[predictor][1] > 0).any(axis=1))
+
+    def known_differences(self, first: int, second: int) -> bool:
+        """Whether the difference of two risks is a mean of the pairs' own, so that it is known where they agree."""
+        if self.is_gaussian:
+            return True
+        weights = [self.tables[s][1] for s in (first, second)]
+        return self.fixed_weights(first) and bool((weights[0] == weights[1]).all())
+
+    def differ(self, first: int, second: int) -> np.ndarray:
+        """bool[N], whether some label would give the two predictors different numerators."""
+        if self.is_gaussian:
+            return np.asarray(self.member & (self.predictions[:, first] != self.predictions[:, second]))
+        return np.asarray((self.tables[first][0] != self.tables[second][0]).any(axis=1))
+
+    def observed(self, rows: np.ndarray, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Numerator and weight of each predictor at the labels of some pairs, float64[n] each."""
+        inside = self.member[rows]
+        found = (self.loss.terms(column, label) for column in self.predictions[rows].T)
+        return [(u * inside, w * inside) for u, w in found]
+
+
+def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> None:
+    if not predictions:
+        raise ValueError("predictions must name at least one predictor, as {name: column}")
+    gaussian = [f"{column}_variance" for column in predictions.values()] if isinstance(loss, GaussianSquared) else []
+    wanted = ["qid", "docno", *predictions.values(), *gaussian, *([] if loss.slice is None else [loss.slice])]
+    missing = [column for column in wanted if column not in frame.columns]
+    if missing:
+        raise ValueError(f"the frame needs the columns {frames.some(wanted, 20)}; it lacks {frames.some(missing)}")
+    if frame.empty:
+        raise ValueError("the frame has no pairs")
+
+
+def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
+    if isinstance(loss, GaussianSquared):
+        return np.empty((len(frame), 0))
+    columns = frames.grade_columns(frame.columns)
+    if not columns:
+        raise ValueError(
+            "the frame needs grade_0 … grade_G, what a label model believes of each pair; UniformGrades(max_grade) "
+            "adds them where nothing is known"
+        )
+    grades = frame[columns].to_numpy(dtype=np.float64)
+    frames.check_grades(frame, grades)
+    return np.ascontiguousarray(grades)
+
+
+def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    _refuse(frame, column, values, ~np.isfinite(values), "must be finite numbers")
+    return values
+
+
+def _check_predicted(frame: pd.DataFrame, predictions: Mapping[str, str], found: np.ndarray, highest: int) -> None:
+    for column, values in zip(predictions.values(), found.T, strict=True):
+        wrong = (values != np.floor(values)) | (values < 0) | (values > highest)
+        _refuse(frame, column, values, wrong, f"must be grades from 0 to {highest}")
+
+
+def _member(frame: pd.DataFrame, column: str) -> np.ndarray:
+    values = _numbers(frame, column)
+    _refuse(frame, column, values, ~np.isin(values, (0.0, 1.0)), "must be true or false")
+    if not values.any():
+        raise ValueError(f"the slice {column!r} holds no pair")
+    return values > 0
+
+
+def _variances(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> np.ndarray:
+    if not isinstance(loss, GaussianSquared):
+        return np.empty((len(frame), 0))
+    names = [f"{column}_variance" for column in predictions.values()]
+    found = np.column_stack([_numbers(frame, name) for name in names])
+    for name, values in zip(names, found.T, strict=True):
+        _refuse(frame, name, values, values < 0, "must not be negative")
+    return found
+
+
+def _refuse(frame: pd.DataFrame, column: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> None:
+    if wrong.any():
+        z = int(np.argmax(wrong))
+        row = frame.iloc[z]
+        raise ValueError(
+            f"column {column!r}: values {rule}; {int(wrong.sum())} are not, such as {row[column]!r} for document "
+            f"{row['docno']!r} of query {row['qid']!r}"
+        )

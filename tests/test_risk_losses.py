@@ -1,0 +1,219 @@
+"""Losses against counts of a confusion matrix, and what the label model expects of them against enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import fbeta_score, precision_score, recall_score
+
+from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
+from pt_active.risk.introspection import BOUND, gaussian_introspection, introspection, label_tables
+from pt_active.risk.losses import LOSSES, Loss, described, from_description
+
+COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
+LOSS_LIST: list[Loss] = [
+    ZeroOne(),
+    Accuracy(),
+    Squared(),
+    COSTS,
+    Precision(),
+    Recall(rel=2),
+    F1(),
+    FMeasure(0.3, rel=2),
+]
+
+
+def labelled(seed: int, n: int = 60, k: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 3, (n, k)).astype(float), rng.integers(0, 3, n).astype(float)
+
+
+def risk(loss: Loss, prediction: np.ndarray, label: np.ndarray) -> float:
+    u, w = loss.terms(prediction, label)
+    return u.sum() / w.sum()
+
+
+# --- losses ---------------------------------------------------------------------------------------------------------
+
+
+def test_shares_of_errors_squares_and_costs() -> None:
+    prediction, label = labelled(0)
+    f = prediction[:, 0]
+    pairs = list(zip(f, label, strict=True))
+    assert risk(ZeroOne(), f, label) == pytest.approx(sum(a != b for a, b in pairs) / 60)
+    assert risk(Accuracy(), f, label) == pytest.approx(sum(a == b for a, b in pairs) / 60)
+    assert risk(Squared(), f + 0.25, label) == pytest.approx(sum((a + 0.25 - b) ** 2 for a, b in pairs) / 60)
+    costs = sum(COSTS.matrix[int(a)][int(b)] for a, b in pairs) / 60
+    assert risk(COSTS, f, label) == pytest.approx(costs)
+
+
+@pytest.mark.parametrize("rel", [1, 2])
+def test_precision_recall_and_f1_are_scikit_learns(rel: int) -> None:
+    prediction, label = labelled(1)
+    f, y = prediction[:, 0] >= rel, label >= rel
+    assert risk(Precision(rel=rel), prediction[:, 0], label) == pytest.approx(precision_score(y, f))
+    assert risk(Recall(rel=rel), prediction[:, 0], label) == pytest.approx(recall_score(y, f))
+    assert risk(F1(rel=rel), prediction[:, 0], label) == pytest.approx(fbeta_score(y, f, beta=1))
+
+
+def test_f_of_any_eta_weighs_false_positives_against_false_negatives() -> None:
+    prediction, label = labelled(2)
+    f, y = prediction[:, 0] >= 1, label >= 1
+    true, false, missed = (f & y).sum(), (f & ~y).sum(), (~f & y).sum()
+    found = risk(FMeasure(0.3), prediction[:, 0], label)
+    assert found == pytest.approx(true / (0.3 * (true + false) + 0.7 * (true + missed)))
+
+
+def test_names() -> None:
+    shown = [str(loss) for loss in (ZeroOne(), Precision(rel=2), Recall(), F1(slice="long"), FMeasure(0.3), Squared())]
+    assert shown == ["Error", "Precision(rel=2)", "Recall", "F1(slice='long')", "F(eta=0.3)", "SquaredError"]
+
+
+@pytest.mark.parametrize("loss", [*LOSS_LIST, GaussianSquared(), ZeroOne(slice="long")], ids=str)
+def test_a_description_gives_the_loss_back(loss: Loss) -> None:
+    assert from_description(described(loss)) == loss
+    assert described(loss)["loss"] in LOSSES
+
+
+def test_a_loss_of_ones_own_has_no_description() -> None:
+    class Mine(ZeroOne):
+        pass
+
+    with pytest.raises(ValueError, match="unknown loss"):
+        described(Mine())
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: FMeasure(1.5), "eta must lie between 0 and 1, got 1.5"),
+        (lambda: FMeasure(np.nan), "eta must lie"),
+        (lambda: FMeasure(0.5, rel=0), "rel must be a whole number of at least 1"),
+        (lambda: FMeasure(0.5, rel=1.5), "rel must be a whole number"),
+        (lambda: CostMatrix([[0, 1], [1]]), "rows of one length"),
+        (lambda: CostMatrix([[0, 1]]), "two or more rows"),
+        (lambda: CostMatrix(), "two or more rows"),
+        (lambda: CostMatrix([[0, -1], [1, 0]]), "not negative"),
+        (lambda: CostMatrix([[0, np.inf], [1, 0]]), "finite"),
+        (lambda: Recall(rel=3).grades_allowed(2), "above the highest grade, 2"),
+        (lambda: COSTS.grades_allowed(3), "has 3 columns, but the labels have 4 grades"),
+    ],
+)
+def test_bad_arguments(make, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_cost_matrix_may_know_more_predictions_than_labels() -> None:
+    assert CostMatrix([[0, 1], [1, 0], [2, 2]]).grades_allowed(1) == 2
+
+
+# --- what the label model expects -----------------------------------------------------------------------------------
+
+
+def enumerated(
+    loss: Loss, predictions: np.ndarray, grades: np.ndarray, p: np.ndarray, member: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Introspective risk, mean and covariance of (u − Ǧ w)/W by explicit sums over each pair's label."""
+    n, k = predictions.shape
+    u, w = np.zeros((n, k, grades.shape[1])), np.zeros((n, k, grades.shape[1]))
+    for x, s, g in product(range(n), range(k), range(grades.shape[1])):
+        found = loss.terms(np.array(predictions[x, s]), np.array(float(g)))
+        u[x, s, g], w[x, s, g] = (float(part) * member[x] for part in found)
+    expected = [sum(p[x] * grades[x, g] * t[x, :, g] for x in range(n) for g in range(grades.shape[1])) for t in (u, w)]
+    introspective = expected[0] / expected[1]
+    part = (u - introspective[None, :, None] * w) / expected[1][None, :, None]
+    mean, covariance = np.zeros((n, k)), np.zeros((n, k, k))
+    for x in range(n):
+        mean[x] = sum(grades[x, g] * part[x, :, g] for g in range(grades.shape[1]))
+        for g in range(grades.shape[1]):
+            covariance[x] += grades[x, g] * np.outer(part[x, :, g] - mean[x], part[x, :, g] - mean[x])
+    return introspective, mean, covariance
+
+
+@pytest.mark.parametrize("loss", LOSS_LIST, ids=str)
+@pytest.mark.parametrize("sliced", [False, True])
+def test_moments_equal_the_enumeration(loss: Loss, sliced: bool) -> None:
+    rng = np.random.default_rng(3)
+    predictions, _ = labelled(4, n=25, k=3)
+    grades, p = rng.dirichlet(np.ones(3), 25), rng.dirichlet(np.ones(25))
+    member = rng.random(25) < (0.6 if sliced else 1.1)
+    view = introspection(label_tables(loss, predictions, 3, member), grades, p, loss.proportion)
+    risk_, mean, covariance = enumerated(loss, predictions, grades, p, member)
+    assert view.risk == pytest.approx(risk_, abs=1e-12)
+    assert view.moments.mean == pytest.approx(mean, abs=1e-12)
+    assert view.moments.covariance == pytest.approx(covariance, abs=1e-12)
+    assert p @ view.moments.mean == pytest.approx(0, abs=1e-12)
+    assert view.risk == pytest.approx((p @ view.numerator) / (p @ view.weight), abs=1e-12)
+
+
+def test_gaussian_moments_equal_quadrature() -> None:
+    rng = np.random.default_rng(5)
+    f, tau2, p = rng.normal(size=(6, 2)), rng.uniform(0.2, 2, (6, 2)), rng.dirichlet(np.ones(6))
+    node, mass = np.polynomial.hermite_e.hermegauss(12)
+    mass = mass / mass.sum()
+    label = f[:, :, None] + np.sqrt(tau2)[:, :, None] * node
+    losses = (label[:, None] - f[:, :, None, None]) ** 2  # pair, predictor, component, node
+    mean = (losses * mass).sum(axis=(2, 3)) / 2
+    product_ = np.einsum("xacn,xbcn,n->xab", losses, losses, mass) / 2
+    view = gaussian_introspection(f, tau2, p, np.ones(6, dtype=bool))
+    assert view.numerator == pytest.approx(mean, abs=1e-12)
+    assert view.risk == pytest.approx(p @ mean, abs=1e-12)
+    centred = mean - p @ mean
+    assert view.moments.mean == pytest.approx(centred, abs=1e-12)
+    covariance = product_ - mean[:, :, None] * mean[:, None, :]
+    assert view.moments.covariance == pytest.approx(covariance, abs=1e-12)
+
+
+def test_gaussian_moments_of_a_slice() -> None:
+    member = np.array([True, False, True])
+    view = gaussian_introspection(np.zeros((3, 1)), np.array([[1.0], [5.0], [3.0]]), np.full(3, 1 / 3), member)
+    assert view.risk == pytest.approx([2.0])
+    assert view.moments.mean[1, 0] == 0
+    assert view.moments.covariance[1, 0, 0] == 0
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def certain(prediction: np.ndarray, wrong: bool) -> np.ndarray:
+    return np.eye(2)[(prediction[:, 0] != 0).astype(int) if not wrong else (prediction[:, 0] == 0).astype(int)]
+
+
+@pytest.mark.parametrize(("wrong", "expected"), [(False, BOUND / 2), (True, 1 - BOUND / 2)])
+def test_a_certain_model_is_taken_with_a_grain_of_salt(wrong: bool, expected: float) -> None:
+    prediction = np.array([[0.0], [1.0], [1.0]])
+    tables = label_tables(ZeroOne(), prediction, 2, np.ones(3, dtype=bool))
+    view = introspection(tables, certain(prediction, wrong), np.full(3, 1 / 3), proportion=True)
+    assert view.risk == pytest.approx([expected], abs=1e-12)
+    assert view.moments.covariance[:, 0, 0] == pytest.approx(np.full(3, expected * (1 - expected)), abs=1e-12)
+
+
+def test_recall_where_the_model_sees_nothing_relevant() -> None:
+    prediction, p = np.array([[1.0], [0.0], [1.0], [0.0]]), np.full(4, 0.25)
+    tables = label_tables(Recall(), prediction, 2, np.ones(4, dtype=bool))
+    view = introspection(tables, np.eye(2)[[0, 0, 0, 0]], p, proportion=True)
+    assert p @ view.weight == pytest.approx([BOUND / 2])
+    assert view.risk == pytest.approx([0.5])
+
+
+@given(st.floats(0, 0.4), st.integers(0, 2**31))
+def test_the_bound_changes_no_model_that_keeps_it(lowest: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    prediction, p = rng.integers(0, 2, (8, 1)).astype(float), np.full(8, 1 / 8)
+    rho = rng.uniform(0.05 + lowest, 0.95 - lowest, 8)
+    tables = label_tables(ZeroOne(), prediction, 2, np.ones(8, dtype=bool))
+    view = introspection(tables, np.column_stack([1 - rho, rho]), p, proportion=True)
+    assert view.numerator[:, 0] == pytest.approx(np.where(prediction[:, 0] == 1, 1 - rho, rho), abs=1e-12)
+
+
+def test_no_pair_has_a_weight() -> None:
+    tables = label_tables(Precision(), np.zeros((3, 1)), 2, np.ones(3, dtype=bool))
+    with pytest.raises(ValueError, match="no pair has a weight"):
+        introspection(tables, np.full((3, 2), 0.5), np.full(3, 1 / 3), proportion=True)
+    with pytest.raises(ValueError, match="no pair has a weight"):
+        gaussian_introspection(np.zeros((2, 1)), np.ones((2, 1)), np.full(2, 0.5), np.zeros(2, dtype=bool))
