@@ -188,6 +188,7 @@ def test_options_reach_the_plan(files):
         "replace": True,
         "defensive": 0.2,
         "objective": "mean",
+        "pairs": None,
     }
 
 
