@@ -254,7 +254,7 @@ def compare(
     confidence: Confidence = 0.95,
     missing: Missing = "error",
     correction: Annotated[
-        str | None, typer.Option(metavar="NAME", help="For many rankers: tukey (default), max-t, holm, …")
+        str | None, typer.Option(metavar="NAME", help="For many rankers: holm (default), tukey, …")
     ] = None,
     json_output: Json = False,
 ) -> None:
@@ -262,7 +262,7 @@ def compare(
     loaded, labels, how = Plan.load(plan), _read_labels(qrels), (measure, estimator, confidence, missing)
     found: Comparison | Ranking
     if len(loaded.rankers) > 2 and first is None and second is None:
-        found = loaded.rank(labels, *how, correction=correction or "tukey")
+        found = loaded.rank(labels, *how, correction=correction or "holm")
     elif correction is not None:
         raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
     else:

@@ -348,7 +348,7 @@ class Plan(pt.Artifact):
         missing: str = "error",
         reference: str = "effective",
         *,
-        correction: str = "tukey",
+        correction: str = "holm",
     ) -> Ranking:
         """Estimate all rankers, test all their differences, and say which cannot be told apart [theory 5].
 
@@ -359,8 +359,7 @@ class Plan(pt.Artifact):
             confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
             missing: See `estimate`.
             reference: See `estimate`.
-            correction: A name in `multiple_comparisons.CORRECTIONS`, or one that statsmodels' ``multipletests`` knows,
-                such as ``"holm"``.
+            correction: ``"tukey"``, or a method of statsmodels' ``multipletests``.
 
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker.

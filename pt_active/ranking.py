@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import html
 import warnings
-from collections import Counter
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from string import ascii_lowercase
@@ -15,12 +15,19 @@ import pandas as pd
 
 from pt_active.documents.judged import JudgedDocuments
 from pt_active.judged import JudgedSample
-from pt_active.multiple_comparisons import PairTests, check_correction, corrected_pair_pvalues, indistinct_groups
+from pt_active.multiple_comparisons import TUKEY, check_correction, indistinct_groups, tukey_pvalues
 from pt_active.results import Basis, Comparison, Estimate
 from pt_active.simulate_tables import plain_rows
+from pt_active.tests_of_difference import corrected_pvalues
 
 _SHOWN = 20
 """Rankers that are printed."""
+
+_COMMON = (
+    *("measure", "estimator", "level", "n_draws", "n_queries", "n_judged"),
+    *("census", "missing_policy", "ignored", "n_rounds"),
+)
+"""What all comparisons have in common."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +88,16 @@ class Ranking:
     @property
     def note(self) -> str:
         """What a reader must know before trusting the ranking; empty if there is nothing."""
-        counts = Counter(found.note for found in self.comparisons if found.note)
-        if len(counts) == 1 and counts.total() == len(self.comparisons):
-            return next(iter(counts))
-        said = [f"{count} of {len(self.comparisons)} pairs: {note}" for note, count in counts.most_common(3)]
-        said += ["pairs() has the other notes"] if len(counts) > 3 else []
+        noted = [found for found in self.comparisons if found.note]
+        said = [found.note for found in noted[:1]]
+        if len({found.note for found in self.comparisons}) > 1:
+            pair = f"{noted[0].first} − {noted[0].second}"
+            said = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
+        uncertain = [found for found in self.estimates if found.note and found.note not in said]
+        if uncertain:
+            said.append(
+                f"{len(uncertain)} of {len(self.names)} estimates have a note; {uncertain[0].name}: {uncertain[0].note}"
+            )
         for found, winner in zip(self.comparisons, self.winners, strict=True):
             if winner == found.second:
                 said.append(f"{found.first} stands above {found.second}, but their comparison finds {winner} better")
@@ -100,27 +112,18 @@ class Ranking:
 
     def pairs(self) -> pd.DataFrame:
         """One row a pair: the difference, its standard error, its p-value alone and corrected, winner and note."""
-        rows = [
-            {
-                "first": found.first,
-                "second": found.second,
-                "difference": found.difference,
-                "standard_error": found.standard_error,
-                "pvalue": found.pvalue,
-                "pvalue_corrected": pvalue,
-                "winner": winner,
-                "note": found.note,
-            }
-            for found, pvalue, winner in zip(self.comparisons, self.corrected, self.winners, strict=True)
-        ]
-        return pd.DataFrame(rows)
+        columns = ["first", "second", "difference", "standard_error", "pvalue"]
+        table = pd.DataFrame({c: [getattr(found, c) for found in self.comparisons] for c in columns})
+        winners = np.array(self.winners, dtype=object)
+        notes = [found.note for found in self.comparisons]
+        return table.assign(pvalue_corrected=self.corrected, winner=pd.Series(winners, dtype=object), note=notes)
 
     def to_dict(self) -> dict[str, object]:
         """Everything, ready for JSON: NaN and infinite numbers become None."""
-        basis = asdict(self.basis) | {"missing": len(self.basis.missing)}
-        head = {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
+        head = {name: getattr(self.basis, name) for name in _COMMON} | {"missing": len(self.basis.missing)}
+        head |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
         body = {"rankers": plain_rows(self.to_frame()), "groups": [list(group) for group in self.groups]}
-        return plain_rows(pd.DataFrame([basis | head]))[0] | body | {"pairs": plain_rows(self.pairs())}
+        return head | body | {"pairs": plain_rows(self.pairs())}
 
     def __str__(self) -> str:
         resolved = sum(winner is not None for winner in self.winners)
@@ -128,7 +131,7 @@ class Ranking:
         head = f"{self.basis.measure} of {len(self.names)} rankers, best first ({self.basis.estimator})"
         lines = [head, *self._rows()]
         lines.append(
-            f"told apart  {resolved} of {len(self.comparisons)} pairs ({level}); those that share a letter not"
+            f"told apart  {resolved} of {len(self.comparisons)} pairs ({level}): those without a common letter"
         )
         return "\n  ".join(lines + self._sample_lines() + ([f"note        {self.note}"] if self.note else []))
 
@@ -145,15 +148,15 @@ class Ranking:
         return cells
 
     def _rows(self) -> list[str]:
-        shown = self.estimates[:_SHOWN]
-        width, cells = max(len(estimate.name) for estimate in shown), self._letter_columns()
-        rows = []
-        for estimate in shown:
-            low, high = estimate.confidence_interval()
-            interval = "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
-            rows.append(
-                f"{estimate.name:{width}}  {estimate.value:.4f}  {interval:18}  {cells[estimate.name]}".rstrip()
-            )
+        shown, cells = self.estimates[:_SHOWN], self._letter_columns()
+        values = [f"{estimate.value:.4f}" for estimate in shown]
+        intervals = [estimate.interval_text() for estimate in shown]
+        columns = [[estimate.name for estimate in shown], values, intervals]
+        wide = [max(map(len, column)) for column in columns]
+        rows = [
+            f"{name:{wide[0]}}  {value:>{wide[1]}}  {interval:{wide[2]}}  {cells[name]}".rstrip()
+            for name, value, interval in zip(*columns, strict=True)
+        ]
         rest = len(self.names) - len(shown)
         return rows + ([f"… and {rest} more, see to_frame()"] if rest else [])
 
@@ -174,7 +177,7 @@ def rank_judged(
         estimator: As for ``judged.estimate``.
         reference: As for ``judged.estimate``.
         confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
-        correction: A name in `multiple_comparisons.CORRECTIONS`, or one that statsmodels' ``multipletests`` knows.
+        correction: ``tukey``, or a method that statsmodels' ``multipletests`` knows.
 
     Returns:
         The ranking; one warning for all cautions that comparisons of documents give.
@@ -191,16 +194,19 @@ def rank_judged(
         found = [(judged.estimate(s, *how), s) for s in range(len(judged.names))]
         found.sort(key=lambda row: (-row[0].value, row[0].name))
         comparisons = _comparisons(judged, [s for _, s in found], how)
-    _warn_of_cautions(comparisons)
-    tests = PairTests(
-        len(found),
-        *(
-            np.array([getattr(each, name) for each in comparisons], dtype=np.float64)
-            for name in ("difference", "standard_error", "degrees_of_freedom", "pvalue")
-        ),
-    )
-    corrected = corrected_pair_pvalues(tests, correction, 1 - confidence)
+    _warn_of_cautions([*comparisons, *(estimate for estimate, _ in found)])
+    corrected = _corrected(comparisons, len(found), correction, 1 - confidence)
     return Ranking(tuple(each for each, _ in found), comparisons, tuple(map(float, corrected)), correction)
+
+
+def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: str, alpha: float) -> np.ndarray:
+    """float64[k(k−1)/2], the p-values in view of all of them."""
+    names = ("difference", "standard_error", "degrees_of_freedom", "pvalue")
+    columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
+    difference, error, degrees, pvalues = columns
+    if correction == TUKEY:
+        return tukey_pvalues(difference, error, degrees, pvalues, systems)
+    return corrected_pvalues(pvalues, alpha, correction)[1]
 
 
 def _comparisons(
@@ -214,11 +220,7 @@ def _comparisons(
     )
 
 
-def _warn_of_cautions(comparisons: tuple[Comparison, ...]) -> None:
-    cautious = [found for found in comparisons if found.basis.caution]
-    if cautious:
-        warnings.warn(
-            f"{len(cautious)} of {len(comparisons)} comparisons want caution; the first, {cautious[0].first} − "
-            f"{cautious[0].second}: {cautious[0].basis.caution}. The column note of pairs() has them all",
-            stacklevel=4,
-        )
+def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:
+    cautions = list(dict.fromkeys(found.basis.caution for found in results if found.basis.caution))
+    if cautions:
+        warnings.warn(f"{cautions[0]}; so far the first of {len(cautions)} cautions, see the notes", stacklevel=4)
