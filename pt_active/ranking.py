@@ -93,11 +93,8 @@ class Ranking:
         if len({found.note for found in self.comparisons}) > 1:
             pair = f"{noted[0].first} − {noted[0].second}"
             said = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
-        uncertain = [found for found in self.estimates if found.note and found.note not in said]
-        if uncertain:
-            said.append(
-                f"{len(uncertain)} of {len(self.names)} estimates have a note; {uncertain[0].name}: {uncertain[0].note}"
-            )
+        if not said:
+            said = [f"{found.name}: {found.note}" for found in self.estimates if found.note][:1]
         for found, winner in zip(self.comparisons, self.winners, strict=True):
             if winner == found.second:
                 said.append(f"{found.first} stands above {found.second}, but their comparison finds {winner} better")
