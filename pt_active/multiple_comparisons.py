@@ -81,29 +81,37 @@ def studentized_range_tail(q: np.ndarray, systems: int, degrees: np.ndarray) -> 
 
 
 def indistinct_groups(joined: np.ndarray) -> list[tuple[int, ...]]:
-    """The largest groups whose members are all joined, by Bron and Kerbosch's algorithm with pivots.
+    """Groups whose members are all joined, such that every joined pair is in one (Piepho 2004).
+
+    Each group is as large as can be: a maximal clique. Not all of those are listed, for there may be exponentially
+    many, but enough to cover every pair: from each pair that is not covered yet, the most distant first, a group grows
+    by whoever brings the most pairs that are not covered. Where neighbours on a line are joined, these are all.
 
     Args:
         joined: bool[k, k], symmetric; the diagonal is not read.
 
     Returns:
-        All maximal cliques, each in increasing order, sorted; one that is joined to no one is a group of its own.
+        The groups, each in increasing order, sorted; one that is joined to no one is a group of its own.
     """
-    neighbours = [{int(j) for j in np.flatnonzero(row)} - {i} for i, row in enumerate(joined)]
-    found: list[tuple[int, ...]] = []
-
-    def extend(group: tuple[int, ...], candidates: set[int], excluded: set[int]) -> None:
-        if not candidates and not excluded:
-            found.append(tuple(sorted(group)))
-            return
-        pivot = max(candidates | excluded, key=lambda i: len(candidates & neighbours[i]))
-        for i in candidates - neighbours[pivot]:
-            extend((*group, i), candidates & neighbours[i], excluded & neighbours[i])
-            candidates = candidates - {i}
-            excluded = excluded | {i}
-
-    extend((), set(range(len(joined))), set())
+    joined = joined | np.eye(len(joined), dtype=bool)
+    covered = np.zeros_like(joined)
+    found = []
+    for a in range(len(joined)):
+        for b in range(len(joined) - 1, a - 1, -1):
+            if joined[a, b] and not covered[a, b]:
+                group = _grown({a, b}, joined, covered)
+                covered[np.ix_(group, group)] = True
+                found.append(tuple(group))
     return sorted(found)
+
+
+def _grown(members: set[int], joined: np.ndarray, covered: np.ndarray) -> list[int]:
+    """A maximal clique that holds the members."""
+    group = sorted(members)
+    while (candidates := np.setdiff1d(np.flatnonzero(joined[:, group].all(axis=1)), group)).size:
+        new = (~covered[np.ix_(candidates, np.array(group))]).sum(axis=1)
+        group.append(int(candidates[new.argmax()]))
+    return sorted(group)
 
 
 def _range_tail(width: np.ndarray, systems: int) -> np.ndarray:

@@ -23,6 +23,9 @@ from pt_active.tests_of_difference import corrected_pvalues
 _SHOWN = 20
 """Rankers that are printed."""
 
+_LETTERS = 26
+"""Groups that are printed as letters."""
+
 _COMMON = (
     *("measure", "estimator", "level", "n_draws", "n_queries", "n_judged"),
     *("census", "missing_policy", "ignored", "n_rounds"),
@@ -72,7 +75,10 @@ class Ranking:
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """The largest sets of rankers no two of which can be told apart; a ranker may be in several."""
+        """Sets of rankers no two of which can be told apart, as large as can be; a ranker may be in several.
+
+        Each pair that cannot be told apart is in one of them [`multiple_comparisons.indistinct_groups`].
+        """
         names = self.names
         joined = np.zeros((len(names), len(names)), dtype=bool)
         pairs = zip(combinations(range(len(names)), 2), self.winners, strict=True)
@@ -127,9 +133,8 @@ class Ranking:
         level = f"{self.alpha:.2g} level, {self.correction}"
         head = f"{self.basis.measure} of {len(self.names)} rankers, best first ({self.basis.estimator})"
         lines = [head, *self._rows()]
-        lines.append(
-            f"told apart  {resolved} of {len(self.comparisons)} pairs ({level}): those without a common letter"
-        )
+        where = "those without a common letter" if len(self.groups) <= _LETTERS else "see groups and pairs()"
+        lines.append(f"told apart  {resolved} of {len(self.comparisons)} pairs ({level}): {where}")
         return "\n  ".join(lines + self._sample_lines() + ([f"note        {self.note}"] if self.note else []))
 
     def _repr_html_(self) -> str:
@@ -145,7 +150,8 @@ class Ranking:
         return cells
 
     def _rows(self) -> list[str]:
-        shown, cells = self.estimates[:_SHOWN], self._letter_columns()
+        shown = self.estimates[:_SHOWN]
+        cells = self._letter_columns() if len(self.groups) <= _LETTERS else dict.fromkeys(self.names, "")
         values = [f"{estimate.value:.4f}" for estimate in shown]
         intervals = [estimate.interval_text() for estimate in shown]
         columns = [[estimate.name for estimate in shown], values, intervals]
@@ -220,4 +226,4 @@ def _comparisons(
 def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:
     cautions = list(dict.fromkeys(found.basis.caution for found in results if found.basis.caution))
     if cautions:
-        warnings.warn(f"{cautions[0]}; so far the first of {len(cautions)} cautions, see the notes", stacklevel=4)
+        warnings.warn(f"{cautions[0]} (the first of {len(cautions)} such notes)", stacklevel=4)

@@ -162,6 +162,16 @@ def test_holm_keeps_its_level_where_some_systems_differ():
     assert (corrected[~null] < 0.05).mean() > 0.8
 
 
+def test_the_table_of_the_documentation(script):
+    module = script("family_wise_error")
+    table = module.error_rates(200)
+    assert table["draws"].tolist() == [draws for draws in module.DRAWS for _ in range(2)]
+    rates = table.filter(like=",").astype(float)
+    assert (rates.filter(like="holm").to_numpy() <= rates.filter(like="none").to_numpy()).all()
+    assert (rates.filter(like="none") > 0.15).all(axis=None)
+    assert module.as_markdown(table).count("\n") == 9
+
+
 # --- groups ---------------------------------------------------------------------------------------------------------
 
 
@@ -173,16 +183,36 @@ def cliques_by_enumeration(joined):
     return sorted(tuple(sorted(s)) for s in cliques if not any(s < other for other in cliques))
 
 
+def together(groups, systems):
+    found = np.eye(systems, dtype=bool)
+    for group in groups:
+        found[np.ix_(group, group)] = True
+    return found
+
+
 @given(SEEDS, st.integers(1, 8), st.floats(0, 1))
-def test_groups_are_the_maximal_cliques(seed, systems, density):
+def test_groups_are_maximal_cliques_and_cover_every_pair(seed, systems, density):
     joined = np.triu(np.random.default_rng(seed).random((systems, systems)) < density, 1)
     joined |= joined.T
     found = indistinct_groups(joined)
-    assert found == cliques_by_enumeration(joined)
-    together = np.eye(systems, dtype=bool)
-    for group in found:
-        together[np.ix_(group, group)] = True
-    np.testing.assert_array_equal(together, joined | np.eye(systems, dtype=bool))
+    assert set(found) <= set(cliques_by_enumeration(joined))
+    assert len(set(found)) == len(found)
+    np.testing.assert_array_equal(together(found, systems), joined | np.eye(systems, dtype=bool))
+
+
+@given(SEEDS, st.integers(1, 8), st.floats(0, 3))
+def test_groups_of_what_lies_near_on_a_line_are_all_maximal_cliques(seed, systems, near):
+    place = np.sort(np.random.default_rng(seed).normal(0, 2, systems))
+    joined = np.abs(np.subtract.outer(place, place)) <= near
+    assert indistinct_groups(joined) == cliques_by_enumeration(joined)
+
+
+def test_groups_do_not_explode():
+    """Twenty trios, each joined to all but its own, have 3^20 maximal cliques."""
+    joined = np.arange(60)[:, None] // 3 != np.arange(60) // 3
+    found = indistinct_groups(joined)
+    assert len(found) < 200
+    np.testing.assert_array_equal(together(found, 60), joined | np.eye(60, dtype=bool))
 
 
 def test_a_chain_of_sixty_has_a_group_for_each_link():

@@ -19,7 +19,7 @@ from pt_active.results import Basis, Comparison, Estimate
 from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
 
 BUDGET = {"query": 700, "document": 500}
-SAMPLES = 60
+SAMPLES = 40
 
 
 def noisy(run: pd.DataFrame, spread: float, seed: int) -> pd.DataFrame:
@@ -214,8 +214,17 @@ def test_sixty_rankers_fit_on_a_screen_and_on_a_page_of_html() -> None:
     assert "&lt;r59&gt;" in ranking._repr_html_()
 
 
+def test_what_is_resolved_alone_may_not_be_among_all() -> None:
+    ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), "snis", "effective", 0.95, "holm")
+    assert ranking.pairs().pvalue.max() < 0.05
+    assert ranking.winners == (None, "<r2>", None)
+    assert ranking.groups == (("<r2>", "<r1>"), ("<r1>", "<r0>"))
+    assert ranking.letters == {"<r2>": "a", "<r1>": "ab", "<r0>": "b"}
+    assert "told apart  1 of 3 pairs (0.05 level, holm)" in str(ranking)
+
+
 def test_cautions_are_warned_of_once() -> None:
-    with pytest.warns(UserWarning, match="it rests on little; so far the first of 1 cautions") as caught:
+    with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such notes\)") as caught:
         ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), "snis", "effective", 0.95, "holm")
     assert len(caught) == 1
     assert ranking.note == "it rests on little"
