@@ -108,8 +108,7 @@ class Plan(pt.Artifact):
             The plan, in memory; see `save`.
 
         Raises:
-            ValueError: If an argument is out of range, not exactly one of ``budget`` and ``draws`` is given, or the
-                pool is malformed.
+            ValueError: If an argument or the pool is bad, or not exactly one of ``budget`` and ``draws`` is given.
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
@@ -122,8 +121,8 @@ class Plan(pt.Artifact):
         arrays = Pool.from_frame(frame, measure, cost)
         arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
         arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
-        weights = pair_weights(pairs, arrays.names)
-        arguments |= {"defensive": defensive, "objective": objective, "pairs": listed_weights(weights, arrays.names)}
+        weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
+        arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
         plan = cls(cast(Any, pt.Artifact.NO_PATH))
         if level == "document":
             plan._tables = first_round(arrays, arguments, frame, topics)
