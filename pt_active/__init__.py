@@ -13,6 +13,7 @@ from pt_active.grade_models import JudgeGrades, MixtureGrades, PriorGrades, Unif
 from pt_active.grade_report import GradeReport
 from pt_active.measures import DCG, ERR, parse_measure
 from pt_active.plan import Plan
+from pt_active.ranking import Ranking
 from pt_active.results import Comparison, Estimate
 from pt_active.risk import Audit
 from pt_active.transformers import Draw, Runs, SamplingDistribution
@@ -36,6 +37,7 @@ __all__ = [
     "OrderedLogitGrades",
     "Plan",
     "PriorGrades",
+    "Ranking",
     "Runs",
     "SamplingDistribution",
     "UniformGrades",

@@ -31,6 +31,8 @@ from pt_active.pool_files import (
     united,
     with_texts,
 )
+from pt_active.ranking import Ranking
+from pt_active.results import Comparison
 from pt_active.simulate import DESIGN_NAMES, ESTIMATOR_NAMES
 from pt_active.simulate_tables import in_short, plain_rows
 
@@ -251,11 +253,20 @@ def compare(
     estimator: Estimator = "regression",
     confidence: Confidence = 0.95,
     missing: Missing = "error",
+    correction: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For many rankers: holm (default), tukey, …")
+    ] = None,
     json_output: Json = False,
 ) -> None:
-    """Say which of two rankers is better, by how much, and how sure that is."""
-    loaded, labels = Plan.load(plan), _read_labels(qrels)
-    found = loaded.compare(labels, measure, estimator, confidence, missing, first=first, second=second)
+    """Say which of two rankers is better, by how much, and how sure that is; or rank many, if no two are named."""
+    loaded, labels, how = Plan.load(plan), _read_labels(qrels), (measure, estimator, confidence, missing)
+    found: Comparison | Ranking
+    if len(loaded.rankers) > 2 and first is None and second is None:
+        found = loaded.rank(labels, *how, correction=correction or "holm")
+    elif correction is not None:
+        raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
+    else:
+        found = loaded.compare(labels, *how, first=first, second=second)
     show_answer(found.to_dict(), str(found), json_output)
 
 
@@ -369,4 +380,4 @@ def _planned(made: Plan, out: Path) -> str:
 def _next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
     """The command that reads the judgments."""
     earlier = ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
-    return command_line("compare" if len(plan.rankers) == 2 else "estimate", folder, *earlier, worklist)
+    return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *earlier, worklist)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, compress
 
 import numpy as np
 
@@ -101,11 +101,12 @@ def sampling_distribution(
     weight: np.ndarray,
     defensive: float = DEFENSIVE,
     uniform: Moments | None = None,
+    pairs: np.ndarray | None = None,
 ) -> np.ndarray:
     """The query sampling distribution of a design.
 
     For one system ``q ∝ p √(a/λ)`` of its own moments [T 6.10]; for two, of their difference [T 6.11]; for
-    more, the average of all pairwise q [T 5.16, AC 15]. Then the defensive mixture
+    more, the average of all pairwise q [T 5.16, AC 15], weighted if ``pairs`` says so. Then the defensive mixture
     ``q ← (1 − ε) q + ε p`` [theory 4].
 
     Args:
@@ -115,20 +116,27 @@ def sampling_distribution(
         weight: float64[m], p, which sums to 1.
         defensive: ε in [0, 1]. Above 0 it bounds the importance weights ``p/q`` by 1/ε.
         uniform: The moments under ``P(y) = 1/|Y|``, for designs that need them; see `needs_uniform_grades`.
+        pairs: float64[k(k−1)/2], what the difference of each pair of systems weighs, in the order of
+            ``combinations(range(k), 2)``; equal if left out.
 
     Returns:
         float64[m], sums to 1. Where every ``a(x)`` of a pair is zero (the model is certain, or the systems
         agree), the pair's q is that of a constant a, ``p/√λ``; a warning says so.
 
     Raises:
-        ValueError: If the design is unknown or needs moments that were not given, or ``defensive`` lies outside [0, 1].
+        ValueError: If the design is unknown or needs moments that were not given, ``defensive`` lies outside [0, 1],
+            or ``pairs`` is malformed or given to a design that does not look at pairs.
     """
     if not 0 <= defensive <= 1:
         raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
     if needs_uniform_grades(design) and uniform is None:
         raise ValueError(f"the design {design!r} needs the moments under uniform grades too")
+    if pairs is not None:
+        check_pair_weights(pairs, moments.mean.shape[1])
+        if any(part.fixed or part.separate for part in design_named(design)):
+            raise ValueError(f"the design {design!r} does not look at pairs of systems, so they cannot be weighted")
     parts = [
-        _distribution(part, uniform if part.uniform_grades and uniform else moments, cost, weight)
+        _distribution(part, uniform if part.uniform_grades and uniform else moments, cost, weight, pairs)
         for part in design_named(design)
     ]
     q = (1 - defensive) * np.mean(parts, axis=0) + defensive * weight
@@ -136,22 +144,43 @@ def sampling_distribution(
     return q
 
 
-def _distribution(part: Part, moments: Moments, cost: np.ndarray, weight: np.ndarray) -> np.ndarray:
+def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
+    """Refuse what cannot weigh the pairs of k systems.
+
+    Args:
+        pairs: Should be float64[k(k−1)/2], not negative, and not all zero.
+        systems: k.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    wanted = systems * (systems - 1) // 2
+    if pairs.shape != (wanted,):
+        raise ValueError(f"{systems} systems have {wanted} pairs to be weighted, got weights of shape {pairs.shape}")
+    if not (np.isfinite(pairs) & (pairs >= 0)).all() or not pairs.any():
+        raise ValueError(f"weights of pairs must be finite, not negative and not all zero, got {pairs.tolist()}")
+
+
+def _distribution(
+    part: Part, moments: Moments, cost: np.ndarray, weight: np.ndarray, pairs: np.ndarray | None
+) -> np.ndarray:
     """The q of one part, float64[m], averaged over what is estimated."""
     spread = np.ones_like(cost) if part.uniform_cost else np.sqrt(cost)
-    unscaled = [weight * _root_score(part.score, *contrast, weight) / spread for contrast in _contrasts(part, moments)]
-    return np.mean([q / q.sum() for q in unscaled], axis=0)
+    contrasts = _contrasts(part, moments, pairs)
+    unscaled = [weight * _root_score(part.score, *contrast, weight) / spread for contrast in contrasts]
+    return np.average([q / q.sum() for q in unscaled], axis=0, weights=None if pairs is None else pairs[pairs > 0])
 
 
-def _contrasts(part: Part, moments: Moments) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and variance of what is estimated: each system, or each pair's difference."""
+def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and variance of what is estimated: each system, or the difference of each pair that has a weight."""
     mean, covariance = moments.mean, moments.covariance
     k = mean.shape[1]
     if part.fixed:
         return [(mean[:, 0], covariance[:, 0, 0])]
     if k == 1 or part.separate:
         return [(mean[:, s], covariance[:, s, s]) for s in range(k)]
-    return [difference_moments(mean, covariance, a, b) for a, b in combinations(range(k), 2)]
+    weighted = combinations(range(k), 2) if pairs is None else compress(combinations(range(k), 2), pairs > 0)
+    return [difference_moments(mean, covariance, a, b) for a, b in weighted]
 
 
 def difference_moments(

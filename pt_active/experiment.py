@@ -37,7 +37,7 @@ def Experiment(
     eval_metrics: Sequence[str | irm.Measure],
     names: Sequence[str] | None = None,
     perquery: bool = False,
-    baseline: int | str | None = None,
+    baseline: int | str | Sequence[int | str] | None = None,
     correction: str | None = None,
     correction_alpha: float = 0.05,
     highlight: str | None = None,
@@ -62,8 +62,9 @@ def Experiment(
         eval_metrics: Measures or their names, `ir_measures`' or trec_eval's.
         names: What to call the systems of a list; else the ``str()`` of a transformer, and ``run_0``, … for frames.
         perquery: Whether to return the values of each sampled query with its weight, instead of the means.
-        baseline: Index or name of the system that the others are compared with.
-        correction: A name that statsmodels' ``multipletests`` knows, such as ``"holm"``.
+        baseline: Index or name of the system that the others are compared with, or a list of several.
+        correction: A name that statsmodels' ``multipletests`` knows, such as ``"holm"``; over all tests of a measure.
+            Two baselines are tested against each other once.
         correction_alpha: Level of the correction.
         highlight: ``"bold"`` or ``"color"`` marks the best mean of each measure.
         round: Decimal places.
@@ -75,7 +76,8 @@ def Experiment(
     Returns:
         One row a system: ``name``, ``estimator``, then per measure its mean, ``low`` and ``high``; with a baseline
         also how many sampled queries improved (``+``) and degraded (``-``), and ``p-value``, with a correction
-        ``reject`` and ``p-value corrected``. With ``perquery``: ``name, qid, measure, value, weight``.
+        ``reject`` and ``p-value corrected``. With a list of baselines each of these columns ends in
+        `` vs <baseline>``. With ``perquery``: ``name, qid, measure, value, weight``.
 
     Raises:
         ValueError: If an argument is unknown, the labels do not fit the plan, or labels are missing.
@@ -96,7 +98,7 @@ def Experiment(
         raise ValueError(f"unknown highlight {highlight!r}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
     measures = list(dict.fromkeys(parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics))
-    reference = None if baseline is None else _index(list(systems), baseline)
+    baselines = _baselines(list(systems), baseline)
     runs = _ranked_runs(systems, plan)
     sampled = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0))
     labels = _labels(plan, sampled, runs, qrels, missing)
@@ -106,7 +108,7 @@ def Experiment(
         return values
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
-    frame = _summary(judged, controls, reference, confidence, correction, correction_alpha)
+    frame = _summary(judged, controls, baselines, confidence, correction, correction_alpha)
     frame = frame if round is None else frame.round(round)
     return frame if highlight is None else _highlighted(frame, [str(m) for m in measures], highlight)
 
@@ -122,6 +124,18 @@ def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str
 
 def _default_name(place: int, system: System) -> str:
     return f"run_{place}" if isinstance(system, pd.DataFrame) else str(system)
+
+
+def _baselines(names: list[str], baseline: int | str | Sequence[int | str] | None) -> dict[int, str]:
+    """Index of each baseline → what its columns end in."""
+    if baseline is None:
+        return {}
+    if isinstance(baseline, str) or not isinstance(baseline, Sequence):
+        return {_index(names, baseline): ""}
+    chosen = [_index(names, each) for each in baseline]
+    if not chosen or len(set(chosen)) < len(chosen):
+        raise ValueError(f"baseline must name at least one system and none twice, got {frames.some(baseline, 20)}")
+    return {s: f" vs {names[s]}" for s in chosen}
 
 
 def _index(names: list[str], baseline: int | str) -> int:
@@ -266,7 +280,7 @@ def _judged(
 def _summary(
     judged: dict[irm.Measure, JudgedSample],
     controls: dict[str, str | None],
-    baseline: int | None,
+    baselines: dict[int, str],
     confidence: float,
     correction: str | None,
     correction_alpha: float,
@@ -275,9 +289,13 @@ def _summary(
     columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
     for measure, sample in judged.items():
         columns |= _means(str(measure), sample, estimators, confidence)
-    if baseline is not None:
-        for measure, sample in judged.items():
-            columns |= _against(str(measure), sample, estimators, baseline, confidence, correction, correction_alpha)
+    for measure, sample in judged.items():
+        pvalues = {s: _pvalues(sample, estimators, s, confidence) for s in baselines}
+        found = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
+        for s, suffix in baselines.items():
+            columns |= _against(str(measure), suffix, sample, s, pvalues[s])
+            if correction is not None:
+                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = found[s]
     return pd.DataFrame(columns)
 
 
@@ -291,32 +309,39 @@ def _means(measure: str, sample: JudgedSample, estimators: list[str], confidence
     }
 
 
-def _against(
-    measure: str,
-    sample: JudgedSample,
-    estimators: list[str],
-    baseline: int,
-    confidence: float,
-    correction: str | None,
-    correction_alpha: float,
-) -> dict[str, Any]:
-    """Improved and degraded queries and p-values against the baseline; None and NaN in its own row."""
-    others = [s for s in range(len(estimators)) if s != baseline]
-    gain = sample.values - sample.values[:, [baseline]]
+def _pvalues(sample: JudgedSample, estimators: list[str], baseline: int, confidence: float) -> np.ndarray:
+    """float64[k], of each system against a baseline; NaN for itself."""
     pvalue = np.full(len(estimators), np.nan)
-    for s in others:
-        both = "regression" if {estimators[s], estimators[baseline]} == {"regression"} else "snis"
-        pvalue[s] = sample.compare(s, baseline, both, "effective", confidence).pvalue
+    for s in range(len(estimators)):
+        if s != baseline:
+            both = "regression" if {estimators[s], estimators[baseline]} == {"regression"} else "snis"
+            pvalue[s] = sample.compare(s, baseline, both, "effective", confidence).pvalue
+    return pvalue
+
+
+def _corrected(
+    pvalues: dict[int, np.ndarray], correction: str, alpha: float
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Rejections and corrected p-values by baseline; what two baselines say of each other is one test."""
+    tests = {frozenset((s, t)): p for s, row in pvalues.items() for t, p in enumerate(row) if s != t}
+    reject, corrected = corrected_pvalues(np.array(list(tests.values())), alpha, correction)
+    place = {pair: i for i, pair in enumerate(tests)}
+    found = {}
+    for s, row in pvalues.items():
+        at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
+        found[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
+    return found
+
+
+def _against(measure: str, suffix: str, sample: JudgedSample, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
+    """Improved and degraded queries and p-values against a baseline; None and NaN in its own row."""
+    gain = sample.values - sample.values[:, [baseline]]
     counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
     columns: dict[str, Any] = {
-        f"{measure} {sign}": [None if s == baseline else int(n) for s, n in enumerate(count)]
+        f"{measure} {sign}{suffix}": [None if s == baseline else int(n) for s, n in enumerate(count)]
         for sign, count in counts.items()
     }
-    columns[f"{measure} p-value"] = pvalue
-    if correction is not None:
-        reject, corrected = corrected_pvalues(pvalue, correction_alpha, correction)
-        columns |= {f"{measure} reject": reject, f"{measure} p-value corrected": corrected}
-    return columns
+    return columns | {f"{measure} p-value{suffix}": pvalue}
 
 
 def _highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any:

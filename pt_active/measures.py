@@ -102,6 +102,20 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
     return measure
 
 
+def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:
+    """As `parse_measure`, for a plan that is saved.
+
+    Raises:
+        ValueError: As `parse_measure` does, and if the measure could not be found again by its name.
+    """
+    measure = parse_measure(measure, max_grade)
+    try:
+        parse_measure(str(measure))
+    except ValueError as error:
+        raise ValueError(f"{measure} was defined at run time, so a plan cannot name it; plan for another") from error
+    return measure
+
+
 def _by_name(name: str) -> irm.Measure:
     try:
         parsed = ir_measures.parse_measure(name)

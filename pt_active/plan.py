@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import operator
-import warnings
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,10 +17,12 @@ from pt_active.costs import Cost, UnitCost
 from pt_active.documents.judged import JudgedDocuments, judged_documents
 from pt_active.documents.planning import first_round, next_round
 from pt_active.judged import JudgedSample, judged_sample
-from pt_active.measures import parse_measure
-from pt_active.plan_tables import PlanTables, read_tables, write_tables
-from pt_active.pool import Pool
+from pt_active.measures import parse_lasting, parse_measure
+from pt_active.pairs import Pairs, listed_weights, named_pair, pair_weights
+from pt_active.plan_tables import PlanTables, in_words, read_tables, write_tables
+from pt_active.pool import Pool, graded_frame
 from pt_active.query_plan import plan_of_queries
+from pt_active.ranking import Ranking, rank_judged
 from pt_active.results import Comparison, Estimate
 from pt_active.reuse import with_rankers
 
@@ -75,6 +76,7 @@ class Plan(pt.Artifact):
         replace: bool = False,
         defensive: float | None = None,
         objective: str = "mean",
+        pairs: Pairs | None = None,
     ) -> Plan:
         """Choose what to judge.
 
@@ -99,26 +101,28 @@ class Plan(pt.Artifact):
                 1 if left out.
             objective: For documents of more than two rankers, whether the ``mean`` or the ``largest`` of the variances
                 of their differences is made small.
+            pairs: What the differences of more than two rankers matter to the design: (ranker, ranker) → weight, 0 if
+                left out; or one ranker's name, to compare it with all others [T 5.16]. The same for all if left out.
 
         Returns:
             The plan, in memory; see `save`.
 
         Raises:
-            ValueError: If an argument is out of range, not exactly one of ``budget`` and ``draws`` is given, or the
-                pool is malformed; the message says what and where.
+            ValueError: If an argument or the pool is bad, or not exactly one of ``budget`` and ``draws`` is given.
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
         seed = _whole("seed", seed, 0)
         draws = None if draws is None else _whole("draws", draws, 1)
         cost = cost or UnitCost()
-        frame = _graded_frame(pool, topics)
+        frame = graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
-        measure = _lasting(parse_measure(measure, max_grade=len(grades) - 1 if grades else None))
+        measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
         arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
         arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
-        arguments |= {"defensive": defensive, "objective": objective}
+        weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
+        arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
         plan = cls(cast(Any, pt.Artifact.NO_PATH))
         if level == "document":
             plan._tables = first_round(arrays, arguments, frame, topics)
@@ -331,8 +335,35 @@ class Plan(pt.Artifact):
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
         """
-        pair = self._pair(first, second)
+        pair = named_pair(self.rankers, first, second)
         return self.judged(qrels, measure, missing).compare(*pair, estimator, reference, confidence)
+
+    def rank(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        correction: str = "holm",
+    ) -> Ranking:
+        """Estimate all rankers, test all their differences, and say which cannot be told apart [theory 5].
+
+        Args:
+            qrels: As for `estimate`, like the arguments after it.
+            measure: See `estimate`.
+            estimator: See `estimate`.
+            confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
+            missing: See `estimate`.
+            reference: See `estimate`.
+            correction: ``"tukey"``, or a method of statsmodels' ``multipletests``.
+
+        Raises:
+            ValueError: As `estimate`, and if the plan has one ranker.
+        """
+        return rank_judged(self.judged(qrels, measure, missing), estimator, reference, confidence, correction)
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
@@ -352,45 +383,11 @@ class Plan(pt.Artifact):
             return tables.queries[[f"q_mean_{name}" for name in self.rankers]].to_numpy()
         return tables.pool.moments(measure).mean
 
-    def _pair(self, first: str | None, second: str | None) -> tuple[int, int]:
-        names = self.rankers
-        if len(names) < 2:
-            raise ValueError(f"a comparison needs two rankers; this plan has only {names[0]!r}")
-        if len(names) > 2 and (first is None or second is None):
-            raise ValueError(f"say which rankers to compare, as first and second, of {frames.some(names, 20)}")
-        first = first or next(name for name in names if name != second)
-        chosen = (first, second or next(name for name in names if name != first))
-        for name in chosen:
-            if name not in names:
-                raise ValueError(f"no ranker {name!r} in this plan; it has {frames.some(names, 20)}")
-        if chosen[0] == chosen[1]:
-            raise ValueError(f"cannot compare ranker {chosen[0]!r} with itself")
-        return names.index(chosen[0]), names.index(chosen[1])
-
     def __str__(self) -> str:
-        counts, arguments = self.manifest["counts"], self.manifest["arguments"]
-        repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
-        kind = "census" if self.manifest["census"] else f"{repeated}by {arguments['design']}"
-        rounds = len(self.tables.rounds)
-        again = f" in round {rounds}" if rounds > 1 else ""
-        return (
-            f"Plan for {arguments['measure']} of {', '.join(self.rankers)}\n"
-            f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries{again} ({kind})\n"
-            f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for the whole pool of "
-            f"{counts['queries']} queries{_saved(self.tables)}"
-        )
+        return in_words(self.tables)
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
-
-
-def _saved(tables: PlanTables) -> str:
-    """What a plan of documents says of those that cannot matter."""
-    if not tables.rounds:
-        return ""
-    seen = np.isfinite(tables.pool.document_cost)
-    useless = int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())
-    return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
 
 
 def _whole(name: str, value: Any, least: int) -> int:
@@ -401,31 +398,3 @@ def _whole(name: str, value: Any, least: int) -> int:
     if whole < least:
         raise ValueError(f"{name} must be at least {least}, got {whole}")
     return whole
-
-
-def _lasting(measure: irm.Measure) -> irm.Measure:
-    """Refuse a measure that a saved plan could not name."""
-    try:
-        parse_measure(str(measure))
-    except ValueError as error:
-        raise ValueError(f"{measure} was defined at run time, so a plan cannot name it; plan for another") from error
-    return measure
-
-
-def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
-    """The pool's frame for the topics, with the topics' query columns."""
-    if isinstance(pool, pt.Transformer):
-        if topics is None:
-            raise ValueError("topics are needed where the pool is a pipeline")
-        pool = pool.transform(topics)
-    if topics is None:
-        return pool
-    pool, topics = frames.with_string_ids(pool), frames.with_string_ids(topics)
-    absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
-    if len(absent):
-        warnings.warn(
-            f"{len(absent)} topics have no document from any ranker and are left out of the pool, so estimates say "
-            f"nothing about them: {frames.some(absent)}",
-            stacklevel=3,
-        )
-    return frames.with_query_columns(pool, topics)

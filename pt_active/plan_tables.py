@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from pt_active import files
@@ -18,6 +19,10 @@ from pt_active.pool import Pool
 
 FORMAT_VERSION = 3
 """Of the tables on disk; a plan of another format is refused rather than misread."""
+
+
+_NAMED = 10
+"""Rankers that are printed by name."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,32 @@ def plan_manifest(
         "pool_cost": float(pool.query_cost.sum()),
         "inputs": {"pool": files.digest(frame), "topics": None if topics is None else files.digest(topics)},
     }
+
+
+def in_words(tables: PlanTables) -> str:
+    """What a plan asks for and what it costs, for printing."""
+    counts, arguments = tables.manifest["counts"], tables.manifest["arguments"]
+    repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
+    kind = "census" if tables.manifest["census"] else f"{repeated}by {arguments['design']}"
+    rounds = len(tables.rounds)
+    again = f" in round {rounds}" if rounds > 1 else ""
+    names = tables.pool.names
+    rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
+    return (
+        f"Plan for {arguments['measure']} of {rankers}\n"
+        f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries{again} ({kind})\n"
+        f"  cost      {tables.manifest['spent']:.6g} of {tables.manifest['pool_cost']:.6g} for the whole pool of "
+        f"{counts['queries']} queries{_saved(tables)}"
+    )
+
+
+def _saved(tables: PlanTables) -> str:
+    """What a plan of documents says of those that cannot matter."""
+    if not tables.rounds:
+        return ""
+    seen = np.isfinite(tables.pool.document_cost)
+    useless = int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())
+    return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
 
 
 def write_tables(tables: PlanTables, folder: Path) -> None:

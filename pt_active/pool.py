@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
+import pyterrier as pt
 
 from pt_active import frames
 from pt_active.costs import Cost, UnitCost, check_per_query
@@ -162,8 +164,45 @@ class Pool:
         )
 
 
+def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
+    """The pool's frame for the topics, with the topics' query columns.
+
+    Args:
+        pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
+        topics: ``qid, query`` (+ ``traffic``); may be None if ``pool`` is a frame.
+
+    Returns:
+        The graded frame; a warning names topics without any document.
+
+    Raises:
+        ValueError: If there are no topics for a pipeline.
+    """
+    if isinstance(pool, pt.Transformer):
+        if topics is None:
+            raise ValueError("topics are needed where the pool is a pipeline")
+        pool = pool.transform(topics)
+    if topics is None:
+        return pool
+    pool, topics = frames.with_string_ids(pool), frames.with_string_ids(topics)
+    absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
+    if len(absent):
+        warnings.warn(
+            f"{len(absent)} topics have no document from any ranker and are left out of the pool, so estimates say "
+            f"nothing about them: {frames.some(absent)}",
+            stacklevel=3,
+        )
+    return frames.with_query_columns(pool, topics)
+
+
 def design_table(
-    pool: Pool, measure: irm.Measure, design: str, defensive: float, *, samples: int = 1000, seed: int = 0
+    pool: Pool,
+    measure: irm.Measure,
+    design: str,
+    defensive: float,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+    pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """One row a query: its sampling probability and what the design saw in it [theory 4, 5].
 
@@ -174,6 +213,7 @@ def design_table(
         defensive: ε of the defensive mixture.
         samples: Label vectors a query, for measures that need Monte Carlo.
         seed: Of the Monte Carlo draws.
+        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
 
     Returns:
         The query columns, ``q_prob`` (q, sums to 1), ``q_cost`` (λ), ``q_weight`` (p, sums to 1), then for each ranker
@@ -184,9 +224,8 @@ def design_table(
     uniform = None
     if needs_uniform_grades(design):
         uniform = pool.moments(measure, uniform_grades=True, samples=samples, seed=seed)
-    return query_design(
-        pool, sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform), moments
-    )
+    q = sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform, pairs)
+    return query_design(pool, q, moments)
 
 
 def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.DataFrame:

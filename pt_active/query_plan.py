@@ -10,6 +10,7 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.designs import DEFENSIVE
+from pt_active.pairs import stored_weights
 from pt_active.plan_tables import PlanTables, plan_manifest
 from pt_active.pool import Pool, design_table
 from pt_active.sampling import Sample, draw_number, draw_to_budget
@@ -38,7 +39,8 @@ def plan_of_queries(
     chosen = {"design": arguments["design"] or DESIGN}
     chosen |= {"defensive": DEFENSIVE if arguments["defensive"] is None else arguments["defensive"]}
     arguments, seed = arguments | chosen, arguments["seed"]
-    queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed)
+    pairs = stored_weights(arguments["pairs"], pool.names)
+    queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed, pairs=pairs)
     sample = draw(queries, arguments["budget"], arguments["draws"], seed, arguments["replace"])
     queries = queries.assign(**sample_columns(sample))
     assessments = _assessments(pool, measure, sample, frame)

@@ -179,7 +179,8 @@ class _Inference:
         ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
         return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
 
-    def _interval_text(self) -> str:
+    def interval_text(self) -> str:
+        """The interval as it is printed."""
         low, high = self.confidence_interval()
         return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
@@ -235,7 +236,7 @@ class Estimate(_Inference):
         level = f"{self.confidence_level:.0%} interval"
         head = f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
         return self._with_basis(
-            [head, f"estimate    {self.value:.4f}   {level} {self._interval_text()}   SE {self.standard_error:.4f}"]
+            [head, f"estimate    {self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"]
         )
 
 
@@ -301,7 +302,7 @@ class Comparison(_Inference):
         return self._with_basis(
             [
                 head,
-                f"difference  {self.difference:+.4f}   {level} {self._interval_text()}   SE {self.standard_error:.4f}",
+                f"difference  {self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}",
                 f"p-value     {self.pvalue:.4g}",
                 f"winner      {self.winner or unresolved}",
             ]

@@ -22,8 +22,7 @@ def two_sided_pvalue(
     from scipy import special
 
     usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        statistic = np.where(np.asarray(difference) == 0, 0.0, np.abs(difference) / np.asarray(standard_error))
+    statistic = absolute_statistic(difference, standard_error)
     return np.where(usable, 2 * special.stdtr(np.where(usable, degrees, 1.0), -statistic), 1.0)
 
 
@@ -46,6 +45,12 @@ def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np
     overlap = 1 / (folds - 1) if corrected else 0.0
     variance = differences.reshape(*differences.shape[:-2], -1).var(axis=-1, ddof=1)
     return np.sqrt((1 / (repeats * folds) + overlap) * variance)
+
+
+def absolute_statistic(difference: np.ndarray | float, standard_error: np.ndarray | float) -> np.ndarray:
+    """``|Δ̂|/SE``: 0 if there is no difference, infinite if there is one and the standard error is zero."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(np.asarray(difference) == 0, 0.0, np.abs(difference) / np.asarray(standard_error))
 
 
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:

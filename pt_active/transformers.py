@@ -12,6 +12,7 @@ from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.documents.design import DEFENSIVE
 from pt_active.documents.tables import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.measures import parse_measure
+from pt_active.pairs import Pairs, pair_weights
 from pt_active.plan import LEVELS
 from pt_active.pool import SINGLE, Pool, design_table
 from pt_active.query_plan import DESIGN, draw, sample_columns
@@ -103,6 +104,7 @@ class SamplingDistribution(pt.Transformer):
         design: As for `Plan.create`: if left out ``hedged`` for queries, and for documents what suits the measure.
         defensive: As for `Plan.create`.
         level: What is sampled, ``"query"`` or ``"document"``.
+        pairs: As for `Plan.create`.
     """
 
     schematic = {"label": "SamplingDistribution", "help_url": HELP}  # noqa: RUF012
@@ -114,12 +116,14 @@ class SamplingDistribution(pt.Transformer):
         design: str | None = None,
         defensive: float | None = None,
         level: str = "query",
+        pairs: Pairs | None = None,
     ) -> None:
         self.measure = measure
         self.cost = cost
         self.design = design
         self.defensive = defensive
         self.level = level
+        self.pairs = pairs
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
         """Compute the distribution; see `pool.design_table` for the columns of queries.
@@ -135,11 +139,12 @@ class SamplingDistribution(pt.Transformer):
             return self._empty(inp)
         measure = parse_measure(self.measure, max_grade=len(frames.grade_columns(inp.columns)) - 1)
         pool = Pool.from_frame(inp, measure, self.cost)
+        pairs = pair_weights(self.pairs, pool.names)
         if self.level == "query":
             defensive = designs.DEFENSIVE if self.defensive is None else self.defensive
-            return design_table(pool, measure, self.design or DESIGN, defensive)
+            return design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
         defensive = DEFENSIVE if self.defensive is None else self.defensive
-        return size_frame(pool, measure, self.design, check_per_query(self.cost), defensive)
+        return size_frame(pool, measure, self.design, check_per_query(self.cost), defensive, pairs)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         if self.level == "document":

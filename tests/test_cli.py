@@ -171,6 +171,30 @@ def test_grade_models(files, words):
     assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
 
 
+def test_many_rankers_are_ranked(files):
+    write_run(files / "c.run", QUERIES, seed=9)
+    run("plan", *RUNS, "--run", "c=c.run", *TRAINING, *MEASURED)
+    said = run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    assert said.rstrip().endswith("pt-active compare plan plan.csv")
+    fill("plan.csv")
+    assert run("compare", "plan", "plan.csv").startswith("DCG@5 of 3 rankers, best first (regression)\n")
+    found = json.loads(run("compare", "plan", "plan.csv", "--json"))
+    assert sorted(row["name"] for row in found["rankers"]) == ["a", "b", "c"]
+    assert (len(found["pairs"]), found["correction"]) == (3, "holm")
+    tukey = json.loads(run("compare", "plan", "plan.csv", "--correction", "tukey", "--json"))
+    assert tukey["correction"] == "tukey"
+    assert [row["pvalue"] for row in tukey["pairs"]] == [row["pvalue"] for row in found["pairs"]]
+    pair = json.loads(run("compare", "plan", "plan.csv", "--first", "c", "--second", "a", "--json"))
+    assert (pair["first"], pair["second"]) == ("c", "a")
+    assert "or rank them all" in complaint("compare", "plan", "plan.csv", "--first", "c")
+    assert complaint("compare", "plan", "plan.csv", "--first", "c", "--second", "a", "--correction", "holm") == (
+        "--correction is for more than two rankers, with neither --first nor --second"
+    )
+    assert complaint("compare", "plan", "plan.csv", "--correction", "x").startswith(
+        "unknown correction 'x'; it is tukey"
+    )
+
+
 def test_options_reach_the_plan(files):
     words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal", "--defensive", "0.2", "--replace")
     measured = ("--measure", "ERR@5", "--draws", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
@@ -188,6 +212,7 @@ def test_options_reach_the_plan(files):
         "replace": True,
         "defensive": 0.2,
         "objective": "mean",
+        "pairs": None,
     }
 
 

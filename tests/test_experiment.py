@@ -9,6 +9,7 @@ import pytest
 
 from pt_active import DCG, Experiment, Plan, measure_values
 from pt_active.demo import DemoCollection
+from pt_active.tests_of_difference import corrected_pvalues
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +132,42 @@ def test_frames_have_short_names_and_measures_count_once(demo, plan, qrels) -> N
     table = Experiment(list(demo.runs.values()), plan, qrels, ["DCG@10", DCG @ 10])
     assert table.name.tolist() == ["run_0", "run_1"]
     assert table.columns.tolist() == ["name", "estimator", "DCG@10", "DCG@10 low", "DCG@10 high"]
+
+
+def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    systems = demo.runs | {"weak": upside_down(demo)}
+    options = {"missing": "nonrelevant", "correction": "holm"}
+    frame = Experiment(systems, plan, qrels, [DCG @ 10], baseline=["production", 2], **options)
+    alone = {
+        name: Experiment(systems, plan, qrels, [DCG @ 10], baseline=name, missing="nonrelevant")
+        for name in ("production", "weak")
+    }
+    for name, single in alone.items():
+        for column in ("DCG@10 +", "DCG@10 -", "DCG@10 p-value"):
+            pd.testing.assert_series_equal(frame[f"{column} vs {name}"], single[column], check_names=False)
+    first, second = (frame[f"DCG@10 p-value corrected vs {name}"] for name in ("production", "weak"))
+    # production − weak is one test of three, although it stands in both columns.
+    raw = np.array([frame["DCG@10 p-value vs production"][1], frame["DCG@10 p-value vs production"][2]])
+    raw = np.append(raw, frame["DCG@10 p-value vs weak"][1])
+    assert first[2] == second[0]
+    assert [first[1], first[2], second[1]] == pytest.approx(corrected_pvalues(raw, 0.05, "holm")[1], abs=1e-12)
+    assert np.isnan(first[0])
+    assert np.isnan(second[2])
+    rejected = frame["DCG@10 reject vs weak"].tolist()
+    assert rejected == [bool(p <= 0.05) for p in second.fillna(1)]
+    assert frame.columns.tolist()[-5:] == [
+        f"DCG@10 {what} vs weak" for what in ("+", "-", "p-value", "reject", "p-value corrected")
+    ]
+
+
+def test_a_list_of_one_baseline_names_it(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=[0])
+    plain = Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=0)
+    assert frame.columns[-1] == "DCG@10 p-value vs production"
+    assert frame.iloc[:, -1].equals(plain["DCG@10 p-value"])
+
+
+@pytest.mark.parametrize("baseline", [[], ["production", 0], ["production", "none"], [9]])
+def test_bad_lists_of_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, baseline: list) -> None:
+    with pytest.raises(ValueError, match="baseline"):
+        Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=baseline)

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from pt_active.designs import check_pair_weights
 from pt_active.measures import RankForm
 from pt_active.moments import discounts
 from pt_active.sampling import pays_for_all
@@ -167,12 +168,14 @@ def document_sizes(
     defensive: float,
     objective: str = "mean",
     budget: float | None = None,
+    pairs: np.ndarray | None = None,
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
     The variance of an estimate is ``Σ g_z (1/ψ_z − 1)`` with ``g_z = p² D_z² v_z``, for the difference of two rankers
-    with the difference of their gradients, for more with the mean of its squares over all pairs. At equal cost
-    ``Σ ψ λ + Σ λ₀ max ψ`` it is least where ``ψ ∝ √(g/λ)``, with the documents that share a query's opening pooled.
+    with the difference of their gradients, for more with the (weighted) mean of its squares over all pairs. At equal
+    cost ``Σ ψ λ + Σ λ₀ max ψ`` it is least where ``ψ ∝ √(g/λ)``, with the documents that share a query's opening
+    pooled.
 
     Args:
         form: Of the measure.
@@ -186,15 +189,22 @@ def document_sizes(
         defensive: ε of `hedged`.
         objective: One of `OBJECTIVES`, for more than two rankers.
         budget: Λ, for the ``largest`` variance, which depends on it.
+        pairs: float64[k(k−1)/2], what the variance of the difference of each pair weighs in the mean, in the order of
+            ``combinations(range(k), 2)``; equal if left out.
 
     Raises:
-        ValueError: If a name is unknown, ``defensive`` is negative, or a budget is needed.
+        ValueError: If a name is unknown, ``defensive`` is negative, a budget is needed, or ``pairs`` is malformed or
+            given for the ``largest`` variance.
     """
     for name, value, names in (("document design", drawing, DRAWINGS), ("objective", objective, OBJECTIVES)):
         if value not in names:
             raise ValueError(f"unknown {name} {value!r}; it is one of {', '.join(names)}")
     if not 0 <= defensive < np.inf:
         raise ValueError(f"defensive must be a number from 0, got {defensive}")
+    if pairs is not None:
+        check_pair_weights(pairs, len(ranks))
+        if objective != "mean":
+            raise ValueError(f'weights of pairs are for objective="mean"; {objective!r} finds its own')
     plain = Variables(variables.mean, np.zeros_like(variables.mean), variables.known)
     where = gradients(form, indptr, ranks, plain)
     if _average(variables, where) == 0 and (where * ~variables.known).any():
@@ -206,7 +216,7 @@ def document_sizes(
     gradient = gradients(form, indptr, ranks, variables)
     scale = np.repeat(weight, np.diff(indptr)) ** 2 * variables.variance
     contrasts = _contrasts(form, indptr, ranks, gradient)
-    share = np.full(len(contrasts), 1 / len(contrasts))
+    share = np.full(len(contrasts), 1 / len(contrasts)) if pairs is None else pairs / pairs.sum()
     if objective == "largest" and len(contrasts) > 1 and (scale * contrasts).any():
         if budget is None:
             raise ValueError("a budget is needed to make the largest variance small")

@@ -15,6 +15,7 @@ from pt_active.documents.rounds import Round, RoundSettings, draw_round, judged_
 from pt_active.documents.tables import graded_pool, worklist
 from pt_active.judged import MISSING_POLICIES, missing_pairs
 from pt_active.measures import parse_measure
+from pt_active.pairs import stored_weights
 from pt_active.plan_tables import PlanTables, plan_manifest
 from pt_active.pool import Pool, query_design
 
@@ -41,7 +42,7 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
     chosen |= {"defensive": DEFENSIVE if arguments["defensive"] is None else arguments["defensive"]}
     arguments = arguments | chosen
     rng = np.random.default_rng(arguments["seed"])
-    drawn = _something(draw_round(graded, _settings(arguments), float(arguments["budget"]), rng))
+    drawn = _something(draw_round(graded, _settings(arguments, pool.names), float(arguments["budget"]), rng))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
     queries = queries.assign(**_sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
@@ -89,7 +90,8 @@ def next_round(
     rng = np.random.default_rng([seed, len(tables.rounds)])
     arguments = manifest["arguments"]
     graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    new = _something(draw_round(graded, _settings(arguments), float(budget), rng, grades=grades, labels=labels))
+    settings = _settings(arguments, pool.names)
+    new = _something(draw_round(graded, settings, float(budget), rng, grades=grades, labels=labels))
     assessments = worklist(pool, new.sample, texts)
     entry = _described(new, budget, seed, len(assessments), grades is not None, files.digest(qrels))
     queries = tables.queries.assign(**_sample_columns(pool, new), q_prob=new.sample.design.opening)
@@ -108,8 +110,9 @@ def _something(drawn: Round) -> Round:
     return drawn
 
 
-def _settings(arguments: dict[str, Any]) -> RoundSettings:
-    return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"])
+def _settings(arguments: dict[str, Any], names: tuple[str, ...]) -> RoundSettings:
+    pairs = stored_weights(arguments.get("pairs"), names)
+    return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], pairs)
 
 
 def _sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:

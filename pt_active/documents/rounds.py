@@ -45,11 +45,13 @@ class RoundSettings:
         drawing: One of `design.DRAWINGS`.
         defensive: ε of `design.hedged`.
         objective: One of `design.OBJECTIVES`.
+        pairs: float64[k(k−1)/2], weights of the pairs of systems; None where they are equal.
     """
 
     drawing: str
     defensive: float = DEFENSIVE
     objective: str = "mean"
+    pairs: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def pool_sizes(
         defensive=settings.defensive,
         objective=settings.objective,
         budget=budget,
+        pairs=settings.pairs,
     )
 
 

@@ -52,7 +52,12 @@ def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPoo
 
 
 def size_frame(
-    pool: Pool, measure: irm.Measure, design: str | None, per_query: float, defensive: float
+    pool: Pool,
+    measure: irm.Measure,
+    design: str | None,
+    per_query: float,
+    defensive: float,
+    pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """One row a document: how probable its judging should be, relative to the others.
 
@@ -62,6 +67,7 @@ def size_frame(
         design: One of `design.DRAWINGS`; what suits the measure if left out.
         per_query: λ₀.
         defensive: ε of `design.hedged`.
+        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
 
     Returns:
         The query columns, ``docno``, ``doc_size`` (0 where a document cannot matter), ``doc_cost``, ``doc_place`` (in
@@ -73,7 +79,7 @@ def size_frame(
     """
     graded = graded_pool(pool, measure, per_query)
     drawing = design or natural_drawing(graded.seen.form)
-    sizes = pool_sizes(graded, RoundSettings(drawing, defensive), graded.grades)
+    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs), graded.grades)
     query = pool.query_of_document
     place = np.full(len(query), -1)
     place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])

@@ -1,0 +1,93 @@
+"""How often five rankers that are equally good are told apart, with and without correction.
+
+The pool is simulated: values of five correlated rankers whose means over 400 queries are exactly equal, and a grade
+model of middling quality. Samples are drawn without replacement, differences estimated by ``regression``.
+
+    python examples/reproduce/family_wise_error.py [--repetitions 4000] [--docs pt_active/pt_docs/many-rankers.md]
+"""
+
+from __future__ import annotations
+
+import argparse
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from pt_active.estimators import ESTIMATORS
+from pt_active.multiple_comparisons import tukey_pvalues
+from pt_active.sampling import priorities
+from pt_active.tests_of_difference import two_sided_pvalue
+
+QUERIES = 400
+DRAWS = (30, 60, 120, 240)
+SPREADS = {"alike": np.ones(5), "unlike": np.array([0.2, 0.5, 1.0, 2.0, 4.0])}
+BEGIN, END = "<!-- family-wise error: begin -->", "<!-- family-wise error: end -->"
+
+
+def population(rng: np.random.Generator, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of equally good rankers and what a model expects of them, both float64[m, k]."""
+    values = rng.gamma(2, 1, (QUERIES, 1)) + rng.standard_normal((QUERIES, len(spread))) * spread
+    values = values - values.mean(axis=0) + values.mean()
+    return values, values + rng.standard_normal(values.shape)
+
+
+def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: int, seed: int) -> dict[str, np.ndarray]:
+    """The smallest p-value of all pairs in each of many samples, by correction, and the effective draws."""
+    rng = np.random.default_rng(seed)
+    values, model = population(rng, spread)
+    order, came, chance = next(priorities(q, np.ones(QUERIES), [draws], repetitions, rng))
+    importance = np.where(came > 0, draws / QUERIES / chance, 0.0)
+    found = []
+    for a, b in combinations(range(len(spread)), 2):
+        delta, expected = values[:, a] - values[:, b], model[:, a] - model[:, b]
+        estimate = ESTIMATORS["regression"](came, importance, delta[order], expected[order], expected.mean(), chance)
+        found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
+    tests = np.array(found).transpose(1, 0, 2)
+    alone = two_sided_pvalue(*tests)
+    best, column = alone.argmin(axis=0), np.arange(repetitions)
+    difference, error, degrees = (part[best, column] for part in tests)
+    least = alone[best, column]
+    tukey = tukey_pvalues(difference, error, np.round(degrees, 1), least, len(spread))
+    return {"effective": degrees + 2, "none": least, "holm": np.minimum(1, len(alone) * least), "tukey": tukey}
+
+
+def error_rates(repetitions: int) -> pd.DataFrame:
+    """One row a sample size and a way of drawing."""
+    scattered = np.random.default_rng(0).gamma(2, 1, QUERIES)
+    ways = {"uniform": np.full(QUERIES, 1 / QUERIES), "weighted": 0.9 * scattered / scattered.sum() + 0.1 / QUERIES}
+    rows = []
+    for draws in DRAWS:
+        for way, q in ways.items():
+            row: dict[str, object] = {"draws": draws, "drawn": way}
+            for name, spread in SPREADS.items():
+                least = least_pvalues(q, spread, draws, repetitions, seed=draws)
+                row["effective"] = f"{least.pop('effective').mean():.0f}"
+                row |= {f"{c}, {name}": f"{(p < 0.05).mean():.3f}" for c, p in least.items()}
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def as_markdown(table: pd.DataFrame) -> str:
+    """The table for the documentation."""
+    lines = [list(table.columns), ["---"] * len(table.columns), *table.astype(str).to_numpy().tolist()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main() -> None:
+    """Print the table, or put it into a page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=4000)
+    parser.add_argument("--docs", type=Path)
+    arguments = parser.parse_args()
+    table = as_markdown(error_rates(arguments.repetitions))
+    print(table)
+    if arguments.docs is not None:
+        page = arguments.docs.read_text(encoding="utf-8")
+        before, after = page.split(BEGIN)[0], page.split(END)[1]
+        arguments.docs.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

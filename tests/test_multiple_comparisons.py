@@ -1,0 +1,220 @@
+"""Tests of all pairs: the studentised range against scipy, family-wise error by simulation, groups by enumeration."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pt_active.designs import sampling_distribution
+from pt_active.estimators import ESTIMATORS
+from pt_active.moments import Moments
+from pt_active.multiple_comparisons import check_correction, indistinct_groups, studentized_range_tail, tukey_pvalues
+from pt_active.sampling import priorities
+from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
+
+SEEDS = st.integers(0, 2**32 - 1)
+
+
+def by_range(difference, error, degrees, systems):
+    pvalues = two_sided_pvalue(difference, error, degrees)
+    return tukey_pvalues(difference, error, degrees, pvalues, systems)
+
+
+@pytest.mark.parametrize("systems", [3, 5, 40])
+@pytest.mark.parametrize("degrees", [1.0, 2.5, 7.0, 58.3, np.inf])
+def test_the_studentised_range_is_scipys(systems, degrees):
+    q = np.array([0.0, 0.1, 1.0, 2.5, 3.86, 6.0])
+    expected = stats.studentized_range.sf(q, systems, degrees)
+    np.testing.assert_allclose(studentized_range_tail(q, systems, np.full(6, degrees)), expected, rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("degrees", [1.0, 4.4, 80.0, np.inf])
+def test_the_range_of_two_is_a_two_sided_t_test(degrees):
+    t = np.array([0.0, 0.3, 1.96, 4.0])
+    found = studentized_range_tail(np.sqrt(2) * t, 2, np.full(4, degrees))
+    np.testing.assert_allclose(found, 2 * stats.t.sf(t, degrees), rtol=0, atol=1e-10)
+
+
+def test_tukey_of_independent_samples_is_scipys_honestly_significant_difference():
+    rng = np.random.default_rng(5)
+    samples = [rng.normal(shift, 1, 12) for shift in (0, 0.3, 2, 1.2)]
+    variance = np.mean([np.var(sample, ddof=1) for sample in samples])
+    pairs = list(itertools.combinations(range(4), 2))
+    difference = np.array([samples[a].mean() - samples[b].mean() for a, b in pairs])
+    found = by_range(difference, np.full(6, np.sqrt(2 * variance / 12)), np.full(6, 44.0), 4)
+    expected = stats.tukey_hsd(*samples).pvalue[tuple(np.array(pairs).T)]
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-7)
+    assert (found < 0.05).any()
+    assert (found > 0.05).any()
+
+
+def test_certainty_and_ignorance():
+    difference = np.array([0.0, 0.2, 0.2, 0.2, 0.1])
+    error = np.array([0.0, 0.0, 0.1, np.nan, 0.05])
+    degrees = np.array([np.inf, np.inf, 0.0, 3.0, 20.0])
+    alone = two_sided_pvalue(difference, error, degrees)
+    alone[4] = np.nan
+    found = tukey_pvalues(difference, error, degrees, alone, 5)
+    assert found[:4] == pytest.approx([1, 0, 1, 1], abs=1e-12)
+    assert np.isnan(found[4])
+
+
+@settings(max_examples=25)
+@given(SEEDS, st.integers(2, 6))
+def test_together_no_test_says_more_than_alone(seed, systems):
+    rng = np.random.default_rng(seed)
+    n = systems * (systems - 1) // 2
+    difference, error, degrees = rng.normal(0, 2, n), rng.uniform(0.1, 1, n), rng.uniform(0.1, 90, n)
+    alone = two_sided_pvalue(difference, error, degrees)
+    found = by_range(difference, error, degrees, systems)
+    more = by_range(difference, error, degrees, systems + 1)
+    assert (found >= alone).all()
+    assert (found <= 1).all()
+    assert (more >= found - 1e-9).all()
+    if systems == 2:
+        np.testing.assert_allclose(found, alone, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tukey", "holm", "bonferroni", "fdr_bh"])
+def test_corrections_that_are_known(name):
+    check_correction(name)
+
+
+def test_an_unknown_correction():
+    with pytest.raises(ValueError, match="unknown correction 'honest'; it is tukey, or a method"):
+        check_correction("honest")
+
+
+# --- family-wise error ----------------------------------------------------------------------------------------------
+
+
+def null_population(rng, scales, queries=400):
+    """Values of k correlated systems whose means over the pool are exactly equal, and a model of middling quality."""
+    values = rng.gamma(2, 1, (queries, 1)) + rng.standard_normal((queries, len(scales))) * scales
+    values = values - values.mean(axis=0) + values.mean()
+    error = rng.normal(0, 1, values.shape)
+    return values, Moments(values + error, np.tile(np.eye(len(scales)), (queries, 1, 1)))
+
+
+def replayed_tests(values, moments, draws, repetitions, rng):
+    """Differences, standard errors and degrees of freedom of all pairs in many weighted samples, [pairs, R]."""
+    m, k = values.shape
+    p = np.full(m, 1 / m)
+    q = sampling_distribution("optimal", moments, np.ones(m), p)
+    order, came, chance = next(priorities(q, np.ones(m), [draws], repetitions, rng))
+    importance = np.where(came > 0, draws * p[order] / chance, 0.0)
+    found = []
+    for a, b in itertools.combinations(range(k), 2):
+        value, model = values[:, a] - values[:, b], moments.mean[:, a] - moments.mean[:, b]
+        estimate = ESTIMATORS["regression"](came, importance, value[order], model[order], p @ model, chance)
+        found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
+    return np.array(found).transpose(1, 0, 2)
+
+
+REPETITIONS = 4000
+LEVEL = 0.05 + 3 * np.sqrt(0.05 * 0.95 / REPETITIONS)
+
+
+@pytest.mark.parametrize("scales", [[1, 1, 1, 1, 1], [0.2, 0.5, 1, 2, 4]], ids=["alike", "unlike"])
+def test_five_equal_systems_are_told_apart_in_one_of_twenty_samples(scales):
+    rng = np.random.default_rng(3)
+    values, moments = null_population(rng, np.array(scales))
+    difference, error, degrees = replayed_tests(values, moments, 100, REPETITIONS, rng)
+    alone = two_sided_pvalue(difference, error, degrees)
+    best, column = alone.argmin(axis=0), np.arange(REPETITIONS)
+    least = [part[best, column] for part in (difference, error, np.round(degrees, 1))]
+    tukey = by_range(*least, 5)
+    assert (alone.min(axis=0) < 0.05).mean() > 0.2
+    assert 0.02 < (tukey < 0.05).mean() <= LEVEL
+    assert 0.02 < (alone.min(axis=0) < 0.05 / 10).mean() <= LEVEL
+
+
+def holm(pvalues):
+    """The r-th smallest of n p-values times n − r + 1, and none below those before it; along the first axis."""
+    order = np.argsort(pvalues, axis=0)
+    n = len(pvalues)
+    steps = np.take_along_axis(pvalues, order, axis=0) * np.arange(n, 0, -1)[:, None]
+    found = np.empty_like(pvalues)
+    np.put_along_axis(found, order, np.minimum(np.maximum.accumulate(steps, axis=0), 1.0), axis=0)
+    return found
+
+
+def test_holm_is_statsmodels():
+    pvalues = np.array([0.2, 0.001, 0.04, 0.011, 0.9, np.nan])
+    reject, corrected = corrected_pvalues(pvalues, 0.05, "holm")
+    np.testing.assert_allclose(corrected[:5], holm(pvalues[:5, None])[:, 0], rtol=0, atol=1e-12)
+    assert corrected[:5] == pytest.approx([0.4, 0.005, 0.12, 0.044, 0.9], abs=1e-12)
+    assert np.isnan(corrected[5])
+    assert reject.tolist() == [False, True, False, True, False, False]
+
+
+def test_holm_keeps_its_level_where_some_systems_differ():
+    rng = np.random.default_rng(4)
+    values, moments = null_population(rng, np.ones(5))
+    shift = np.array([0, 0, 0, 1.0, 2.0])
+    moments = Moments(moments.mean + shift, moments.covariance)
+    corrected = holm(two_sided_pvalue(*replayed_tests(values + shift, moments, 100, REPETITIONS, rng)))
+    null = np.array([shift[a] == shift[b] for a, b in itertools.combinations(range(5), 2)])
+    assert 0.02 < (corrected[null].min(axis=0) < 0.05).mean() <= LEVEL
+    assert (corrected[~null] < 0.05).mean() > 0.8
+
+
+def test_the_table_of_the_documentation(script):
+    module = script("family_wise_error")
+    table = module.error_rates(200)
+    assert table["draws"].tolist() == [draws for draws in module.DRAWS for _ in range(2)]
+    rates = table.filter(like=",").astype(float)
+    assert (rates.filter(like="holm").to_numpy() <= rates.filter(like="none").to_numpy()).all()
+    assert (rates.filter(like="none") > 0.15).all(axis=None)
+    assert module.as_markdown(table).count("\n") == 9
+
+
+# --- groups ---------------------------------------------------------------------------------------------------------
+
+
+def cliques_by_enumeration(joined):
+    """Every subset whose members are all joined and that no other such subset contains."""
+    systems = range(len(joined))
+    subsets = [s for size in range(1, len(joined) + 1) for s in itertools.combinations(systems, size)]
+    cliques = [set(s) for s in subsets if all(joined[a, b] for a, b in itertools.combinations(s, 2))]
+    return sorted(tuple(sorted(s)) for s in cliques if not any(s < other for other in cliques))
+
+
+def together(groups, systems):
+    found = np.eye(systems, dtype=bool)
+    for group in groups:
+        found[np.ix_(group, group)] = True
+    return found
+
+
+@given(SEEDS, st.integers(1, 8), st.floats(0, 1))
+def test_groups_are_maximal_cliques_and_cover_every_pair(seed, systems, density):
+    joined = np.triu(np.random.default_rng(seed).random((systems, systems)) < density, 1)
+    joined |= joined.T
+    found = indistinct_groups(joined)
+    assert set(found) <= set(cliques_by_enumeration(joined))
+    assert len(set(found)) == len(found)
+    np.testing.assert_array_equal(together(found, systems), joined | np.eye(systems, dtype=bool))
+
+
+@given(SEEDS, st.integers(1, 8), st.floats(0, 3))
+def test_groups_of_what_lies_near_on_a_line_are_all_maximal_cliques(seed, systems, near):
+    place = np.sort(np.random.default_rng(seed).normal(0, 2, systems))
+    joined = np.abs(np.subtract.outer(place, place)) <= near
+    assert indistinct_groups(joined) == cliques_by_enumeration(joined)
+
+
+def test_groups_do_not_explode():
+    """Twenty trios, each joined to all but its own, have 3^20 maximal cliques."""
+    joined = np.arange(60)[:, None] // 3 != np.arange(60) // 3
+    found = indistinct_groups(joined)
+    assert len(found) < 200
+    np.testing.assert_array_equal(together(found, 60), joined | np.eye(60, dtype=bool))
+
+
+def test_a_chain_of_sixty_has_a_group_for_each_link():
+    joined = np.abs(np.subtract.outer(np.arange(60), np.arange(60))) <= 1
+    assert indistinct_groups(joined) == [(i, i + 1) for i in range(59)]

@@ -1,0 +1,230 @@
+"""Weights of pairs: the mixture of pairwise designs at both levels, what a plan keeps of them, and bad input."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs, SamplingDistribution
+from pt_active.demo import DemoCollection
+from pt_active.designs import check_pair_weights, difference_moments, sampling_distribution
+from pt_active.documents.design import DRAWINGS, Variables, document_sizes
+from pt_active.measures import parse_measure, rank_form
+from pt_active.moments import Moments
+from pt_active.pairs import listed_weights, pair_weights, stored_weights
+
+NAMES = ("production", "candidate", "third")
+PAIRS = list(itertools.combinations(range(3), 2))
+
+
+def random_moments(seed: int, systems: int = 3, queries: int = 8) -> tuple[Moments, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(queries, systems, systems)) * 0.3
+    moments = Moments(rng.uniform(0, 1, (queries, systems)), root @ root.transpose(0, 2, 1))
+    return moments, rng.uniform(0.2, 9, queries), rng.dirichlet(np.ones(queries))
+
+
+def optimal_of_pair(moments: Moments, a: int, b: int, cost: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """q ∝ p √((M − Ř)² + C)/√λ of the difference, a query at a time [T 6.11]."""
+    mean, variance = difference_moments(moments.mean, moments.covariance, a, b)
+    expected = sum(p * m for p, m in zip(weight, mean, strict=True))
+    rows = zip(mean, variance, cost, weight, strict=True)
+    q = np.array([p * np.sqrt((m - expected) ** 2 + c) / np.sqrt(price) for m, c, price, p in rows])
+    return q / q.sum()
+
+
+@pytest.mark.parametrize("weights", [(2.0, 1.0, 0.0), (0.0, 0.0, 3.0), (0.5, 0.25, 4.0)])
+@pytest.mark.parametrize("seed", range(3))
+def test_q_is_the_weighted_mean_of_those_of_the_pairs(weights: tuple[float, ...], seed: int) -> None:
+    moments, cost, p = random_moments(seed)
+    parts = [optimal_of_pair(moments, a, b, cost, p) for a, b in PAIRS]
+    expected = sum(w * q for w, q in zip(weights, parts, strict=True)) / sum(weights)
+    q = sampling_distribution("optimal", moments, cost, p, 0.0, pairs=np.array(weights))
+    np.testing.assert_allclose(q, expected, rtol=0, atol=1e-12)
+    mixed = sampling_distribution("optimal", moments, cost, p, 0.2, pairs=np.array(weights))
+    np.testing.assert_allclose(mixed, 0.8 * expected + 0.2 * p, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("design", ["optimal", "assisted", "hedged", "active_uniform_grades", "active_uniform_cost"])
+def test_equal_weights_are_the_default_whatever_their_scale(design: str) -> None:
+    moments, cost, p = random_moments(7)
+    expected = sampling_distribution(design, moments, cost, p, uniform=moments)
+    found = sampling_distribution(design, moments, cost, p, uniform=moments, pairs=np.full(3, 0.3))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("design", ["passive", "cost_only", "risk_mixture"])
+def test_designs_that_do_not_look_at_pairs_refuse_weights(design: str) -> None:
+    with pytest.raises(ValueError, match=f"the design '{design}' does not look at pairs"):
+        sampling_distribution(design, *random_moments(0), pairs=np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, 1.0], "3 systems have 3 pairs to be weighted, got weights of shape"),
+        ([1.0, -1.0, 1.0], "finite, not negative and not all zero"),
+        ([0.0, 0.0, 0.0], "finite, not negative and not all zero"),
+        ([np.nan, 1.0, 1.0], "finite, not negative and not all zero"),
+    ],
+)
+def test_weights_that_cannot_weigh_pairs(weights: list[float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check_pair_weights(np.array(weights), 3)
+
+
+def small_pool() -> tuple:
+    rng = np.random.default_rng(11)
+    ranks = np.array([rng.permutation(6) + 1 for _ in range(3)], dtype=np.int32)
+    indptr, weight, cost = np.array([0, 6]), np.ones(1), rng.uniform(0.5, 3, 6)
+    return indptr, ranks, rng.dirichlet(np.ones(3), 6), cost, weight
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("measure", ["DCG@4", "ERR(max_rel=2)@4"])
+def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str, drawing: str) -> None:
+    indptr, ranks, grades, cost, weight = small_pool()
+    form = rank_form(parse_measure(measure), 2, 6)
+    variables = Variables.of(form, grades)
+
+    def gain(systems: list[int], weights: list[float] | None = None) -> np.ndarray:
+        pairs = None if weights is None else np.array(weights)
+        options = {"drawing": drawing, "defensive": 0.0, "pairs": pairs}
+        return document_sizes(form, indptr, ranks[systems], variables, cost, 0.0, weight, **options).gain
+
+    parts = [gain([a, b]) for a, b in PAIRS]
+    weights = [2.0, 0.0, 0.5]
+    expected = sum(w * part for w, part in zip(weights, parts, strict=True)) / 2.5
+    np.testing.assert_allclose(gain([0, 1, 2], weights), expected, rtol=1e-12, atol=1e-15)
+    np.testing.assert_allclose(gain([0, 1, 2], [3.0] * 3), gain([0, 1, 2]), rtol=1e-12, atol=1e-15)
+
+
+def test_the_largest_variance_finds_its_own_weights() -> None:
+    indptr, ranks, grades, cost, weight = small_pool()
+    form = rank_form(parse_measure("DCG@4"), 2, 6)
+    options = {"drawing": "poisson", "defensive": 0.0, "objective": "largest", "budget": 2.0}
+    with pytest.raises(ValueError, match='weights of pairs are for objective="mean"'):
+        document_sizes(form, indptr, ranks, Variables.of(form, grades), cost, 0.0, weight, pairs=np.ones(3), **options)
+
+
+# --- how a user says them -------------------------------------------------------------------------------------------
+
+
+def test_one_name_means_its_pairs_with_all_others() -> None:
+    assert pair_weights("candidate", NAMES).tolist() == [1, 0, 1]
+    assert pair_weights(None, NAMES) is None
+
+
+def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
+    with pytest.warns(UserWarning, match="1 pairs of rankers have weight 0: 'candidate − third'"):
+        found = pair_weights({("candidate", "production"): 2, ("production", "third"): 0.5}, NAMES)
+    assert found.tolist() == [2, 0.5, 0]
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (
+            {("production", "other"): 1},
+            r"pairs\[\('production', 'other'\)\]: no ranker 'other'; there are 'production'",
+        ),
+        ("other", "pairs='other': no ranker 'other'"),
+        ({("third", "third"): 1}, "a ranker cannot be compared with itself"),
+        ({("third", "candidate"): 1, ("candidate", "third"): 1}, "the pair is there in both orders; say it once"),
+        ({("third", "candidate"): -1}, "a weight must be a number from 0, got -1"),
+        ({("third", "candidate"): float("nan")}, "a weight must be a number from 0, got nan"),
+        ({("third", "candidate"): float("inf")}, "a weight must be a number from 0, got inf"),
+        ({("third", "candidate"): "2"}, "a weight must be a number from 0, got '2'"),
+        ({("third", "candidate"): 0}, "pairs gives every pair the weight 0"),
+        ({}, "pairs gives every pair the weight 0"),
+        ({"third": 1}, "expected a tuple of two rankers"),
+        ({("third", "candidate", "production"): 1}, "expected a tuple of two rankers"),
+        ([("third", "candidate")], "pairs must map"),
+    ],
+)
+def test_bad_pairs(pairs: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pair_weights(pairs, NAMES)
+
+
+def test_pairs_need_two_rankers() -> None:
+    with pytest.raises(ValueError, match="pairs needs at least two rankers; there is only 'only'"):
+        pair_weights("only", ("only",))
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=6, max_size=6).filter(any))
+def test_a_manifest_brings_the_weights_back(weights: list[float]) -> None:
+    names = ("a", "b", "c", "d")
+    listed = listed_weights(np.array(weights), names)
+    assert len(listed) == sum(w > 0 for w in weights)
+    assert stored_weights(listed, names).tolist() == weights
+
+
+# --- plans ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def graded(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFrame:
+    third = demo.runs["candidate"].drop(columns="rank")
+    third = third.assign(score=third.score + np.random.default_rng(3).normal(0, 0.3, len(third)))
+    return (Runs(**demo.runs, third=third, depth=12) >> grades)(demo.topics)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=2, pairs="production")
+    plain = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=2)
+    said = [["production", "candidate", 1.0], ["production", "third", 1.0]]
+    assert plan.manifest["arguments"]["pairs"] == said
+    assert plain.manifest["arguments"]["pairs"] is None
+    saved = plan.save(tmp_path / "plan")
+    assert Plan.load(saved.path).manifest["arguments"]["pairs"] == said
+    if level == "query":
+        assert not np.allclose(plan.queries.q_prob, plain.queries.q_prob)
+        design = SamplingDistribution(DCG @ 10, pairs="production")(graded)
+        np.testing.assert_allclose(design.q_prob, plan.queries.q_prob, rtol=0, atol=1e-15)
+        return
+    chance, without = (p.tables.rounds[0].sample.design.inclusion for p in (plan, plain))
+    assert not np.allclose(chance, without)
+    qrels = demo.judge(plan.assessments)
+    again, loaded = plan.extend(60, qrels), Plan.load(saved.path).extend(60, qrels)
+    pd.testing.assert_frame_equal(again.assessments, loaded.assessments)
+    other = plain.tables.manifest["arguments"] | {"design": plan.manifest["arguments"]["design"]}
+    unweighted = Plan.load(saved.path)
+    unweighted.tables.manifest["arguments"] = other
+    assert not unweighted.extend(60, qrels).assessments.equals(again.assessments)
+
+
+def test_sizes_of_documents_take_the_weights(graded: pd.DataFrame) -> None:
+    sizes = SamplingDistribution(DCG @ 10, level="document", pairs={("production", "third"): 1.0})
+    with pytest.warns(UserWarning, match="2 pairs of rankers have weight 0"):
+        found = sizes(graded).set_index(["qid", "docno"]).doc_size
+    two = graded[[c for c in graded.columns if not c.endswith("_candidate")]]
+    expected = SamplingDistribution(DCG @ 10, level="document")(two).set_index(["qid", "docno"]).doc_size
+    zero = expected.reindex(found.index) == 0
+    assert (found[zero] == 0).all()
+    assert sizes.pairs == {("production", "third"): 1.0}
+
+
+def test_a_weighted_pair_gains_precision(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """The variance that the model expects of a difference is smaller where the design is for that difference."""
+    options = {"design": "optimal", "defensive": 0.0}
+    designs = {"all": SamplingDistribution(DCG @ 10, **options)(graded)}
+    with pytest.warns(UserWarning, match="2 pairs of rankers have weight 0"):
+        designs["one"] = SamplingDistribution(DCG @ 10, pairs={("candidate", "third"): 1.0}, **options)(graded)
+    two = graded[[c for c in graded.columns if not c.endswith("_production")]]
+    alone = SamplingDistribution(DCG @ 10, **options)(two)
+    mean = alone.q_mean_candidate - alone.q_mean_third
+    spread = (mean - (alone.q_weight * mean).sum()) ** 2
+    spread += alone.q_var_candidate + alone.q_var_third - 2 * alone.q_cov
+    cost = designs["all"].q_cost
+    expected = {
+        name: (alone.q_weight**2 * spread / queries.q_prob).sum() * (queries.q_prob * cost).sum()
+        for name, queries in designs.items()
+    }
+    assert expected["one"] < 0.98 * expected["all"]

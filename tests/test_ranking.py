@@ -1,0 +1,276 @@
+"""Rankings of many rankers, at both levels: what they say, and that names and orders change nothing."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs
+from pt_active.demo import DemoCollection
+from pt_active.multiple_comparisons import studentized_range_tail, tukey_pvalues
+from pt_active.ranking import Ranking, rank_judged
+from pt_active.results import Basis, Comparison, Estimate
+from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
+
+BUDGET = {"query": 700, "document": 500}
+SAMPLES = 40
+
+
+def noisy(run: pd.DataFrame, spread: float, seed: int) -> pd.DataFrame:
+    """The run with noise in its scores."""
+    run = run.drop(columns="rank").sort_values(["qid", "docno"])
+    return run.assign(score=run.score + np.random.default_rng(seed).normal(0, spread, len(run)))
+
+
+@pytest.fixture(scope="module")
+def runs(demo: DemoCollection) -> dict[str, pd.DataFrame]:
+    candidate = demo.runs["candidate"]
+    return demo.runs | {"noisy": noisy(candidate, 0.1, 1), "worse": noisy(candidate, 0.4, 2)}
+
+
+@pytest.fixture(scope="module")
+def graded(runs: dict[str, pd.DataFrame], demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFrame:
+    return (Runs(**runs, depth=15) >> grades)(demo.topics)
+
+
+@pytest.fixture(scope="module")
+def plans(graded: pd.DataFrame) -> dict[str, Plan]:
+    return {
+        level: Plan.create(graded, None, DCG @ 10, budget=budget, level=level, seed=3)
+        for level, budget in BUDGET.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def labels(plans: dict[str, Plan], demo: DemoCollection) -> dict[str, pd.DataFrame]:
+    return {level: demo.judge(plan.assessments) for level, plan in plans.items()}
+
+
+LEVELS = pytest.mark.parametrize("level", BUDGET)
+
+
+@LEVELS
+def test_it_holds_the_estimates_and_comparisons_of_the_plan(plans, labels, level) -> None:
+    plan, qrels = plans[level], labels[level]
+    ranking = plan.rank(qrels)
+    assert isinstance(ranking, Ranking)
+    estimates = plan.estimate(qrels)
+    assert {found.name: found for found in ranking.estimates} == estimates
+    values = [estimates[name].value for name in ranking.names]
+    assert values == sorted(values, reverse=True)
+    assert len(ranking.comparisons) == 6
+    for (a, b), found in zip(itertools.combinations(ranking.names, 2), ranking.comparisons, strict=True):
+        assert found == plan.compare(qrels, first=a, second=b)
+
+
+@LEVELS
+def test_corrections_are_over_all_pairs(plans, labels, level) -> None:
+    plan, qrels = plans[level], labels[level]
+    ranking = plan.rank(qrels)
+    alone = np.array([found.pvalue for found in ranking.comparisons])
+    np.testing.assert_allclose(ranking.corrected, corrected_pvalues(alone, 0.05, "holm")[1], rtol=0, atol=1e-15)
+    tukey = plan.rank(qrels, correction="tukey")
+    statistic = np.array([abs(found.difference) / found.standard_error for found in tukey.comparisons])
+    degrees = np.array([found.degrees_of_freedom for found in tukey.comparisons])
+    expected = np.maximum(alone, studentized_range_tail(np.sqrt(2) * statistic, 4, degrees))
+    np.testing.assert_allclose(tukey.corrected, expected, rtol=0, atol=1e-15)
+    assert "0.05 level, tukey" in str(tukey)
+
+
+@LEVELS
+def test_winners_groups_and_letters_agree(plans, labels, level) -> None:
+    ranking = plans[level].rank(labels[level])
+    resolved = [winner is not None for winner in ranking.winners]
+    assert any(resolved)
+    assert not all(resolved)
+    for (a, b), winner, p in zip(
+        itertools.combinations(ranking.names, 2), ranking.winners, ranking.corrected, strict=True
+    ):
+        assert (winner is None) == (p >= 0.05) == bool(set(ranking.letters[a]) & set(ranking.letters[b]))
+        assert winner in (a, None)
+    assert ranking.letters[ranking.names[0]].startswith("a")
+
+
+def test_the_frames(plans, labels) -> None:
+    ranking = plans["query"].rank(labels["query"], confidence=0.9)
+    frame, pairs = ranking.to_frame(), ranking.pairs()
+    assert frame.columns.tolist() == ["name", "estimate", "low", "high", "groups"]
+    assert frame.name.tolist() == list(ranking.names)
+    assert frame.low.tolist() == [found.confidence_interval(0.9).low for found in ranking.estimates]
+    assert pairs.columns.tolist()[:5] == ["first", "second", "difference", "standard_error", "pvalue"]
+    assert pairs.columns.tolist()[5:] == ["pvalue_corrected", "winner", "note"]
+    assert pairs.winner.tolist() == list(ranking.winners)
+    assert (pairs.pvalue_corrected >= pairs.pvalue).all()
+    said = json.loads(json.dumps(ranking.to_dict(), allow_nan=False))
+    assert [row["name"] for row in said["rankers"]] == list(ranking.names)
+    assert [row["winner"] for row in said["pairs"]] == list(ranking.winners)
+    assert said["groups"] == [list(group) for group in ranking.groups]
+    assert (said["correction"], said["confidence_level"], said["measure"]) == ("holm", 0.9, "DCG@10")
+
+
+def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The pool with its rankers in another order and under other names, and what each was called before."""
+    names = [c.removeprefix("rank_") for c in graded.columns if c.startswith("rank_")]
+    old = {f"{prefix}{i}": names[s] for i, s in enumerate(order)}
+    rest = graded[[c for c in graded.columns if not c.startswith(("rank_", "score_"))]]
+    return rest.assign(**{f"rank_{new}": graded[f"rank_{name}"] for new, name in old.items()}), old
+
+
+@settings(max_examples=6)
+@given(
+    order=st.permutations(range(4)),
+    prefix=st.sampled_from(["x", "a ranker ", "Ω"]),
+    level=st.sampled_from(["query", "document"]),
+)
+def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, order, prefix, level) -> None:
+    expected = plans[level].rank(labels[level], correction="tukey")
+    pool, old = renamed(graded, tuple(order), prefix)
+    plan = Plan.create(pool, None, DCG @ 10, budget=BUDGET[level], level=level, seed=3)
+    found = plan.rank(labels[level], correction="tukey")
+    assert tuple(old[name] for name in found.names) == expected.names
+    assert [tuple(old[name] for name in group) for group in found.groups] == list(expected.groups)
+    np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("correction", ["holm", "tukey"])
+def test_two_rankers_are_a_plain_comparison(demo, pipeline, correction) -> None:
+    plan = Plan.create(pipeline, demo.topics, DCG @ 10, budget=500, seed=4)
+    qrels = demo.judge(plan.assessments)
+    ranking = plan.rank(qrels, correction=correction)
+    expected = plan.compare(qrels, first=ranking.names[0], second=ranking.names[1])
+    assert ranking.comparisons == (expected,)
+    assert ranking.corrected[0] == pytest.approx(expected.pvalue, abs=1e-9)
+    assert ranking.winners == (expected.winner,)
+
+
+def test_one_ranker_cannot_be_ranked(demo, grades) -> None:
+    frame = (Runs(only=demo.runs["production"], depth=15) >> grades)(demo.topics)
+    plan = Plan.create(frame, demo.topics, DCG @ 10, budget=300)
+    with pytest.raises(ValueError, match="a ranking needs at least two rankers; there is only 'only'"):
+        plan.rank(demo.judge(plan.assessments))
+
+
+def test_an_unknown_correction_is_refused(plans, labels) -> None:
+    with pytest.raises(ValueError, match="unknown correction 'none'"):
+        plans["query"].rank(labels["query"], correction="none")
+
+
+@LEVELS
+def test_a_census_leaves_no_doubt(demo, graded, level) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=10**6, level=level)
+    ranking = plan.rank(demo.judge(plan.assessments), correction="tukey")
+    assert ranking.corrected == (0,) * 6
+    assert [len(group) for group in ranking.groups] == [1] * 4
+    assert ranking.note.endswith("was judged, so there is no sampling error")
+    assert str(ranking).count("was judged") == 1
+
+
+def test_twins_have_no_test_and_share_their_groups(demo, grades, runs) -> None:
+    frame = (Runs(**runs, twin=runs["worse"], depth=15) >> grades)(demo.topics)
+    plan = Plan.create(frame, None, DCG @ 10, budget=700, seed=3)
+    ranking = plan.rank(demo.judge(plan.assessments))
+    assert ranking.letters["twin"] == ranking.letters["worse"]
+    pair = ranking.pairs().query("first == 'twin' and second == 'worse'").iloc[0]
+    assert pair.difference == 0
+    assert np.isnan(pair.pvalue_corrected)
+    assert pair.winner is None
+    assert "1 of 10 pairs have a note, see pairs(); twin − worse: nothing varies" in ranking.note
+
+
+def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
+    """What `rank_judged` asks for, with the same standard error for each difference."""
+    basis = Basis("DCG@10", "", 50, 50, 500, 50.0, False, (), "error", 0, caution=caution)
+    names = tuple(f"<r{s}>" for s in range(len(values)))
+    common = {"basis": basis, "standard_error": errors, "degrees_of_freedom": 48.0, "confidence_level": 0.95}
+
+    class Judged:
+        def __init__(self) -> None:
+            self.names = names
+
+        def estimate(self, ranker, *how):
+            return Estimate(name=names[ranker], value=float(values[ranker]), degenerate=False, **common)
+
+        def compare(self, first, second, *how):
+            difference = float(values[first] - values[second])
+            return Comparison.tested(names[first], names[second], difference, common | {"degenerate": False})
+
+    return Judged()
+
+
+def test_sixty_rankers_fit_on_a_screen_and_on_a_page_of_html() -> None:
+    ranking = rank_judged(judged_of(np.arange(60.0), 1.0), "snis", "effective", 0.95, "tukey")
+    lines = str(ranking).splitlines()
+    assert len(lines) < 30
+    assert "… and 40 more, see to_frame()" in lines[21]
+    assert len(ranking.groups) > 26
+    assert len(set(ranking.letters.values())) == 60 - (ranking.letters["<r59>"] == ranking.letters["<r58>"])
+    assert "<r59>" not in ranking._repr_html_()
+    assert "&lt;r59&gt;" in ranking._repr_html_()
+
+
+def test_what_is_resolved_alone_may_not_be_among_all() -> None:
+    ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), "snis", "effective", 0.95, "holm")
+    assert ranking.pairs().pvalue.max() < 0.05
+    assert ranking.winners == (None, "<r2>", None)
+    assert ranking.groups == (("<r2>", "<r1>"), ("<r1>", "<r0>"))
+    assert ranking.letters == {"<r2>": "a", "<r1>": "ab", "<r0>": "b"}
+    assert "told apart  1 of 3 pairs (0.05 level, holm)" in str(ranking)
+
+
+def test_cautions_are_warned_of_once() -> None:
+    with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such notes\)") as caught:
+        ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), "snis", "effective", 0.95, "holm")
+    assert len(caught) == 1
+    assert ranking.note == "it rests on little"
+
+
+def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out(plans, labels) -> None:
+    ranking = plans["query"].rank(labels["query"])
+    first, second = ranking.estimates[0], ranking.estimates[-1]
+    swapped = (second, *ranking.estimates[1:-1], first)
+    found = {frozenset((each.first, each.second)): each for each in ranking.comparisons}
+    names = [each.name for each in swapped]
+    pairs = [found[frozenset(pair)] for pair in itertools.combinations(names, 2)]
+    turned = tuple(
+        each
+        if (each.first, each.second) == pair
+        else Comparison.tested(
+            *pair,
+            -each.difference,
+            {
+                k: getattr(each, k)
+                for k in ("basis", "standard_error", "degrees_of_freedom", "confidence_level", "degenerate")
+            },
+        )
+        for each, pair in zip(pairs, itertools.combinations(names, 2), strict=True)
+    )
+    wrong = Ranking(swapped, turned, tuple(each.pvalue for each in turned), "holm")
+    assert f"{second.name} stands above {first.name}, but their comparison finds {first.name} better" in wrong.note
+
+
+@LEVELS
+@pytest.mark.filterwarnings("ignore:.*of the variance that the model expects")
+def test_families_of_intervals_hold_all_true_differences(demo, graded, runs, level) -> None:
+    """The tests of all differences from the truth err together in one of twenty samples."""
+    everything = Plan.create(graded, None, DCG @ 10, budget=10**6).rank(demo.judge(graded))
+    truth = {found.name: found.value for found in everything.estimates}
+    wrong = {"holm": 0, "tukey": 0}
+    for seed in range(SAMPLES):
+        plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET[level], level=level, seed=seed)
+        judged = plan.judged(demo.judge(plan.assessments))
+        pairs = itertools.combinations(range(4), 2)
+        found = [judged.compare(a, b, "regression", "effective", 0.95) for a, b in pairs]
+        error = np.array([each.difference - truth[each.first] + truth[each.second] for each in found])
+        spread = np.array([each.standard_error for each in found])
+        degrees = np.array([each.degrees_of_freedom for each in found])
+        alone = two_sided_pvalue(error, spread, degrees)
+        wrong["holm"] += alone.min() < 0.05 / 6
+        wrong["tukey"] += tukey_pvalues(error, spread, degrees, alone, 4).min() < 0.05
+    most = SAMPLES * 0.05 + 3 * np.sqrt(SAMPLES * 0.05 * 0.95)
+    assert 0 <= wrong["holm"] <= wrong["tukey"] <= most
