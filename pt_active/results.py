@@ -43,7 +43,8 @@ class Basis:
         n_rounds: Of judging.
         error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
         error_of_documents: The part that is due to the choice of documents in them.
-        error_of_model: The part in documents that could never be drawn, as the grade model has it.
+        error_of_model: The part that the grade model expects: in documents that could never be drawn, and what caution
+            adds where a few documents carry the rest of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; empty if nothing does.
     """
@@ -86,7 +87,7 @@ class Basis:
         if self.census:
             return [f"sample      {where}: all that matter"]
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
-        parts += f", model {self.error_of_model:.4f}" if self.unreached else ""
+        parts += f", model {self.error_of_model:.4f}" if self.error_of_model > 0 else ""
         return [f"sample      {where}, {self.n_effective:.1f} effective", f"error from  {parts}"]
 
 

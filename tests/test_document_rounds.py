@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from pt_active import parse_measure
-from pt_active.documents.design import natural_drawing
-from pt_active.documents.estimators import DocumentPool
+from pt_active.documents.design import Variables, natural_drawing
+from pt_active.documents.estimators import DocumentEstimate, DocumentPool, cautious_variance, widened
 from pt_active.documents.replay import LabelledPool, replay_documents
 from pt_active.documents.rounds import (
     GradedPool,
@@ -90,9 +90,26 @@ def test_five_rounds_cover_the_truth_and_pooling_them_does_not(measure: str) -> 
     coverage, luck = np.mean(np.abs(error) <= quantile * spread), np.sqrt(0.95 * 0.05 / repetitions)
     assert abs(error.mean()) <= 3 * error.std() / np.sqrt(repetitions)
     assert 0.94 - 3 * luck <= coverage <= 0.965 + 3 * luck
-    assert np.mean(spread**2) == pytest.approx(error.var(), rel=3 * np.sqrt(2 / repetitions) + 0.05)
+    told = spread**2 - np.array([each.cautious for each in found])
+    assert np.mean(told) == pytest.approx(error.var(), rel=3 * np.sqrt(2 / repetitions) + 0.05)
     pooled_error = np.array(naive) - pool.truth
     assert abs(pooled_error.mean()) > 8 * pooled_error.std() / np.sqrt(repetitions)
+
+
+@pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
+def test_few_degrees_of_freedom_ask_for_the_models_caution(measure: str) -> None:
+    pool, _ = labelled(measure)
+    settings = RoundSettings("spread" if measure == "DCG@5" else "depth")
+    drawn = draw_round(pool.graded, settings, 40.0, np.random.default_rng(0))
+    variables = Variables.of(pool.graded.seen.form, pool.graded.grades)
+    cautious = cautious_variance(pool.graded.seen, drawn.sample, variables, CONTRAST)
+    assert cautious == pytest.approx(drawn.expected, rel=1e-9 if measure == "DCG@5" else 0.1)
+    for degrees, share in ((45.0, 0.0), (30.0, 0.0), (15.0, 0.25), (0.0, 1.0), (-1.0, 1.0)):
+        found = widened(DocumentEstimate(0.5, 0.01, 0.02, degrees, 9.0), cautious)
+        assert found.cautious == pytest.approx(share * cautious)
+        assert found.variance == pytest.approx(0.03 + share * cautious)
+    nothing = DocumentEstimate(0.5, 0.0, 0.0, 3.0, 9.0)
+    assert widened(nothing, cautious) is nothing
 
 
 def test_a_document_is_judged_once() -> None:

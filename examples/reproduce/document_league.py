@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
+from leagues import DRAWS, LARGEST_SHARE, SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -53,6 +53,7 @@ def methods(population: Population, rounds: int) -> dict[str, Method]:
     drawing = natural_drawing(population.single.graded.seen.form)
     found = QUERIES | {"documents": Method(drawing, "regression", False)}
     if rounds > 1:
+        found["documents, 1 round"] = found["documents"]
         found[f"documents, {rounds} rounds"] = Method(drawing, "regression", False, rounds)
     return found
 
@@ -67,11 +68,19 @@ def settings_of(fold_number: int) -> Iterator[tuple[str, float, int]]:
 
 def replayed(
     pool: JudgedPool, frame: pd.DataFrame, measure: str, task: str, rankers: list[str], overhead: float, rounds: int
-) -> Iterator[tuple[Population, float, dict[str, Method]]]:
-    """Population, budget and methods of each cell; several rounds at the smallest budget alone."""
+) -> Iterator[tuple[Population, str, float, dict[str, Method]]]:
+    """Population, budget (in words too) and methods of each cell; several rounds at the smallest budget alone."""
     population = labelled_population(frame, measure, UnitCost(per_query=overhead), rankers)
-    for number, budget in enumerate(BUDGETS.get(pool.name, (budget_of(population),))):
-        yield population, budget, methods(population, rounds if number == 0 else 1)
+    for number, (said, budget) in enumerate(budgets(pool, population).items()):
+        yield population, said, budget, methods(population, rounds if number == 0 else 1)
+
+
+def budgets(pool: JudgedPool, population: Population) -> dict[str, float]:
+    """What is spent, in words and in documents."""
+    if pool.name in BUDGETS:
+        return {f"{budget:,.0f}": budget for budget in BUDGETS[pool.name]}
+    budget = budget_of(population)
+    return {f"{DRAWS} queries" if budget < LARGEST_SHARE * population.cost.sum() else "half": budget}
 
 
 def rows_of(pool: JudgedPool, fold_number: int, fold: int, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
@@ -85,8 +94,8 @@ def rows_of(pool: JudgedPool, fold_number: int, fold: int, repetitions: int, see
         for measure in measures:
             for task, rankers in tasks(pool, fold).items():
                 head = {"data": pool.name, "measure": measure, "task": task, "model": model, "opening": overhead}
-                for population, budget, chosen in replayed(pool, frame, measure, task, rankers, overhead, rounds):
-                    yield from _compared(head | {"budget": budget}, population, chosen, budget, repetitions, seed)
+                for population, said, budget, chosen in replayed(pool, frame, measure, task, rankers, overhead, rounds):
+                    yield from _compared(head | {"budget": said}, population, chosen, budget, repetitions, seed)
 
 
 def _compared(
@@ -97,7 +106,14 @@ def _compared(
     repetitions: int,
     seed: int,
 ) -> Iterator[dict[str, object]]:
-    found = replays(population, [YARDSTICK, *chosen.values()], repetitions, budgets=[budget], seed=seed, progress=False)
+    found = replays(
+        population,
+        dict.fromkeys([YARDSTICK, *chosen.values()]),
+        repetitions,
+        budgets=[budget],
+        seed=seed,
+        progress=False,
+    )
     yardstick = (found[YARDSTICK].error ** 2).mean()
     for name, method in chosen.items():
         replay = found[method]
@@ -130,7 +146,8 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame, rows: list[str]) -> str:
-    """Label-equivalents, in brackets coverage, one column a method."""
+    """Label-equivalents, in brackets coverage, one column a method, averaged over what is not in the rows."""
+    table = averaged(table, [*rows, "method"])
     cells = [f"{r:.2f} ({c:.3f})".replace("(0", "(") for r, c in zip(table["ratio"], table["coverage"], strict=True)]
     pivot = table.assign(cell=cells).pivot(index=rows, columns="method", values="cell")
     order = table[rows].drop_duplicates().itertuples(index=False, name=None)
@@ -141,20 +158,20 @@ def wide(table: pd.DataFrame, rows: list[str]) -> str:
 def page(table: pd.DataFrame) -> str:
     """Everything that stands between the marker lines of the docs page."""
     fitted = table[(table["model"] == "fitted") & (table["opening"] == 0)]
-    one_round = fitted[~fitted["method"].str.contains("rounds")]
-    several = fitted[fitted["method"].str.startswith("documents")]
-    several = several[several.groupby(KEYS[:-1])["method"].transform("size") > 1]
+    several = fitted[fitted["method"].str.contains("round")]
+    one_round = fitted.drop(several.index)
     spoilt = table[(table["model"] != "fitted") & (table["opening"] == 0)]
     costs = table[(table["opening"] > 0) & (table["model"] == "fitted")]
     parts = [
         "#### At equal judged documents\n\nFitted grade model, mean over the training folds.",
         wide(one_round, ["data", "measure", "task", "budget"]),
-        "#### With spoilt grade models\n\nFirst training fold.",
-        wide(spoilt, ["model", "data", "measure", "task", "budget"]),
-        "#### Where opening a query costs as much as some documents\n\nAt equal cost, first training fold.",
-        wide(costs, ["opening", "data", "measure", "task", "budget"]),
-        f"#### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold.",
-        wide(several, ["data", "measure", "task", "budget"]),
+        "#### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",
+        wide(spoilt, ["model", "data", "measure"]),
+        "#### Where opening a query costs as much as some documents\n\n"
+        "At equal cost, first training fold, mean over tasks and budgets.",
+        wide(costs, ["opening", "data", "measure"]),
+        f"#### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold, mean over tasks.",
+        wide(several, ["data", "measure", "budget"]),
     ]
     return "\n\n".join(parts)
 

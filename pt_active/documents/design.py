@@ -137,19 +137,18 @@ def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Vari
         defensive: ε, not negative.
 
     Returns:
-        The variables; where the model sees no variance at all, each unknown document has variance 1, with a warning.
+        The variables; where the model sees no variance at all, each unknown document has variance 1.
     """
     unknown = ~variables.known
-    weight = (gradient**2).sum(axis=0) * unknown
-    average = (weight @ variables.variance) / max(weight.sum(), np.finfo(float).tiny)
-    if average == 0 and weight.any():
-        warnings.warn(
-            "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
-            stacklevel=4,
-        )
-        return Variables(variables.mean, unknown.astype(float), variables.known)
-    variance = np.where(unknown, variables.variance + defensive * average, 0.0)
-    return Variables(variables.mean, variance, variables.known)
+    average = _average(variables, gradient)
+    added = defensive * average * unknown if average > 0 else unknown.astype(float)
+    return Variables(variables.mean, variables.variance + added, variables.known)
+
+
+def _average(variables: Variables, gradient: np.ndarray) -> float:
+    """The model's variance of an unknown document, weighted by squared gradients."""
+    weight = (gradient**2).sum(axis=0) * ~variables.known
+    return float((weight @ variables.variance) / max(weight.sum(), np.finfo(float).tiny))
 
 
 def document_sizes(
@@ -194,7 +193,13 @@ def document_sizes(
     if not 0 <= defensive < np.inf:
         raise ValueError(f"defensive must be a number from 0, got {defensive}")
     plain = Variables(variables.mean, np.zeros_like(variables.mean), variables.known)
-    variables = hedged(variables, gradients(form, indptr, ranks, plain), defensive)
+    where = gradients(form, indptr, ranks, plain)
+    if _average(variables, where) == 0 and (where * ~variables.known).any():
+        warnings.warn(
+            "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
+            stacklevel=3,
+        )
+    variables = hedged(variables, where, defensive)
     gradient = gradients(form, indptr, ranks, variables)
     scale = np.repeat(weight, np.diff(indptr)) ** 2 * variables.variance
     contrasts = _contrasts(form, indptr, ranks, gradient)

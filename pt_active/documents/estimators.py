@@ -9,17 +9,20 @@ step with each label, and the steps are weighted by ``1/π`` instead.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pt_active.documents.design import Variables, gradients
+from pt_active.documents.design import DEFENSIVE, Variables, gradients, hedged
 from pt_active.documents.drawing import APART, DocumentSample
 from pt_active.measures import RankForm
 from pt_active.moments import variable_values
 
 DOCUMENT_ESTIMATORS = ("regression", "difference", "ht")
 """What stands for μ: the model's means after a straight line through the labels, as they are, or zero."""
+
+ENOUGH_DEGREES = 30
+"""Degrees of freedom from which on the labels alone say how far off an estimate is."""
 
 FOLDS = 5
 """Parts of the queries; the line that corrects the means of one is drawn through the labels of the others, which keeps
@@ -67,6 +70,7 @@ class DocumentEstimate:
         second: Variance due to the choice of documents.
         degrees_of_freedom: Of the t distribution that the interval uses.
         n_effective: As many documents of equal influence would say as much.
+        cautious: Variance that is added because few documents carry the estimates of the others; see `widened`.
     """
 
     value: float
@@ -74,11 +78,12 @@ class DocumentEstimate:
     second: float
     degrees_of_freedom: float
     n_effective: float
+    cautious: float = 0.0
 
     @property
     def variance(self) -> float:
-        """Of both phases; neither estimate can be negative but for rounding."""
-        return max(self.first + self.second, 0.0)
+        """Of both phases, neither of which can be negative but for rounding, and what caution adds."""
+        return max(self.first + self.second, 0.0) + self.cautious
 
     @property
     def standard_error(self) -> float:
@@ -301,6 +306,37 @@ def _steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np
 def _divisor(sample: DocumentSample) -> np.ndarray:
     """π, and 1 where nothing is ever drawn."""
     return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
+
+
+def cautious_variance(pool: DocumentPool, sample: DocumentSample, variables: Variables, contrast: np.ndarray) -> float:
+    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects with the caution of `design.hedged` [theory 9].
+
+    Args:
+        pool: What the measure sees.
+        sample: What was drawn.
+        variables: Under the grade model, with what was known before.
+        contrast: float64[k], of the systems.
+    """
+    cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE)
+    gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
+    chance = sample.design.opening[pool.query] * sample.design.inclusion
+    left = np.divide(1 - chance, chance, out=np.zeros_like(chance), where=chance > 0)
+    return float(((pool.weight[pool.query] * gradient) ** 2 * cautious.variance) @ left)
+
+
+def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
+    """Add to the variance a share ``(1 − df/30)²`` of what the model expects where degrees of freedom are few.
+
+    A handful of documents then carry the variance estimate. It is right on average, but most often too small.
+
+    Args:
+        estimate: As `combined` returns it.
+        cautious: As `cautious_variance` returns it.
+    """
+    if not estimate.variance > 0:
+        return estimate
+    share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / ENOUGH_DEGREES) ** 2
+    return replace(estimate, cautious=share * cautious)
 
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:

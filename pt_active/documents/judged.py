@@ -86,7 +86,7 @@ class JudgedDocuments:
             n_effective=found.n_effective,
             error_of_queries=float(np.sqrt(max(found.first, 0.0))),
             error_of_documents=float(np.sqrt(max(found.second, 0.0))),
-            error_of_model=float(np.sqrt(variance)),
+            error_of_model=float(np.sqrt(variance + found.cautious)),
             unreached=unreached,
             caution=caution,
         )

@@ -9,7 +9,15 @@ import numpy as np
 
 from pt_active.documents.design import DEFENSIVE, DocumentSizes, Variables, document_design, document_sizes
 from pt_active.documents.drawing import DocumentSample, draw_documents
-from pt_active.documents.estimators import DocumentEstimate, DocumentPool, combined, document_estimate, predicted
+from pt_active.documents.estimators import (
+    DocumentEstimate,
+    DocumentPool,
+    cautious_variance,
+    combined,
+    document_estimate,
+    predicted,
+    widened,
+)
 
 
 @dataclass(frozen=True)
@@ -149,13 +157,16 @@ def estimate_rounds(
     Raises:
         ValueError: If there is no estimator of that name.
     """
-    found, known = [], np.zeros(len(label), dtype=bool)
+    found, cautious, known = [], [], np.zeros(len(label), dtype=bool)
     for each in rounds:
-        mean = Variables.of(seen.form, each.grades, np.where(known, label, -1)).mean
+        variables = Variables.of(seen.form, each.grades, np.where(known, label, -1))
+        mean = variables.mean
         labelled = each.sample.drawn & (label >= 0)
         observed = np.where(labelled, seen.form.values[label], mean)
         expected = predicted(seen, each.sample, mean, observed, contrast, estimator)
         observed = np.where(labelled, observed, expected)
         found.append(document_estimate(seen, replace(each.sample, drawn=labelled), expected, observed, contrast))
+        cautious.append(cautious_variance(seen, each.sample, variables, contrast))
         known |= each.sample.drawn
-    return combined(found, round_weights(rounds))
+    weights = round_weights(rounds)
+    return widened(combined(found, weights), float(weights**2 @ cautious))
