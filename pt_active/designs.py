@@ -144,13 +144,20 @@ def _distribution(part: Part, moments: Moments, cost: np.ndarray, weight: np.nda
 
 
 def _contrasts(part: Part, moments: Moments) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and variance of what is estimated: each system, or each pair's difference."""
     mean, covariance = moments.mean, moments.covariance
-    k = mean.shape[1]
     if part.fixed:
         return [(mean[:, 0], covariance[:, 0, 0])]
-    if k == 1 or part.separate:
-        return [(mean[:, s], covariance[:, s, s]) for s in range(k)]
+    if part.separate:
+        return [(mean[:, s], covariance[:, s, s]) for s in range(mean.shape[1])]
+    return contrasts(moments)
+
+
+def contrasts(moments: Moments) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and variance of what is estimated, float64[m] each: the only system, or each pair's difference."""
+    mean, covariance = moments.mean, moments.covariance
+    k = mean.shape[1]
+    if k == 1:
+        return [(mean[:, 0], covariance[:, 0, 0])]
     return [difference_moments(mean, covariance, a, b) for a, b in combinations(range(k), 2)]
 
 

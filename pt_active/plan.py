@@ -112,7 +112,7 @@ class Plan(pt.Artifact):
         seed = _whole("seed", seed, 0)
         draws = None if draws is None else _whole("draws", draws, 1)
         cost = cost or UnitCost()
-        frame = _graded_frame(pool, topics)
+        frame = graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
         measure = _lasting(parse_measure(measure, max_grade=len(grades) - 1 if grades else None))
         arrays = Pool.from_frame(frame, measure, cost)
@@ -412,7 +412,7 @@ def _lasting(measure: irm.Measure) -> irm.Measure:
     return measure
 
 
-def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
+def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
     """The pool's frame for the topics, with the topics' query columns."""
     if isinstance(pool, pt.Transformer):
         if topics is None:
