@@ -33,6 +33,9 @@ _SHARE = 0.01
 """Of the rankers' own squared gradients that is added to that of the difference of two cascades; and of an equal weight
 that is added to those of the pairs of rankers."""
 
+_MARGIN = 1.5
+"""Standard deviations of a drawing's cost that are put by."""
+
 _ROUNDING = 1e-14
 """A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
 
@@ -298,6 +301,10 @@ def document_design(
     model makes in a whole query then does as little harm as can be. Otherwise a query is opened with the
     probability of its most probable document.
 
+    How many documents a drawing by depth takes is left to chance, and what passes the budget is dropped query by query,
+    which costs far more precision than its share of the budget. So `_MARGIN` standard deviations of what is drawn in
+    queries that are certain to be opened are put by.
+
     Args:
         sizes: As `document_sizes` returns them.
         drawing: The same.
@@ -311,6 +318,36 @@ def document_design(
     """
     if len(sizes.order) == 0:
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
+    design = _design_at(sizes, drawing, indptr, cost, overhead, budget)
+    if drawing != "depth":
+        return design
+    margin = _MARGIN * _deviation_of_depth(design, indptr, cost, overhead)
+    if margin == 0:
+        return design
+    return _design_at(sizes, drawing, indptr, cost, overhead, max(budget - margin, 0.5 * budget))
+
+
+def _deviation_of_depth(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
+    """Standard deviation of the cost of documents drawn by depth in queries that are certain to be opened.
+
+    Of two documents of a query, both are drawn as often as the less probable one, so that
+    ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
+    """
+    query = np.searchsorted(indptr, design.order, side="right") - 1
+    first = np.r_[True, query[1:] != query[:-1]]
+    price, chance = cost[design.order] + overhead * first, design.inclusion[design.order]
+    before = np.cumsum(price) - price
+    before -= np.maximum.accumulate(np.where(first, before, 0.0))
+    mean = np.bincount(query, weights=price * chance, minlength=len(indptr) - 1)
+    square = np.bincount(query, weights=chance * price * (price + 2 * before), minlength=len(indptr) - 1)
+    variance = np.where(design.opening == 1, square - mean**2, 0.0)
+    return float(np.sqrt(variance[variance > 1e-9 * square].sum()))
+
+
+def _design_at(
+    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
+) -> DocumentDesign:
+    """The probabilities whose expected cost is the budget."""
     size, price = sizes.size[sizes.order], cost[sizes.order]
     query = np.searchsorted(indptr, sizes.order, side="right") - 1
     first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
