@@ -4,13 +4,14 @@ The road: runs → pool → grades → moments → design → draw → plan → 
 ``pt_docs`` and ``pt-active demo``.
 """
 
-from pt_active.costs import ColumnCost, LogLengthCost, UnitCost
+from pt_active.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
 from pt_active.evaluation import measure_values
 from pt_active.experiment import Experiment
 from pt_active.feature_grades import ClassifierGrades, ForestGrades, OrderedLogitGrades
 from pt_active.grade_models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
 from pt_active.grade_report import GradeReport
 from pt_active.measures import DCG, ERR, parse_measure
+from pt_active.outlook import Outlook
 from pt_active.plan import Plan
 from pt_active.results import Comparison, Estimate
 from pt_active.transformers import Draw, Runs, SamplingDistribution
@@ -30,10 +31,12 @@ __all__ = [
     "LogLengthCost",
     "MixtureGrades",
     "OrderedLogitGrades",
+    "Outlook",
     "Plan",
     "PriorGrades",
     "Runs",
     "SamplingDistribution",
+    "TimeCost",
     "UniformGrades",
     "UnitCost",
     "measure_values",

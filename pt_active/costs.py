@@ -119,8 +119,6 @@ class TimeCost:
         """Hours of each document, float64[N]; see `Cost.document_costs`."""
         if not (np.isfinite(self.seconds_per_document) and self.seconds_per_document > 0):
             raise ValueError(f"seconds_per_document must be a positive number, got {self.seconds_per_document}")
-        if not (np.isfinite(self.seconds_per_query) and self.seconds_per_query >= 0):
-            raise ValueError(f"seconds_per_query must be a number from 0, got {self.seconds_per_query}")
         return np.full(len(query), self.seconds_per_document / 3600)
 
 

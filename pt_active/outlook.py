@@ -16,10 +16,11 @@ from pt_active.budget import ErrorCurve
 from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.designs import DEFENSIVE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.documents.design import natural_drawing
+from pt_active.documents.estimators import expected_squares
 from pt_active.documents.rounds import RoundSettings, pool_sizes
 from pt_active.documents.tables import graded_pool
 from pt_active.measures import has_rank_form, parse_measure
-from pt_active.pilot import Pilot
+from pt_active.pilot import Pilot, ranker_contrasts
 from pt_active.plan import Plan, graded_frame
 from pt_active.pool import Pool
 from pt_active.query_plan import DESIGN
@@ -224,7 +225,7 @@ def _queries(
     curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=fitted)
     if pilot is None:
         return curve, 1.0
-    return curve, pilot.of_queries(method.estimator, gain, _document_gain(pool, measure, per_query))
+    return curve, pilot.of_queries(method.estimator, gain, _document_gain(pool, measure, None, seed))
 
 
 def _expected(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray, estimator: str) -> np.ndarray:
@@ -233,13 +234,16 @@ def _expected(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray, estima
     return np.asarray((mean - centre) ** 2 + variance)
 
 
-def _document_gain(pool: Pool, measure: irm.Measure, per_query: float) -> np.ndarray:
-    """``p² D² v`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
+def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: int) -> np.ndarray:
+    """``p² E δ²`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
     if not has_rank_form(measure):
         return np.zeros(len(pool.docno))
-    graded = graded_pool(pool, measure, per_query)
-    drawing = natural_drawing(graded.seen.form)
-    return pool_sizes(graded, RoundSettings(drawing, defensive=0.0), pool.grades).gain
+    graded = graded_pool(pool, measure, 0.0)
+    drawing = drawing or natural_drawing(graded.seen.form)
+    sizes = pool_sizes(graded, RoundSettings(drawing, defensive=0.0), pool.grades)
+    if drawing != "depth" or graded.seen.form.family == "additive":
+        return sizes.gain
+    return expected_squares(graded.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.names)), seed)
 
 
 def _documents(
@@ -248,7 +252,7 @@ def _documents(
     """The curve of single documents, and how many times its variance the pilot has."""
     graded = graded_pool(pool, measure, per_query)
     sizes = pool_sizes(graded, RoundSettings(method.design), pool.grades)
-    gain = _document_gain(pool, measure, per_query)
+    gain = _document_gain(pool, measure, method.design, seed)
     order = sizes.order
     query = pool.query_of_document[order]
     first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])

@@ -18,6 +18,11 @@ from pt_active.plan import Plan
 from pt_active.pool import Pool
 
 
+def ranker_contrasts(k: int) -> list[np.ndarray]:
+    """float64[k] each: the only ranker itself, or every pair's difference."""
+    return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
+
+
 @dataclass(frozen=True)
 class Pilot:
     """A plan's labels so far.
@@ -61,9 +66,8 @@ class Pilot:
 
     @property
     def contrasts(self) -> list[np.ndarray]:
-        """float64[k] each: the ranker itself, or every pair's difference."""
-        k = len(self.pool.names)
-        return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
+        """What is estimated; see `ranker_contrasts`."""
+        return ranker_contrasts(len(self.pool.names))
 
     def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
         """How many times what the model expects of whole queries proved.
