@@ -4,7 +4,7 @@ The road: runs → pool → grades → moments → design → draw → plan → 
 ``pt_docs`` and ``pt-active demo``.
 """
 
-from pt_active.costs import ColumnCost, LogLengthCost, UnitCost
+from pt_active.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
 from pt_active.crossval import LearnerComparison, compare_learners
 from pt_active.evaluation import measure_values
 from pt_active.experiment import Experiment
@@ -12,6 +12,7 @@ from pt_active.feature_grades import ClassifierGrades, ForestGrades, OrderedLogi
 from pt_active.grade_models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
 from pt_active.grade_report import GradeReport
 from pt_active.measures import DCG, ERR, parse_measure
+from pt_active.outlook import Outlook
 from pt_active.plan import Plan
 from pt_active.ranking import Ranking
 from pt_active.results import Comparison, Estimate
@@ -35,11 +36,13 @@ __all__ = [
     "LogLengthCost",
     "MixtureGrades",
     "OrderedLogitGrades",
+    "Outlook",
     "Plan",
     "PriorGrades",
     "Ranking",
     "Runs",
     "SamplingDistribution",
+    "TimeCost",
     "UniformGrades",
     "UnitCost",
     "compare_learners",

@@ -98,6 +98,30 @@ class LogLengthCost:
         return cost * (len(np.unique(query)) / cost.sum())
 
 
+@dataclass(frozen=True)
+class TimeCost:
+    """Hours of judging, from the seconds that a document and the opening of a query take.
+
+    Args:
+        seconds_per_document: To read and label one document.
+        seconds_per_query: To understand what a query asks for, before its first document.
+    """
+
+    seconds_per_document: float
+    seconds_per_query: float = 0.0
+
+    @property
+    def per_query(self) -> float:
+        """Hours for opening a query."""
+        return self.seconds_per_query / 3600
+
+    def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
+        """Hours of each document, float64[N]; see `Cost.document_costs`."""
+        if not (np.isfinite(self.seconds_per_document) and self.seconds_per_document > 0):
+            raise ValueError(f"seconds_per_document must be a positive number, got {self.seconds_per_document}")
+        return np.full(len(query), self.seconds_per_document / 3600)
+
+
 def check_per_query(cost: Cost) -> float:
     """The overhead of a query.
 

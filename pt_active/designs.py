@@ -172,13 +172,25 @@ def _distribution(
 
 
 def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and variance of what is estimated: each system, or the difference of each pair that has a weight."""
     mean, covariance = moments.mean, moments.covariance
-    k = mean.shape[1]
     if part.fixed:
         return [(mean[:, 0], covariance[:, 0, 0])]
-    if k == 1 or part.separate:
-        return [(mean[:, s], covariance[:, s, s]) for s in range(k)]
+    if part.separate:
+        return [(mean[:, s], covariance[:, s, s]) for s in range(mean.shape[1])]
+    return contrasts(moments, pairs)
+
+
+def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and variance of what is estimated, float64[m] each: the only system, or each difference that has a weight.
+
+    Args:
+        moments: Of k systems.
+        pairs: float64[k(k−1)/2], weights of the pairs; all the same if left out.
+    """
+    mean, covariance = moments.mean, moments.covariance
+    k = mean.shape[1]
+    if k == 1:
+        return [(mean[:, 0], covariance[:, 0, 0])]
     weighted = combinations(range(k), 2) if pairs is None else compress(combinations(range(k), 2), pairs > 0)
     return [difference_moments(mean, covariance, a, b) for a, b in weighted]
 

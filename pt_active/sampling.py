@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -169,6 +170,55 @@ def priorities(
         drawn = np.s_[:, : distinct.max()]
         threshold = np.take_along_axis(priority, distinct, axis=1)
         yield order[drawn], came[drawn].astype(np.int64), np.minimum(1.0, q[order[drawn]] * threshold)
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9].
+
+    Attributes:
+        size: float64[n], falling.
+        certain: float64[n], what the units before each one cost.
+        rest: float64[n], ``Σ λ size`` from each one on.
+        least: The smallest size.
+    """
+
+    size: np.ndarray
+    certain: np.ndarray
+    rest: np.ndarray
+    least: float
+
+    @classmethod
+    def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:
+        """Sort units by their size; what costs nothing plays no part.
+
+        Args:
+            size: float64[n], positive, in any unit.
+            cost: float64[n], λ.
+        """
+        size, cost = size[cost > 0], cost[cost > 0]
+        order = np.argsort(-size, kind="stable")
+        size, cost = size[order], cost[order]
+        before = np.cumsum(cost) - cost
+        return cls(size, before, np.cumsum((size * cost)[::-1])[::-1], float(size[-1]))
+
+    @cached_property
+    def threshold(self) -> np.ndarray:
+        """float64[n], rising: the budget from which on a unit is certain to be drawn."""
+        return self.certain + self.rest / self.size
+
+    def factor(self, budget: float) -> float:
+        """τ; where the budget pays for everything, one that makes every probability 1.
+
+        Raises:
+            ValueError: If the budget is not a positive number.
+        """
+        if not budget > 0 or not np.isfinite(budget):
+            raise ValueError(f"budget must be a positive number, got {budget}")
+        certain = int(np.searchsorted(self.threshold, budget, side="right"))
+        if certain == len(self.size) or _within(self.threshold[-1], budget):
+            return float(np.nextafter(1 / self.least, np.inf))
+        return float((budget - self.certain[certain]) / self.rest[certain])
 
 
 def _repeated(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:

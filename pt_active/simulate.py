@@ -93,7 +93,7 @@ def labelled_population(
         ValueError: If a document that the measure sees has no label, there are more than two rankers, one is not in
             the pool, or the pool is malformed.
     """
-    pool = _of_rankers(frames.with_string_ids(pool), rankers)
+    pool = pool_of_rankers(frames.with_string_ids(pool), rankers)
     columns = frames.grade_columns(pool.columns)
     parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
     cost = cost or UnitCost()
@@ -114,7 +114,7 @@ def labelled_population(
     )
 
 
-def _of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.DataFrame:
+def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.DataFrame:
     """The documents that some of the rankers found, without the columns of the others."""
     names = frames.ranker_names(pool.columns)
     chosen = names if rankers is None else list(rankers)

@@ -11,7 +11,7 @@ import numpy as np
 from pt_active.designs import check_pair_weights
 from pt_active.measures import RankForm
 from pt_active.moments import discounts
-from pt_active.sampling import pays_for_all
+from pt_active.sampling import Clipped
 
 DRAWINGS = ("spread", "poisson", "depth")
 """How the documents of a query are drawn together: as far apart over the queries as possible, independently, or from
@@ -326,8 +326,6 @@ def document_design(
     Raises:
         ValueError: If the budget is not a positive number, or no document can matter.
     """
-    if not budget > 0 or not np.isfinite(budget):
-        raise ValueError(f"budget must be a positive number, got {budget}")
     if len(sizes.order) == 0:
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
     design = _design_at(sizes, drawing, indptr, cost, overhead, budget)
@@ -364,22 +362,9 @@ def _design_at(
     query = np.searchsorted(indptr, sizes.order, side="right") - 1
     first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
     top = np.maximum.reduceat(size, first)
-    factor = _factor(np.r_[size, top], np.r_[price, np.full(len(top), overhead)], budget)
+    factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
     opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
     together = overhead > 0 or drawing == "depth"
     opening[query[first]] = np.minimum(1.0, factor * top) if together else 1.0
     inclusion[sizes.order] = np.minimum(1.0, factor * size) / opening[query]
     return DocumentDesign(drawing, sizes.order, opening, inclusion)
-
-
-def _factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
-    """τ with ``Σ λ min(1, τ size) = Λ``; where the budget pays for everything, one that makes every probability 1."""
-    size, cost = size[cost > 0], cost[cost > 0]
-    if pays_for_all(budget, cost):
-        return float(np.nextafter(1 / size.min(), np.inf))
-    order = np.argsort(-size)
-    size, cost = size[order], cost[order]
-    certain = np.cumsum(cost) - cost
-    rest = np.cumsum((size * cost)[::-1])[::-1]
-    factors = (budget - certain) / rest
-    return float(factors[np.flatnonzero(factors * size < 1)[0]])

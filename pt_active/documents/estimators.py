@@ -21,6 +21,9 @@ from pt_active.moments import variable_values
 DOCUMENT_ESTIMATORS = ("regression", "difference", "ht")
 """What stands for μ: the model's means after a straight line through the labels, as they are, or zero."""
 
+_LABELLINGS = 5000
+"""Queries whose labels are drawn to see what the grade model expects of a cascade."""
+
 ENOUGH_DEGREES = 30
 """Degrees of freedom from which on the labels alone say how far off an estimate is."""
 
@@ -301,6 +304,34 @@ def _steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np
     expected = np.column_stack([mean, mean])
     _kernels.revealed(pool.indptr, pool.ranks, expected, observed, order, pool.form.weights, step)
     return step
+
+
+def expected_squares(
+    pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: Sequence[np.ndarray], seed: int
+) -> np.ndarray:
+    """``p² E δ_z²`` of each document if labels followed the grade model, for what is judged along an order [theory 9].
+
+    The δ of a query are uncorrelated under the model, so ``Σ p² E δ² (1/ψ − 1)`` is the variance of a depth drawing.
+
+    Args:
+        pool: What the measure sees.
+        order: int64[n], as in `design.DocumentSizes`.
+        grades: float64[N, G+1].
+        contrasts: float64[k] each; the mean over them is taken.
+        seed: Of the labels that are drawn, as many times as make about `_LABELLINGS` queries.
+
+    Returns:
+        float64[N].
+    """
+    rng, mean = np.random.default_rng(seed), grades @ pool.form.values
+    last = grades.cumsum(axis=1)[:, :-1]
+    repetitions = -(-_LABELLINGS // len(pool.weight))
+    square = np.zeros(len(mean))
+    for _ in range(repetitions):
+        label = (rng.random((len(mean), 1)) > last).sum(axis=1)
+        step = _steps(pool, order, mean, pool.form.values[label])
+        square += np.mean([(c @ step) ** 2 for c in contrasts], axis=0)
+    return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)
 
 
 def _divisor(sample: DocumentSample) -> np.ndarray:

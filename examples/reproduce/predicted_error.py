@@ -1,0 +1,91 @@
+"""How far off the errors that `Outlook` foresees are from those that replays have, with and without a pilot.
+
+    python examples/reproduce/predicted_error.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/budget.md]
+
+Realised is the root mean squared error of many samples at a quarter of the pool's cost. Foreseen is the standard error that
+the grade model expects, or that a pilot at a twelfth of the cost leads to (median over pilots, and the middle 80 %).
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from leagues import insert, markdown, tasks
+from tqdm import tqdm
+
+from pt_active import Outlook, Plan, UnitCost
+from pt_active.simulate import labelled_population, pool_of_rankers, replays
+
+MEASURES = ("DCG@10", "ERR@10")
+SHARE, PILOT_SHARE = 1 / 4, 1 / 12
+OVERHEADS = (0.0, 3.0)
+
+
+def rows_of(pool: JudgedPool, repetitions: int, pilots: int) -> Iterator[dict[str, object]]:
+    """One row a measure, task, cost of opening, level of the pilot and method of its level."""
+    fold = pool.train_folds[0]
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    for measure in MEASURES:
+        for task, rankers in tasks(pool, fold).items():
+            frame = pool_of_rankers(graded, rankers)
+            for overhead in OVERHEADS:
+                head = {"data": pool.name, "measure": measure, "task": task, "opening": f"{overhead:g}"}
+                for row in _foreseen(frame, measure, UnitCost(per_query=overhead), repetitions, pilots):
+                    yield head | row
+
+
+def _foreseen(
+    frame: pd.DataFrame, measure: str, cost: UnitCost, repetitions: int, pilots: int
+) -> Iterator[dict[str, object]]:
+    population = labelled_population(frame, measure, cost)
+    labels, frame = frame[["qid", "docno", "label"]], frame.drop(columns="label")
+    budget, pilot = SHARE * population.cost.sum(), PILOT_SHARE * population.cost.sum()
+    model = Outlook.of(frame, None, measure, cost)
+    found = replays(population, list(model.curves), repetitions, budgets=[budget], progress=False)
+    realised = {method: float(np.sqrt((replay.error**2).mean())) for method, replay in found.items()}
+    for level in ("query", "document"):
+        chosen = [method for method in model.curves if method.of_documents == (level == "document")]
+        said: dict[object, list[float]] = {method: [] for method in chosen}
+        for seed in range(pilots):
+            plan = Plan.create(frame, None, measure, cost, budget=pilot, level=level, seed=seed)
+            judged = plan.assessments[["qid", "docno"]].merge(labels)
+            curves = Outlook.of(frame, None, measure, cost, chosen, pilot=(plan, judged)).curves
+            for method in chosen:
+                said[method].append(curves[method].standard_error(budget) / realised[method])
+        for method in chosen:
+            low, middle, high = np.quantile(said[method], [0.1, 0.5, 0.9])
+            yield {
+                "method": f"{'documents' if method.of_documents else 'queries'}, {method.design}",
+                "realised": f"{realised[method]:.4f}",
+                "model / realised": f"{model.curves[method].standard_error(budget) / realised[method]:.2f}",
+                "pilot / realised": f"{middle:.2f}",
+                "80 % of pilots": f"{low:.2f} to {high:.2f}",
+            }
+
+
+def main() -> None:
+    """Look ahead, replay, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--quick", action="store_true", help="few repetitions and pilots")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sizes = (20, 3) if arguments.quick else (500, 30)
+    rows: list[dict[str, object]] = []
+    for path in tqdm(arguments.pools, unit="pool"):
+        rows += tqdm(rows_of(read_judged_pool(path), *sizes), unit="row", leave=False)
+    table = markdown(pd.DataFrame(rows))
+    if arguments.docs:
+        insert(table, arguments.docs)
+    print(table)
+
+
+if __name__ == "__main__":
+    main()

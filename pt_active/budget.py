@@ -1,0 +1,136 @@
+"""How far off an estimate will be at a budget, and which budget an error needs, before anything is drawn [theory 10].
+
+Queries and documents are drawn alike: each unit comes with probability ``ψ = min(1, τ size)`` and brings the variance
+``g (1/ψ − 1)``; the budget decides τ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pt_active.sampling import Clipped
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """What is to be expected of a sample, over its budget.
+
+    Attributes:
+        size: float64[n], positive: ψ up to a factor.
+        gain: float64[n], g: the variance of the estimate is ``Σ g (1/ψ − 1)``.
+        cost: float64[n], λ.
+        documents: float64[n], how many documents a unit holds; 0 for what opening a query costs.
+        query: int64[n], the query that each unit belongs to.
+        together: Whether a query is opened as often as its most probable unit, rather than by each of them apart.
+        share: float64[n], p of the query that each unit is, or None where units are documents.
+        fitted: How many parameters the estimator spends on whole queries.
+    """
+
+    size: np.ndarray
+    gain: np.ndarray
+    cost: np.ndarray
+    documents: np.ndarray
+    query: np.ndarray
+    together: bool = True
+    share: np.ndarray | None = None
+    fitted: int = 0
+
+    @cached_property
+    def _clipped(self) -> Clipped:
+        return Clipped.of(self.size, self.cost)
+
+    @property
+    def total(self) -> float:
+        """The cost of everything."""
+        return float(self.cost.sum())
+
+    def scaled(self, factor: float) -> ErrorCurve:
+        """The curve with every variance so many times as large."""
+        return replace(self, gain=self.gain * factor)
+
+    def chance(self, budget: float) -> np.ndarray:
+        """float64[n], ψ with ``Σ λ ψ = Λ``; 1 where the budget pays for all.
+
+        Raises:
+            ValueError: If the budget is not a positive number.
+        """
+        return np.minimum(1.0, self._clipped.factor(budget) * self.size)
+
+    def counts(self, budget: float) -> tuple[float, float]:
+        """Documents and queries that are expected to be judged."""
+        chance = self.chance(budget)
+        if self.together:
+            opened = np.zeros(int(self.query.max()) + 1)
+            np.maximum.at(opened, self.query, chance)
+        else:
+            left = np.log(np.maximum(1 - chance, np.finfo(float).tiny))
+            opened = 1 - np.exp(np.bincount(self.query, weights=left))
+        return float(self.documents @ chance), float(opened.sum())
+
+    def variance(self, budget: float) -> float:
+        """``Σ g (1/ψ − 1)``; with few draws of queries that is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
+        return float(self.gain @ (1 / self.chance(budget) - 1))
+
+    def standard_error(self, budget: float) -> float:
+        """Root of `variance`."""
+        return float(np.sqrt(self.variance(budget)))
+
+    def degrees_of_freedom(self, budget: float) -> float:
+        """What the interval of the estimate will have, in expectation.
+
+        For queries ``n_eff = 1/Σ p²/ψ`` less what was fitted; for documents ``3 (Σ c)²/Σ c² − 1`` with the parts c
+        that the documents will have in the estimated variance, if the model's errors are normal.
+        """
+        chance = self.chance(budget)
+        if self.share is not None:
+            return float(1 / (self.share**2 @ (1 / chance)) - self.fitted)
+        part = self.gain * (1 / chance - 1)
+        square = 3 * part @ (part / chance)
+        return float(3 * part.sum() ** 2 / square - 1) if square > 0 else np.inf
+
+    def half_width(self, budget: float, confidence: float) -> float:
+        """Of the interval, ``t · SE``; infinite where no degrees of freedom are left, 0 where everything is judged."""
+        error = self.standard_error(budget)
+        return error * self._quantile(budget, confidence) if error > 0 else 0.0
+
+    def power(self, budget: float, difference: float, confidence: float) -> float:
+        """``Φ(|Δ|/SE − t) + Φ(−|Δ|/SE − t)``, the chance of finding a difference [T 3.25, AC 9]; 1 without error."""
+        from scipy import special
+
+        error, quantile = self.standard_error(budget), self._quantile(budget, confidence)
+        if error == 0:
+            return 1.0
+        signal = abs(difference) / error
+        return float(special.ndtr(signal - quantile) + special.ndtr(-signal - quantile))
+
+    def detectable(self, budget: float, power: float, confidence: float) -> float:
+        """The smallest difference that is found with a given power; 0 without error, infinite without an interval."""
+        from scipy import optimize
+
+        error, quantile = self.standard_error(budget), self._quantile(budget, confidence)
+        if error == 0 or not np.isfinite(quantile):
+            return 0.0 if error == 0 else np.inf
+        high = (quantile + 10) * error
+        return float(optimize.brentq(lambda d: self.power(budget, d, confidence) - power, 0, high))
+
+    def budget_for(self, reached: Callable[[float], bool]) -> float:
+        """The least budget from which on something holds, to a thousandth; what everything costs always does.
+
+        Args:
+            reached: Budget → whether it suffices; once true it stays so.
+        """
+        low, high = 0.0, self.total
+        while high - low > 1e-3 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return high
+
+    def _quantile(self, budget: float, confidence: float) -> float:
+        from scipy import special
+
+        degrees = self.degrees_of_freedom(budget)
+        return float(special.stdtrit(degrees, (1 + confidence) / 2)) if degrees > 0 else np.inf

@@ -1,0 +1,278 @@
+"""How many judgments a comparison needs, before any is made [theory 10]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import files, frames
+from pt_active.budget import ErrorCurve
+from pt_active.costs import Cost, UnitCost, check_per_query
+from pt_active.designs import DEFENSIVE, contrasts, needs_uniform_grades, sampling_distribution
+from pt_active.documents.design import natural_drawing
+from pt_active.documents.estimators import expected_squares
+from pt_active.documents.rounds import RoundSettings, pool_sizes
+from pt_active.documents.tables import graded_pool
+from pt_active.measures import has_rank_form, parse_measure
+from pt_active.pilot import Pilot, ranker_contrasts
+from pt_active.plan import Plan
+from pt_active.pool import Pool, graded_frame
+from pt_active.query_plan import DESIGN
+from pt_active.simulate import YARDSTICK, Method
+
+GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Budgets of the table if none are said, as shares of what the whole pool costs."""
+
+POWER = 0.8
+"""The chance of finding a difference, if none is said."""
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What error to expect at which budget, for several ways to sample.
+
+    Attributes:
+        measure: What is to be measured.
+        names: One ranker, or those that are compared; of more than two the mean over pairs is looked at.
+        curves: Method → its errors over the budget.
+        optimism: Method → the pilot's variance over the grade model's; empty without a pilot.
+    """
+
+    measure: irm.Measure
+    names: tuple[str, ...]
+    curves: dict[Method, ErrorCurve]
+    optimism: dict[Method, float]
+
+    @classmethod
+    def of(
+        cls,
+        pool: pt.Transformer | pd.DataFrame,
+        topics: pd.DataFrame | None,
+        measure: str | irm.Measure,
+        cost: Cost | None = None,
+        methods: Sequence[Method] | None = None,
+        *,
+        pilot: tuple[Plan, pd.DataFrame] | None = None,
+        seed: int = 0,
+    ) -> Outlook:
+        """Look ahead from what the grade model expects, or from the labels of a pilot.
+
+        Args:
+            pool: As for `Plan.create`, like ``topics``, ``measure`` and ``cost``.
+            topics: The target population.
+            measure: ``DCG@10``, …
+            cost: Labelling cost; with `TimeCost` budgets are hours.
+            methods: What to look at: plain random queries, the default of queries and, where the measure allows, the
+                default of documents, if left out. All are drawn without replacement.
+            pilot: A plan on the same pool and its labels so far. Its errors replace the model's opinion of itself.
+            seed: Of Monte Carlo, for measures that need it.
+
+        Raises:
+            ValueError: If the pool is malformed, a method is unknown or draws with replacement, or the pilot's pool is
+                another one.
+        """
+        cost = cost or UnitCost()
+        frame = graded_frame(pool, topics)
+        columns = frames.grade_columns(frame.columns)
+        parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
+        arrays = Pool.from_frame(frame, parsed, cost)
+        chosen = _default_methods(arrays, parsed) if methods is None else list(methods)
+        learned = None if pilot is None else _pilot(*pilot, files.digest(frame), parsed)
+        curves, optimism = {}, {}
+        for method in chosen:
+            if method.with_replacement or method.rounds > 1:
+                raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
+            look = _documents if method.of_documents else _queries
+            curve, proved = look(arrays, parsed, method, check_per_query(cost), learned, seed)
+            curves[method] = curve.scaled(proved)
+            optimism[method] = proved
+        return cls(parsed, arrays.names, curves, {} if learned is None else optimism)
+
+    def table(
+        self,
+        budgets: Sequence[float] | None = None,
+        difference: float | None = None,
+        power: float = POWER,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """One row a method and budget.
+
+        Args:
+            budgets: In the cost's unit; shares of the whole pool's cost (`GRID`) if left out.
+            difference: A difference (or distance from a null value) whose ``power`` is wanted.
+            power: That the ``detectable`` difference is found with.
+            confidence: Level of intervals; tests are at 1 minus it.
+
+        Returns:
+            ``level, design, estimator, budget, documents, queries, standard_error, half_width, detectable``, with a
+            difference ``power``, with a pilot ``optimism``.
+
+        Raises:
+            ValueError: If an argument is out of range.
+        """
+        _check(confidence, power, difference)
+        whole = next(iter(self.curves.values())).total
+        spend = [share * whole for share in GRID] if budgets is None else list(budgets)
+        rows = [self._row(m, budget, difference, power, confidence) for m in self.curves for budget in spend]
+        return pd.DataFrame(rows)
+
+    def budget_for(
+        self,
+        *,
+        width: float | None = None,
+        difference: float | None = None,
+        power: float = POWER,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """What has to be spent for an interval of a given half-width, or for finding a difference.
+
+        Args:
+            width: Half of the interval's width; or
+            difference: A difference that is to be found with the given ``power``.
+            power: See there.
+            confidence: Level of the interval; the test is at 1 minus it.
+
+        Returns:
+            The columns of `table`, one row a method, at the least budget that does; that of everything where no other
+            does.
+
+        Raises:
+            ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
+        """
+        _check(confidence, power, difference)
+        if (width is None) == (difference is None):
+            raise ValueError("say either width= or difference=, and not both")
+        if width is not None and not (np.isfinite(width) and width > 0):
+            raise ValueError(f"width must be a positive number, got {width}")
+
+        def reached(curve: ErrorCurve, budget: float) -> bool:
+            if difference is None:
+                return curve.half_width(budget, confidence) <= (width or 0.0)
+            return curve.power(budget, difference, confidence) >= power
+
+        rows = [
+            self._row(method, curve.budget_for(partial(reached, curve)), difference, power, confidence)
+            for method, curve in self.curves.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def _row(
+        self, method: Method, budget: float, difference: float | None, power: float, confidence: float
+    ) -> dict[str, object]:
+        curve = self.curves[method]
+        documents, queries = curve.counts(budget)
+        row: dict[str, object] = {
+            "level": "document" if method.of_documents else "query",
+            "design": method.design,
+            "estimator": method.estimator,
+            "budget": budget,
+            "documents": documents,
+            "queries": queries,
+            "standard_error": curve.standard_error(budget),
+            "half_width": curve.half_width(budget, confidence),
+            "detectable": curve.detectable(budget, power, confidence),
+        }
+        if difference is not None:
+            row["power"] = curve.power(budget, difference, confidence)
+        return row | ({"optimism": self.optimism[method]} if self.optimism else {})
+
+    def __str__(self) -> str:
+        source = "the pilot's errors" if self.optimism else "the grade model's opinion of itself, which may flatter"
+        table = self.table()
+        text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
+        return f"{self.measure} of {', '.join(self.names)}; expected from {source}\n{text}"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{self}</pre>"
+
+
+def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
+    methods = [YARDSTICK, Method(DESIGN, "regression", with_replacement=False)]
+    if has_rank_form(measure):
+        drawing = natural_drawing(graded_pool(pool, measure, 0.0).seen.form)
+        methods.append(Method(drawing, "regression", with_replacement=False))
+    return methods
+
+
+def _pilot(plan: Plan, qrels: pd.DataFrame, digest: str, measure: irm.Measure) -> Pilot:
+    if plan.manifest["inputs"]["pool"] != digest:
+        raise ValueError(
+            "the pilot is a plan on another pool (its digest differs); look ahead from the pilot's own pool"
+        )
+    if plan.measure != measure:
+        raise ValueError(f"the pilot was planned for {plan.measure}, not for {measure}")
+    return Pilot.of(plan, qrels)
+
+
+def _queries(
+    pool: Pool, measure: irm.Measure, method: Method, per_query: float, pilot: Pilot | None, seed: int
+) -> tuple[ErrorCurve, float]:
+    """The curve of whole queries, and how many times its variance the pilot has."""
+    moments = pool.moments(measure, seed=seed)
+    uniform = pool.moments(measure, uniform_grades=True, seed=seed) if needs_uniform_grades(method.design) else None
+    weight = pool.query_weight
+    q = sampling_distribution(method.design, moments, pool.query_cost, weight, DEFENSIVE, uniform)
+    parts = [_expected(mean, variance, weight, method.estimator) for mean, variance in contrasts(moments)]
+    gain = weight**2 * np.mean(parts, axis=0)
+    documents = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(weight)).astype(float)
+    fitted = {"regression": 2, "snis": 1}.get(method.estimator, 1)
+    curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=fitted)
+    if pilot is None:
+        return curve, 1.0
+    return curve, pilot.of_queries(method.estimator, gain, _document_gain(pool, measure, None, seed))
+
+
+def _expected(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray, estimator: str) -> np.ndarray:
+    """What the model expects of the squared residual of an estimator, float64[m]."""
+    centre = {"regression": mean, "difference": mean, "snis": weight @ mean, "ht": 0.0}[estimator]
+    return np.asarray((mean - centre) ** 2 + variance)
+
+
+def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: int) -> np.ndarray:
+    """``p² E δ²`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
+    if not has_rank_form(measure):
+        return np.zeros(len(pool.docno))
+    graded = graded_pool(pool, measure, 0.0)
+    drawing = drawing or natural_drawing(graded.seen.form)
+    sizes = pool_sizes(graded, RoundSettings(drawing, defensive=0.0), pool.grades)
+    if drawing != "depth" or graded.seen.form.family == "additive":
+        return sizes.gain
+    return expected_squares(graded.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.names)), seed)
+
+
+def _documents(
+    pool: Pool, measure: irm.Measure, method: Method, per_query: float, pilot: Pilot | None, seed: int
+) -> tuple[ErrorCurve, float]:
+    """The curve of single documents, and how many times its variance the pilot has."""
+    graded = graded_pool(pool, measure, per_query)
+    sizes = pool_sizes(graded, RoundSettings(method.design), pool.grades)
+    gain = _document_gain(pool, measure, method.design, seed)
+    order = sizes.order
+    query = pool.query_of_document[order]
+    first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
+    top = np.maximum.reduceat(sizes.size[order], first) if per_query > 0 else np.empty(0)
+    opened = query[first][: len(top)]
+    curve = ErrorCurve(
+        np.r_[sizes.size[order], top],
+        np.r_[gain[order], np.zeros(len(top))],
+        np.r_[pool.document_cost[order], np.full(len(top), per_query)],
+        np.r_[np.ones(len(order)), np.zeros(len(top))],
+        np.r_[query, opened],
+        together=per_query > 0 or method.design == "depth",
+    )
+    return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
+
+
+def _check(confidence: float, power: float, difference: float | None) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    if not 1 - confidence < power < 1:
+        raise ValueError(f"power must lie between {1 - confidence:.2g} (the level of the test) and 1, got {power}")
+    if difference is not None and not (np.isfinite(difference) and difference != 0):
+        raise ValueError(f"difference must be a number other than 0, got {difference}")

@@ -1,0 +1,125 @@
+"""What the labels of a pilot say of the grade model's opinion of its own errors [theory 10]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.documents.judged import JudgedDocuments
+from pt_active.documents.rounds import estimate_rounds, round_weights
+from pt_active.estimators import estimator_named
+from pt_active.judged import JudgedSample, labels_of
+from pt_active.measures import rank_form
+from pt_active.plan import Plan
+from pt_active.pool import Pool
+
+
+def ranker_contrasts(k: int) -> list[np.ndarray]:
+    """float64[k] each: the only ranker itself, or every pair's difference."""
+    return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """A plan's labels so far.
+
+    Attributes:
+        pool: The pool of the plan.
+        measure: What the plan was made for.
+        drawn: int64[s], the queries that were drawn, in the order of `judged`; for plans of queries.
+        judged: What the labels say of every draw.
+        label: int64[N], -1 where there is none.
+        chance: float64[N], the probability with which each labelled document was to be judged; 0 elsewhere.
+    """
+
+    pool: Pool
+    measure: irm.Measure
+    drawn: np.ndarray
+    judged: JudgedSample | JudgedDocuments
+    label: np.ndarray
+    chance: np.ndarray
+
+    @classmethod
+    def of(cls, plan: Plan, qrels: pd.DataFrame) -> Pilot:
+        """Read the labels of a plan.
+
+        Raises:
+            ValueError: If a label is missing or does not fit the plan.
+        """
+        judged, pool = plan.judged(qrels), plan.tables.pool
+        drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
+        if isinstance(judged, JudgedDocuments):
+            label, chance = judged.label, np.zeros(len(judged.label))
+            for each in judged.rounds:
+                sample = each.sample
+                total = sample.design.opening[judged.pool.query] * sample.design.inclusion
+                chance = np.where(sample.drawn, total, chance)
+            return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
+        label = labels_of(pool, qrels)
+        weight = np.zeros(len(pool.queries))
+        weight[drawn] = pool.query_weight[drawn] / (judged.draws * judged.importance / judged.draws.sum())
+        return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, weight[pool.query_of_document], 0.0))
+
+    @property
+    def contrasts(self) -> list[np.ndarray]:
+        """What is estimated; see `ranker_contrasts`."""
+        return ranker_contrasts(len(self.pool.names))
+
+    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
+        """How many times what the model expects of whole queries proved.
+
+        Args:
+            estimator: A name in `estimators.ESTIMATORS`.
+            gain: float64[m], ``p² a``, what the model expects of each query.
+            documents: float64[N], the same of each document, for a pilot of documents.
+        """
+        judged = self.judged
+        if isinstance(judged, JudgedDocuments):
+            return self._of_labels(documents)
+        census = judged.inclusion is None or bool((judged.inclusion >= 1).all())
+        inclusion = None if census else judged.inclusion
+        share = judged.importance / (judged.draws @ judged.importance)
+        spread = judged.draws * share**2 * (1.0 if inclusion is None else 1 - inclusion)
+        expected = float(spread @ (gain[self.drawn] / self.pool.query_weight[self.drawn] ** 2))
+        run = estimator_named(estimator)
+        squared = [
+            run(judged.draws, judged.importance, judged.values @ c, judged.model @ c, judged.pool_mean @ c, inclusion)
+            for c in self.contrasts
+        ]
+        return float(np.mean([each.standard_error**2 for each in squared])) / expected
+
+    def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
+        """How many times what the model expects of single documents proved.
+
+        Args:
+            drawing: One of `documents.design.DRAWINGS`. Of a pilot that drew so, its own squared error is taken.
+            estimator: One of `documents.estimators.DOCUMENT_ESTIMATORS`.
+            gain: float64[N], ``p² D² v``, what the model expects of each document.
+        """
+        judged = self.judged
+        if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
+            return self._of_labels(gain)
+        found = [estimate_rounds(judged.pool, judged.rounds, judged.label, c, estimator) for c in self.contrasts]
+        squared = np.mean([each.first + each.second for each in found])
+        expected, known = [], np.zeros(len(gain), dtype=bool)
+        for each in judged.rounds:
+            design = each.sample.design
+            total = design.opening[judged.pool.query] * design.inclusion
+            odds = np.divide(1 - total, total, out=np.zeros_like(total), where=total > 0)
+            expected.append(float((gain * ~known) @ odds))
+            known |= each.sample.drawn
+        return float(squared / (round_weights(judged.rounds) ** 2 @ expected))
+
+    def _of_labels(self, gain: np.ndarray) -> float:
+        """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""
+        form = rank_form(self.measure, self.pool.max_grade, int(self.pool.ranks.max(initial=0))).values
+        mean = self.pool.grades @ form
+        variance = np.maximum(self.pool.grades @ form**2 - mean**2, 0.0)
+        use = (self.chance > 0) & (variance > 0)
+        weight = gain[use] / self.chance[use]
+        squared = (form[self.label[use]] - mean[use]) ** 2 / variance[use]
+        return float(weight @ squared / weight.sum())

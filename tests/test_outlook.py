@@ -1,0 +1,122 @@
+"""Looking ahead: what is expected is what comes, and a pilot corrects a model that flatters itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
+from pt_active.demo import DemoCollection
+from pt_active.outlook import Outlook
+from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+
+
+def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Labels drawn from the grade model."""
+    grades = graded.filter(regex="^grade_").to_numpy()
+    label = (np.random.default_rng(seed).random((len(grades), 1)) > grades.cumsum(axis=1)).sum(axis=1)
+    return graded.assign(label=np.minimum(label, grades.shape[1] - 1))
+
+
+@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 0), (DCG @ 10, 3)])
+def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded: pd.DataFrame) -> None:
+    cost, repetitions = UnitCost(per_query=per_query), 150
+    outlook = Outlook.of(graded, None, measure, cost)
+    budget = 0.3 * next(iter(outlook.curves.values())).total
+    squared: dict[Method, list[float]] = {method: [] for method in outlook.curves}
+    for seed in range(4):
+        population = labelled_population(as_the_model_says(graded, seed), measure, cost)
+        found = replays(population, list(outlook.curves), repetitions, budgets=[budget], seed=seed, progress=False)
+        for method, replay in found.items():
+            squared[method].append(float((replay.error**2).mean()))
+    for method, curve in outlook.curves.items():
+        realised = np.sqrt(np.mean(squared[method]))
+        assert curve.standard_error(budget) == pytest.approx(realised, rel=0.25), method
+
+
+def test_counts_are_those_of_plans(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10, TimeCost(30, 60))
+    table = outlook.table([2.0]).set_index("level")
+    for level, slack in (("query", 0.2), ("document", 0.1)):
+        counts = [
+            Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=2.0, level=level, seed=s).assessments
+            for s in range(5)
+        ]
+        row = table.loc[[level]].iloc[-1]
+        assert np.mean([len(c) for c in counts]) == pytest.approx(row["documents"], rel=slack)
+        assert np.mean([c["qid"].nunique() for c in counts]) == pytest.approx(row["queries"], rel=slack)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollection, graded: pd.DataFrame) -> None:
+    columns = [f"grade_{g}" for g in range(4)]
+    sure = graded.copy()
+    sure[columns] = sure[columns] ** 6
+    sure[columns] = sure[columns].div(sure[columns].sum(axis=1), axis=0)
+    labels = demo.judge(graded)
+    plan = Plan.create(sure, None, DCG @ 10, budget=600, level=level)
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    before = Outlook.of(sure, None, DCG @ 10)
+    after = Outlook.of(sure, None, DCG @ 10, pilot=(plan, judged))
+    method = list(after.curves)[1 if level == "query" else 2]
+    assert after.optimism[method] > 1.5
+    assert after.curves[method].variance(300) == pytest.approx(
+        after.optimism[method] * before.curves[method].variance(300)
+    )
+    found = plan.compare(judged, first="production", second="candidate")
+    assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.35)
+    assert "expected from the pilot's errors" in str(after)
+    assert "which may flatter" in str(before)
+
+
+def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10)
+    table = outlook.table(difference=0.3)
+    assert list(table.columns) == [
+        *("level", "design", "estimator", "budget", "documents", "queries"),
+        *("standard_error", "half_width", "detectable", "power"),
+    ]
+    for _, rows in table.groupby(["level", "design"]):
+        assert (rows["standard_error"].diff().dropna() < 0).all()
+        assert (rows["power"].diff().dropna() > 0).all()
+    wide = outlook.budget_for(width=0.4)
+    assert (wide["half_width"] <= 0.4).all()
+    again = pd.concat([outlook.table([b]).iloc[[i]] for i, b in enumerate(0.99 * wide["budget"])])
+    assert (again["half_width"] > 0.4).all()
+    found = outlook.budget_for(difference=0.5, power=0.9)
+    assert (found["power"] >= 0.9).all()
+    assert (outlook.budget_for(width=1e-9)["documents"].diff().dropna() <= 0).all()
+
+
+def test_measures_without_rank_form_know_queries_only(graded: pd.DataFrame) -> None:
+    assert set(Outlook.of(graded, None, "nDCG@5").table()["level"]) == {"query"}
+
+
+def test_bad_arguments_are_refused(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10)
+    with pytest.raises(ValueError, match="difference must be a number other than 0"):
+        outlook.table(difference=0.0)
+    for power in (0.0, 0.04, 1.0, 1.5):
+        with pytest.raises(ValueError, match="power must lie between"):
+            outlook.table(power=power)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        outlook.budget_for(width=0.1, confidence=1.0)
+    with pytest.raises(ValueError, match="either width= or difference="):
+        outlook.budget_for()
+    with pytest.raises(ValueError, match="width must be a positive number"):
+        outlook.budget_for(width=-1.0)
+    with pytest.raises(ValueError, match="per_query must be a finite number and not negative"):
+        Outlook.of(graded, None, DCG @ 10, TimeCost(30, -1))
+    with pytest.raises(ValueError, match="seconds_per_document must be a positive number"):
+        Outlook.of(graded, None, DCG @ 10, TimeCost(0))
+    with pytest.raises(ValueError, match="only one round without replacement"):
+        Outlook.of(graded, None, DCG @ 10, methods=[Method("passive", "snis")])
+    other = graded[graded["qid"] != graded["qid"].iloc[0]]
+    plan = Plan.create(other, None, DCG @ 10, budget=300)
+    judged = demo.judge(plan.assessments)
+    with pytest.raises(ValueError, match="a plan on another pool"):
+        Outlook.of(graded, None, DCG @ 10, pilot=(plan, judged))
+    with pytest.raises(ValueError, match="the pilot was planned for"):
+        Outlook.of(other, None, DCG @ 5, pilot=(plan, judged))
+    assert YARDSTICK in outlook.curves
