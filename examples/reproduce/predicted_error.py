@@ -2,8 +2,8 @@
 
     python examples/reproduce/predicted_error.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/budget.md]
 
-Realised is the root mean squared error of many samples at a quarter of the pool's cost. Foreseen is the standard error that
-the grade model expects, or that a pilot at a twelfth of the cost leads to (median over pilots, and the middle 80 %).
+Realised is the root mean squared error of many samples at a quarter of the pool's cost. Foreseen is the standard error
+that the grade model expects, or that a pilot at a twelfth of the cost leads to (median over pilots, and middle 80 %).
 """
 
 from __future__ import annotations
