@@ -109,10 +109,10 @@ class Plan(pt.Artifact):
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
-        seed = _whole("seed", seed, 0)
-        draws = None if draws is None else _whole("draws", draws, 1)
+        seed = whole_number("seed", seed, 0)
+        draws = None if draws is None else whole_number("draws", draws, 1)
         cost = cost or UnitCost()
-        frame = _graded_frame(pool, topics)
+        frame = graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
         measure = _lasting(parse_measure(measure, max_grade=len(grades) - 1 if grades else None))
         arrays = Pool.from_frame(frame, measure, cost)
@@ -204,7 +204,7 @@ class Plan(pt.Artifact):
             if topics is None:
                 raise ValueError("topics are needed where grades is a pipeline")
             grades = grades.transform(topics)
-        seed = self.manifest["arguments"]["seed"] if seed is None else _whole("seed", seed, 0)
+        seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
         plan = type(self)(cast(Any, pt.Artifact.NO_PATH))
         if texts is None and grades is not None and "text" in grades.columns:
             texts = grades[["docno", "text"]]
@@ -393,7 +393,12 @@ def _saved(tables: PlanTables) -> str:
     return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole_number(name: str, value: Any, least: int) -> int:
+    """An argument that must be a whole number of at least ``least``.
+
+    Raises:
+        ValueError: If it is not; the message names it.
+    """
     try:
         whole = operator.index(value)
     except TypeError:
@@ -412,8 +417,16 @@ def _lasting(measure: irm.Measure) -> irm.Measure:
     return measure
 
 
-def _graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
-    """The pool's frame for the topics, with the topics' query columns."""
+def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
+    """The pool's frame for the topics, with the topics' query columns.
+
+    Args:
+        pool: A pipeline, or the frame that it returns.
+        topics: ``qid, query`` (+ ``traffic``); needed by a pipeline.
+
+    Raises:
+        ValueError: If the pool is a pipeline and there are no topics.
+    """
     if isinstance(pool, pt.Transformer):
         if topics is None:
             raise ValueError("topics are needed where the pool is a pipeline")
