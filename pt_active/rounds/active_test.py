@@ -68,6 +68,7 @@ class ActiveTest(pt.Artifact):
         arguments = {"measure": str(measure), "relevant": relevant, "seed": whole_number("seed", seed, 0)}
         test = cls(cast(Any, pt.Artifact.NO_PATH))
         instances = instances_of(frame, arguments)
+        arguments["measure"] = str(instances.parsed(str(measure)))
         packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
         manifest = {
             "format_version": FORMAT_VERSION,

@@ -115,7 +115,7 @@ def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.n
 
 def _sorted_sums(position: np.ndarray, values: np.ndarray) -> np.ndarray:
     """The sums at increasing positions, in units of the bandwidth."""
-    position = position - position[0]
+    position = position - position[len(position) // 2]
     cell = np.floor(position)
     inside = position - cell - 0.5
     powers = np.stack([np.ones_like(inside), inside, inside**2])
