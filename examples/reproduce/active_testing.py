@@ -332,12 +332,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--repetitions", type=int, help="100, or 8 with --quick; rf has a quarter of them")
+    parser.add_argument("--repetitions", type=int, help="60, or 8 with --quick; rf has a quarter of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="few repetitions")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    repetitions = arguments.repetitions or (8 if arguments.quick else 100)
+    repetitions = arguments.repetitions or (8 if arguments.quick else 60)
     tasks = [digits_task(arguments.seed), diabetes_task(arguments.seed)]
     for path in arguments.pools:
         tasks += pool_tasks(read_judged_pool(path), arguments.seed)
