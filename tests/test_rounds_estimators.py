@@ -206,6 +206,18 @@ def test_ailur_takes_the_rounds_apart() -> None:
     )
 
 
+def test_weights_that_sum_to_one_divide_the_error_too() -> None:
+    rng, g = np.random.default_rng(12), np.random.default_rng(13).normal(size=200)
+    rounds = draw_round(Rounds.none_yet(g), np.exp(g), 30, "fixed", rng)
+    values = rng.normal(size=200)
+    for name in ("aiipw", "ailur"):
+        total = WEIGHTINGS[name](rounds, 0.1).weights.sum()
+        plain, divided = (estimate_mean(rounds, values, each, bandwidth=0.1) for each in (name, f"{name}_ratio"))
+        assert abs(total - 1) > 0.02
+        assert divided.value == pytest.approx(plain.value / total, rel=1e-12)
+        assert divided.standard_error == pytest.approx(plain.standard_error / total, rel=1e-12)
+
+
 def test_aiipw_is_the_printed_sum() -> None:
     rng, g = np.random.default_rng(7), np.random.default_rng(8).normal(size=80)
     rounds = draw_round(Rounds.none_yet(g), np.exp(g), 30, "poisson", rng)
@@ -300,6 +312,8 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
             0.9 if name == "AP" else 0.93
         )  # A precision near 1 is skewed, which an interval ± t SE does not follow.
         assert lowest <= coverage <= 0.97, (name, coverage)
+    found = [estimate_statistic(rounds, wanted["mean"][0], "ailur_ratio") for rounds in drawn]
+    assert 0.88 <= covered(found, wanted["mean"][1])[0] <= 0.97
 
 
 def test_kernel_estimates_close_in_on_the_truth() -> None:

@@ -72,14 +72,14 @@ def test_the_rule_of_thumb_shrinks_with_the_labels_and_scales_with_the_score() -
     assert rule_of_thumb(7 * g, 50) == pytest.approx(7 * rule_of_thumb(g, 50))
     outlying = np.concatenate([g, [1e4]])
     assert rule_of_thumb(outlying, 50) == pytest.approx(rule_of_thumb(g, 50), rel=0.1)
-    assert rule_of_thumb(np.r_[np.zeros(99), 1.0], 1) == pytest.approx(2 * np.sqrt(0.01 * 0.99))
+    assert rule_of_thumb(np.r_[np.zeros(99), 1.0], 1) == pytest.approx(np.sqrt(0.01 * 0.99))
 
 
 def test_cross_validation_takes_narrow_windows_for_what_bends_and_wide_ones_for_noise() -> None:
     rng = np.random.default_rng(4)
     g = rng.normal(size=800)
     rule = rule_of_thumb(g, 800)
-    assert cross_validated_bandwidth(g, np.sin(12 * g), 800) == pytest.approx(CANDIDATES[0] * rule)
+    assert cross_validated_bandwidth(g, np.sin(24 * g), 800) == pytest.approx(CANDIDATES[0] * rule)
     assert cross_validated_bandwidth(g, rng.normal(size=800), 800) == pytest.approx(CANDIDATES[-1] * rule)
 
 
