@@ -18,9 +18,9 @@ _ALONE = 1e-9
 def rule_of_thumb(score: np.ndarray, labels: int) -> float:
     """``σ n^{-1/3}``, σ the smaller of the standard deviation and the interquartile range over 1.349.
 
-    Half of Silverman's constant for this kernel (0.9 times 2.21), and ``n^{-1/3}`` in the place of the ``n^{-1/5}`` that
-    suits densities: the bias of an estimate that is weighted by the regression is of order h², and must vanish faster
-    than its standard error. Probabilities that peak where a model is unsure bend more than a density does.
+    Half of Silverman's constant for this kernel (0.9 times 2.21), and ``n^{-1/3}`` in the place of the ``n^{-1/5}``
+    that suits densities: the bias of an estimate that is weighted by the regression is of order h², and must vanish
+    faster than its standard error. Probabilities that peak where a model is unsure bend more than a density does.
 
     Args:
         score: float64[N], g.
