@@ -12,11 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
-from pt_active import DCG, OrderedLogitGrades, measure_values
+from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo import DemoCollection
+from pt_active.designs import sampling_distribution
 from pt_active.rounds.active_test import ActiveTest
-from pt_active.rounds.drawing import DRAWINGS
-from pt_active.rounds.estimators import ROUND_ESTIMATORS
+from pt_active.rounds.drawing import DRAWINGS, defended, inclusion_probabilities
+from pt_active.rounds.estimators import ROUND_ESTIMATORS, inclusion_regression
+from pt_active.rounds.instances import QueryInstances
+from pt_active.rounds.losses import expected_size, pair_measure
+from pt_active.rounds.recalibration import recalibrated_grades
 from pt_active.rounds.state import STRATEGIES
 
 
@@ -116,6 +120,21 @@ def test_traffic_weighs_queries(demo, pipeline, truth) -> None:
     assert test.estimate(labels).value == pytest.approx(((values[0] - values[1]) * weight).sum(), abs=1e-9)
 
 
+@pytest.mark.parametrize("rankers", [["production"], ["production", "candidate"]])
+def test_queries_are_drawn_by_the_optimal_design_at_equal_costs(demo, grades, rankers: list) -> None:
+    topics = demo.topics.assign(traffic=np.arange(1.0, len(demo.topics) + 1))
+    frame = (Runs(**{name: demo.runs[name] for name in rankers}, depth=15) >> grades)(topics)
+    queries = QueryInstances.of(frame, DCG @ 10)
+    pool, size = queries.pool, queries.size(queries.grades)
+    q = sampling_distribution("optimal", pool.moments(DCG @ 10), np.ones(len(size)), pool.query_weight, defensive=0)
+    np.testing.assert_allclose(size / size.sum(), q, atol=1e-14)
+    everything = np.zeros(len(queries.frame), dtype=int)
+    model = queries.statistic(DCG @ 10, everything, False, everything == 0)[1]
+    np.testing.assert_allclose(model, queries.score(), atol=1e-14)
+    means = pool.moments(DCG @ 10).mean @ [1, -1][: len(rankers)]
+    assert model.mean() == pytest.approx(pool.query_weight @ means, abs=1e-12)
+
+
 MEASURED = {
     "cross_entropy": lambda y, p: log_loss(y, p),
     "zero_one": lambda y, p: np.mean(y != (p >= 0.5)),
@@ -167,6 +186,18 @@ def test_recalibration_changes_what_is_drawn_and_depends_on_the_labels() -> None
         chances[name] = test.assessments.set_index("docno")["inclusion"]
     assert not chances["right"].equals(chances["wrong"])
     assert not chances["right"].equals(first.next_round(40).assessments.set_index("docno")["inclusion"])
+
+
+def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
+    first = ActiveTest.create(PAIRS, None, "cross_entropy", seed=5).next_round(60)
+    pairs = PAIRS.sort_values(["qid", "docno"])
+    grades, drawn = pairs[["grade_0", "grade_1"]].to_numpy(), first.rounds.drawn
+    weights = 1 / np.where(drawn, inclusion_regression(first.rounds), 1.0)
+    believed = recalibrated_grades(grades, np.where(drawn, pairs["label"], -1), weights)
+    size = expected_size(pair_measure("cross_entropy"), grades, believed, 1)[~drawn]
+    chance = pd.Series(inclusion_probabilities(defended(size), 40), pairs["docno"][~drawn])
+    found = first.next_round(40, judged(first), "rec").assessments
+    np.testing.assert_allclose(found["inclusion"], chance[found["docno"]], atol=1e-12)
 
 
 def test_one_class_leaves_auc_undefined_and_says_so() -> None:

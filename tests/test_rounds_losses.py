@@ -137,6 +137,17 @@ def test_multinomial_recalibration_solves_its_equation() -> None:
     np.testing.assert_allclose(found.sum(axis=1), 1)
 
 
+def test_the_prior_weighs_as_much_as_one_label_of_average_weight() -> None:
+    """``Σ a (y − P') = α/σ²`` and ``Σ a (y − P') logit f = (β − 1)/σ²`` for two grades, a = weights over their mean."""
+    grades, labels, _ = distorted(40, 9)
+    weights, logit = np.random.default_rng(10).random(40) + 0.2, np.log(grades[:, 1] / grades[:, 0])
+    found = recalibrated_grades(grades, labels, weights, prior_scale=0.7)
+    slope, intercept = np.polyfit(logit, np.log(found[:, 1] / found[:, 0]), 1)
+    off = weights / weights.mean() * (labels - found[:, 1])
+    assert off.sum() == pytest.approx(intercept / 0.7**2, abs=1e-4)
+    assert off @ logit == pytest.approx((slope - 1) / 0.7**2, abs=1e-4)
+
+
 def test_weights_undo_a_biased_choice_of_labels() -> None:
     """No line fits this truth: labels of high scores give another fit than the pool's; weights bring it back."""
     rng = np.random.default_rng(6)
