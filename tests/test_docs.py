@@ -25,6 +25,9 @@ import pt_active
 from pt_active import cli, costs, designs, estimators, exports, judged, measures, pool_files
 from pt_active.documents import design as document_design
 from pt_active.documents import estimators as document_estimators
+from pt_active.rounds import drawing as round_drawing
+from pt_active.rounds.estimators import ROUND_ESTIMATORS
+from pt_active.rounds.instances import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "pt_active" / "pt_docs"
@@ -100,7 +103,19 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
     shown = {page.stem: sum(output is not None for _, output in runs(page)) for page in PAGES}
-    assert all(shown[stem] for stem in ("quickstart", "concepts", "definitions", "data-model", "documents"))
+    assert all(
+        shown[stem]
+        for stem in (
+            "quickstart",
+            "concepts",
+            "definitions",
+            "data-model",
+            "documents",
+            "many-rankers",
+            "rounds",
+            "auditing",
+        )
+    )
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert languages <= {"python", "sh", "text"}
 
@@ -159,6 +174,9 @@ LISTED = {
     "formats": ("data-model", exports.FORMATS),
     "grade models": ("quickstart", pool_files.GRADES),
     "costs": ("quickstart", cli.COSTS),
+    "round estimators": ("rounds", ROUND_ESTIMATORS),
+    "strategies": ("rounds", STRATEGIES),
+    "round drawings": ("rounds", round_drawing.DRAWINGS),
 }
 
 

@@ -364,7 +364,7 @@ def _design_at(
     query = np.searchsorted(indptr, sizes.order, side="right") - 1
     first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
     top = np.maximum.reduceat(size, first)
-    factor = _factor(np.r_[size, top], np.r_[price, np.full(len(top), overhead)], budget)
+    factor = inclusion_factor(np.r_[size, top], np.r_[price, np.full(len(top), overhead)], budget)
     opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
     together = overhead > 0 or drawing == "depth"
     opening[query[first]] = np.minimum(1.0, factor * top) if together else 1.0
@@ -372,8 +372,14 @@ def _design_at(
     return DocumentDesign(drawing, sizes.order, opening, inclusion)
 
 
-def _factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
-    """τ with ``Σ λ min(1, τ size) = Λ``; where the budget pays for everything, one that makes every probability 1."""
+def inclusion_factor(size: np.ndarray, cost: np.ndarray, budget: float) -> float:
+    """τ with ``Σ λ min(1, τ size) = Λ``; where the budget pays for everything, one that makes every probability 1.
+
+    Args:
+        size: float64[n], positive.
+        cost: float64[n], λ; entries of 0 are not read.
+        budget: Λ.
+    """
     size, cost = size[cost > 0], cost[cost > 0]
     if pays_for_all(budget, cost):
         return float(np.nextafter(1 / size.min(), np.inf))
