@@ -27,7 +27,7 @@ from pt_active.documents import design as document_design
 from pt_active.documents import estimators as document_estimators
 from pt_active.rounds import drawing as round_drawing
 from pt_active.rounds.estimators import ROUND_ESTIMATORS
-from pt_active.rounds.instances import STRATEGIES
+from pt_active.rounds.state import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "pt_active" / "pt_docs"
