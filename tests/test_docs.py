@@ -188,6 +188,21 @@ def test_every_registered_name_has_its_row(what):
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
 
 
+def test_every_method_has_its_name_test_and_example():
+    page = (DOCS / "methods.md").read_text(encoding="utf-8")
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("source", "---")]
+    assert len(rows) > 40
+    examples = DOCS.parents[1] / "examples"
+    for source, name, test, example in rows:
+        assert source, name
+        assert name, source
+        file, function = re.fullmatch(r"`(test_\w+\.py)::(test_\w+)`", test).groups()
+        assert f"def {function}(" in (DOCS.parents[1] / "tests" / file).read_text(encoding="utf-8"), test
+        script = re.fullmatch(r"`([\w/]+\.py)`", example)
+        assert (examples / script[1]).is_file() if script else re.fullmatch(r"\[.+\]\([\w-]+\.md\)", example), example
+
+
 def test_the_grade_models_and_costs_are_described():
     concepts = (DOCS / "concepts.md").read_text(encoding="utf-8")
     names = [n for n in pt_active.__all__ if n.endswith(("Grades", "Cost"))]
