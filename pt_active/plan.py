@@ -112,8 +112,8 @@ class Plan(pt.Artifact):
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
-        seed = _whole("seed", seed, 0)
-        draws = None if draws is None else _whole("draws", draws, 1)
+        seed = whole_number("seed", seed, 0)
+        draws = None if draws is None else whole_number("draws", draws, 1)
         cost = cost or UnitCost()
         frame = graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
@@ -208,7 +208,7 @@ class Plan(pt.Artifact):
             if topics is None:
                 raise ValueError("topics are needed where grades is a pipeline")
             grades = grades.transform(topics)
-        seed = self.manifest["arguments"]["seed"] if seed is None else _whole("seed", seed, 0)
+        seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
         plan = type(self)(cast(Any, pt.Artifact.NO_PATH))
         if texts is None and grades is not None and "text" in grades.columns:
             texts = grades[["docno", "text"]]
@@ -390,7 +390,12 @@ class Plan(pt.Artifact):
         return f"<pre>{self}</pre>"
 
 
-def _whole(name: str, value: Any, least: int) -> int:
+def whole_number(name: str, value: Any, least: int) -> int:
+    """An argument that must be a whole number of at least ``least``.
+
+    Raises:
+        ValueError: If it is not; the message names it.
+    """
     try:
         whole = operator.index(value)
     except TypeError:

@@ -25,6 +25,9 @@ import pt_active
 from pt_active import cli, costs, designs, estimators, exports, judged, measures, pool_files
 from pt_active.documents import design as document_design
 from pt_active.documents import estimators as document_estimators
+from pt_active.rounds import drawing as round_drawing
+from pt_active.rounds.estimators import ROUND_ESTIMATORS
+from pt_active.rounds.state import STRATEGIES
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "pt_active" / "pt_docs"
@@ -100,7 +103,19 @@ def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
 def test_there_are_examples():
     """Guards against fences that the test above would not see."""
     shown = {page.stem: sum(output is not None for _, output in runs(page)) for page in PAGES}
-    assert all(shown[stem] for stem in ("quickstart", "concepts", "definitions", "data-model", "documents"))
+    assert all(
+        shown[stem]
+        for stem in (
+            "quickstart",
+            "concepts",
+            "definitions",
+            "data-model",
+            "documents",
+            "many-rankers",
+            "rounds",
+            "auditing",
+        )
+    )
     languages = {block.language for page in PAGES for block in blocks(page)}
     assert languages <= {"python", "sh", "text"}
 
@@ -159,6 +174,9 @@ LISTED = {
     "formats": ("data-model", exports.FORMATS),
     "grade models": ("quickstart", pool_files.GRADES),
     "costs": ("quickstart", cli.COSTS),
+    "round estimators": ("rounds", ROUND_ESTIMATORS),
+    "strategies": ("rounds", STRATEGIES),
+    "round drawings": ("rounds", round_drawing.DRAWINGS),
 }
 
 
@@ -168,6 +186,21 @@ def test_every_registered_name_has_its_row(what):
     rows = re.findall(r"^\| `([^`]+)`", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
     for name in names:
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
+
+
+def test_every_method_has_its_name_test_and_example():
+    page = (DOCS / "methods.md").read_text(encoding="utf-8")
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("source", "---")]
+    assert len(rows) > 40
+    examples = DOCS.parents[1] / "examples"
+    for source, name, test, example in rows:
+        assert source, name
+        assert name, source
+        file, function = re.fullmatch(r"`(test_\w+\.py)::(test_\w+)`", test).groups()
+        assert f"def {function}(" in (DOCS.parents[1] / "tests" / file).read_text(encoding="utf-8"), test
+        script = re.fullmatch(r"`([\w/]+\.py)`", example)
+        assert (examples / script[1]).is_file() if script else re.fullmatch(r"\[.+\]\([\w-]+\.md\)", example), example
 
 
 def test_the_grade_models_and_costs_are_described():

@@ -1,0 +1,355 @@
+"""Active testing over ten rounds: the error of LUR, AILUR and AIIPW under four strategies [AI].
+
+    python active_testing.py --out FOLDER [POOL.parquet …] [--quick]
+
+What is evaluated: a classifier of the digits 4 and 9, trained on few of them, on the others and a copy of them shifted
+by a pixel (cross-entropy, precision, AUC, average precision); a linear regression of the diabetes data (squared error);
+and in each labelled pool, made by a script in ``data_scripts/``, the best ranker of the training fold query by query
+(DCG@10, ERR@10) and the grade model pair by pair. Rounds are Poisson draws, as in the source. Beside its three
+estimators stand the two whose weights sum to 1, and LUR with a control variate; for queries also plans of one round
+that judge as many documents.
+
+``active_testing.csv`` holds the root mean squared error after each round, its Monte Carlo standard error, the bias, and
+the efficiency relative to as many labels drawn uniformly at once (its mean squared error over the method's; above 1 is
+better); ``active_testing.png`` shows the errors.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from figures import legend_below, panels, write
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from matplotlib.figure import Figure
+from sklearn.datasets import load_diabetes, load_digits
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from tqdm import tqdm
+
+from pt_active.documents.design import natural_drawing
+from pt_active.features import document_features
+from pt_active.judged import labels_of
+from pt_active.replay import Population
+from pt_active.rounds import losses, statistics
+from pt_active.rounds.drawing import Rounds, defended, draw_round
+from pt_active.rounds.estimators import WEIGHTINGS, estimate_mean, inclusion_regression
+from pt_active.rounds.instances import QueryInstances
+from pt_active.rounds.recalibration import recalibrated_grades, recalibrated_line
+from pt_active.rounds.statistics import Statistic
+from pt_active.simulate import Method, labelled_population, replays
+
+ROUNDS = 10
+SHOWN = (1, 2, 4, 7, 10)
+"""Rounds after which the errors are taken."""
+
+STRATEGIES = ("uniform", "ori", "rec", "rf")
+ESTIMATORS = (*WEIGHTINGS, "lur_regression")
+PASSIVE = "uniform at once"
+"""The yardstick: a fixed number drawn uniformly, and its plain weighting."""
+
+SAMPLED = (PASSIVE, *STRATEGIES, "Plan of queries", "Plan of documents")
+"""What is compared, in order."""
+
+PAIRS = 3000
+"""Of each pool, at random."""
+
+FOREST = {"n_estimators": 30, "min_samples_leaf": 3, "random_state": 0}
+
+
+@dataclass(frozen=True)
+class Task:
+    """Something to be evaluated.
+
+    Attributes:
+        data: Its name.
+        score: float64[N], g.
+        model: float64[N], what the model expects of ``values``.
+        values: float64[N], the loss; NaN-free, but read only where drawn.
+        statistics: Name → what is estimated; the first is the mean of ``values``.
+        size: (strategy, rounds so far) → float64[N], what the next probabilities are proportional to.
+        labels: How many a round draws.
+        population: Of queries, what a `Plan` would sample; None for others.
+    """
+
+    data: str
+    score: np.ndarray
+    model: np.ndarray
+    values: np.ndarray
+    statistics: dict[str, Statistic]
+    size: Callable[[str, Rounds], np.ndarray]
+    labels: int
+    population: Population | None = None
+
+
+def inverse(rounds: Rounds) -> np.ndarray:
+    """``1/Ê{δ|g}`` where drawn, 1 elsewhere."""
+    return 1 / np.where(rounds.drawn, inclusion_regression(rounds), 1.0)
+
+
+def pairs_task(data: str, grades: np.ndarray, labels: np.ndarray, features: np.ndarray, number: int) -> Task:
+    """A classifier of two grades, drawn for its cross-entropy.
+
+    Args:
+        data: The name.
+        grades: float64[N, 2], what it says.
+        labels: int64[N], 0 or 1.
+        features: float64[N, d], for ``rf``.
+        number: Labels a round.
+    """
+    loss, chance, called = losses.pair_measure("cross_entropy"), grades[:, 1], grades[:, 1] >= 0.5
+    table = loss.numerator(grades, 1)
+    values = table[np.arange(len(labels)), labels]
+
+    def size(strategy: str, rounds: Rounds) -> np.ndarray:
+        known = np.where(rounds.drawn, labels, -1)
+        believed = grades
+        if strategy == "rec":
+            believed = recalibrated_grades(grades, known, inverse(rounds))
+        elif strategy == "rf" and len(np.unique(known[known >= 0])) == 2:
+            forest = RandomForestClassifier(**FOREST).fit(features[known >= 0], known[known >= 0])
+            believed = forest.predict_proba(features)
+        return losses.expected_size(loss, grades, believed, 1)
+
+    wanted = {
+        "cross-entropy": statistics.mean(values),
+        "precision": statistics.ratio(called * labels, called.astype(float)),
+        "AUC": statistics.area_under_roc(chance, labels.astype(float)),
+        "average precision": statistics.average_precision(chance, labels.astype(float)),
+    }
+    return Task(data, chance, (grades * table).sum(axis=1), values, wanted, size, number)
+
+
+def digits_task(seed: int) -> Task:
+    """4 against 9: trained on 60 images, tested on the others and a copy of them shifted by one pixel."""
+    images, digit = load_digits(return_X_y=True)
+    chosen = np.isin(digit, (4, 9))
+    images, label = images[chosen] / 16, (digit[chosen] == 9).astype(int)
+    order = np.random.default_rng(seed).permutation(len(label))
+    train, rest = order[:60], order[60:]
+    classifier = LogisticRegression(C=1.0).fit(images[train], label[train])
+    shifted = np.roll(images[rest].reshape(-1, 8, 8), 1, axis=2).reshape(len(rest), 64)
+    pool = np.concatenate([images[rest], shifted])
+    return pairs_task("digits", classifier.predict_proba(pool), np.tile(label[rest], 2), pool, 20)
+
+
+def diabetes_task(seed: int) -> Task:
+    """Ridge regression on 60 patients, tested on the others; g is its prediction."""
+    features, response = load_diabetes(return_X_y=True)
+    response = (response - response.mean()) / response.std()
+    order = np.random.default_rng(seed).permutation(len(response))
+    train, rest = order[:60], order[60:]
+    regression = Ridge(alpha=0.1).fit(features[train], response[train])
+    noise = float(((response[train] - regression.predict(features[train])) ** 2).mean())
+    predicted, truth, pool = regression.predict(features[rest]), response[rest], features[rest]
+    values = (predicted - truth) ** 2
+
+    def size(strategy: str, rounds: Rounds) -> np.ndarray:
+        known = np.where(rounds.drawn, truth, np.nan)
+        believed = predicted
+        if strategy == "rec":
+            believed = recalibrated_line(predicted, known, inverse(rounds))
+        elif strategy == "rf":
+            forest = RandomForestRegressor(**FOREST).fit(pool[rounds.drawn], truth[rounds.drawn])
+            believed = forest.predict(pool)
+        off = (believed - predicted) ** 2
+        mean = off + noise
+        return np.sqrt((mean - mean.mean()) ** 2 + 2 * noise**2 + 4 * off * noise)
+
+    return Task(
+        "diabetes", predicted, np.full(len(rest), noise), values, {"squared error": statistics.mean(values)}, size, 15
+    )
+
+
+def pool_tasks(pool: JudgedPool, seed: int) -> Iterator[Task]:
+    """A ranker by DCG@10 and by ERR@10, query by query; and the grade model pair by pair."""
+    fold = pool.train_folds[0]
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    ranker = pool.standing("DCG@10", fold)[0]
+    others = [c for c in graded.columns if c.startswith(("rank_", "score_")) and not c.endswith(f"_{ranker}")]
+    frame = graded.drop(columns=others)
+    found = frame[frame[f"rank_{ranker}"] >= 0]
+    for measure in ("DCG@10", f"ERR(max_rel={pool.max_grade})@10"):
+        population = labelled_population(found, measure, rankers=[ranker])
+        yield queries_task(pool.name, QueryInstances.of(found, measure), measure, population)
+    rows = graded.sort_values(["qid", "docno"]).sample(min(PAIRS, len(graded)), random_state=seed)
+    columns = [f"grade_{grade}" for grade in range(pool.max_grade + 1)]
+    chance = np.clip(rows[columns].to_numpy()[:, 1:].sum(axis=1), 0.001, 0.999)
+    label = (rows["label"] > 0).to_numpy().astype(int)
+    features = document_features(rows)
+    yield pairs_task(f"{pool.name}, pairs", np.column_stack([1 - chance, chance]), label, features, 20)
+
+
+def queries_task(data: str, queries: QueryInstances, measure: str, population: Population) -> Task:
+    """Queries, whose values are the measure; what is learnt is learnt from the labels of their documents."""
+    labels = labels_of(queries.pool, queries.frame[["qid", "docno", "label"]])
+    labels = np.maximum(labels, 0)
+    everything = np.ones(len(labels), dtype=bool)
+    values, model = queries.statistic(measure, labels, False, everything)
+    features = document_features(queries.frame)
+    seen = queries.wanted(measure)
+
+    def size(strategy: str, rounds: Rounds) -> np.ndarray:
+        known = np.where(rounds.drawn[queries.instance] & seen, labels, -1)
+        believed = queries.grades
+        if strategy == "rec":
+            believed = recalibrated_grades(queries.grades, known, inverse(rounds)[queries.instance])
+        elif strategy == "rf":
+            forest = RandomForestClassifier(**FOREST).fit(features[known >= 0], known[known >= 0])
+            believed = np.zeros_like(queries.grades)
+            believed[:, forest.classes_] = forest.predict_proba(features)
+        return queries.size(believed)
+
+    name = measure.partition("(")[0].partition("@")[0] + "@10"
+    return Task(data, queries.score(), model, values, {name: statistics.mean(values)}, size, 20, population)
+
+
+def estimates(task: Task, rounds: Rounds) -> dict[tuple[str, str], float]:
+    """(statistic, estimator) → estimate."""
+    found = {}
+    for estimator in ("lur", "ailur", "aiipw"):
+        weights = WEIGHTINGS[estimator](rounds, None).weights
+        both = (
+            {estimator: weights}
+            if estimator == "lur"
+            else {estimator: weights, f"{estimator}_ratio": weights / weights.sum()}
+        )
+        for shown, a in both.items():
+            found |= {(name, shown): statistic(a)[0] for name, statistic in task.statistics.items()}
+    mean = next(iter(task.statistics))
+    found[mean, "lur_regression"] = float(estimate_mean(rounds, task.values, "lur_regression", task.model).value)
+    return found
+
+
+def replayed(task: Task, strategy: str, repetitions: int, seed: int) -> pd.DataFrame:
+    """One row an estimate: ``repetition, round, labels, statistic, estimator, estimate``."""
+    rows = []
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([seed, repetition])
+        rounds, first = Rounds.none_yet(task.score), strategy if strategy in ("uniform", "ori") else "ori"
+        for number in range(1, ROUNDS + 1):
+            now = first if number == 1 or not rounds.drawn.any() else strategy
+            size = np.ones(len(task.score)) if now == "uniform" else defended(task.size(now, rounds))
+            rounds = draw_round(rounds, size, task.labels, "poisson", rng)
+            if number in SHOWN and rounds.drawn.any():
+                head = repetition, number, number * task.labels
+                rows += [(*head, *key, value) for key, value in estimates(task, rounds).items()]
+    columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate"]
+    return pd.DataFrame(rows, columns=columns).assign(strategy=strategy)
+
+
+def passive(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
+    """The same rows for the yardstick."""
+    rows, size = [], np.ones(len(task.score))
+    for repetition in range(repetitions):
+        rng = np.random.default_rng([seed, repetition, 1])
+        for number in SHOWN:
+            drawn = draw_round(Rounds.none_yet(task.score), size, number * task.labels, "fixed", rng).drawn
+            for name, statistic in task.statistics.items():
+                rows.append((repetition, number, number * task.labels, name, "lur", statistic(drawn / drawn.sum())[0]))
+    columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate"]
+    return pd.DataFrame(rows, columns=columns).assign(strategy=PASSIVE)
+
+
+def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
+    """The same rows for plans of one round that judge as many documents, of whole queries and of single ones."""
+    population = task.population
+    if population is None or population.single is None:
+        return pd.DataFrame()
+    budgets = [number * task.labels * population.cost.mean() for number in SHOWN]
+    documents = Method(natural_drawing(population.single.graded.seen.form), "regression", False)
+    methods = {"Plan of queries": Method("hedged", "regression", False), "Plan of documents": documents}
+    found = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
+    rows = [
+        (repetition, number, number * task.labels, next(iter(task.statistics)), "regression", error, name)
+        for name, method in methods.items()
+        for number, errors in zip(SHOWN, found[method].error, strict=True)
+        for repetition, error in enumerate(errors + task.values.mean())
+    ]
+    columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate", "strategy"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def summarised(task: Task, rows: pd.DataFrame) -> pd.DataFrame:
+    """Root mean squared error with its Monte Carlo standard error, bias, share undefined, and relative efficiency."""
+    everything = np.full(len(task.score), 1 / len(task.score))
+    truth = {name: statistic(everything)[0] for name, statistic in task.statistics.items()}
+    off = rows["estimate"] - rows["statistic"].map(truth)
+    rows = rows.assign(off=off, square=off**2)
+    keys = ["statistic", "strategy", "estimator", "round", "labels"]
+    groups = rows.groupby(keys, sort=False)
+    table = groups["square"].agg(["mean", "std", "count"])
+    rmse = np.sqrt(table["mean"])
+    table = table.assign(rmse=rmse, rmse_se=table["std"] / np.sqrt(table["count"]) / (2 * rmse))
+    table = table.assign(bias=groups["off"].mean(), undefined=groups["off"].agg(lambda x: x.isna().mean()))
+    table = table.drop(columns=["std", "count"]).reset_index()
+    yardstick = table[table["strategy"] == PASSIVE].set_index(["statistic", "round"])["mean"]
+    baseline = yardstick.loc[pd.MultiIndex.from_frame(table[["statistic", "round"]])].to_numpy()
+    efficiency = baseline / table["mean"]
+    return table.assign(efficiency=efficiency, truth=table["statistic"].map(truth), data=task.data).drop(columns="mean")
+
+
+def replay_task(task: Task, repetitions: int, slow: int, seed: int) -> pd.DataFrame:
+    """All strategies; ``rf``, which grows a forest each round, with fewer repetitions."""
+    parts = [passive(task, repetitions, seed), planned(task, repetitions, seed)]
+    for strategy in tqdm(STRATEGIES, desc=f"{task.data}, {next(iter(task.statistics))}"):
+        parts.append(replayed(task, strategy, slow if strategy == "rf" else repetitions, seed))
+    return summarised(task, pd.concat(parts))
+
+
+COLOURS = {PASSIVE: "black", "uniform": "gray", "ori": "tab:blue", "rec": "tab:red", "rf": "tab:green"}
+COLUMNS = ("lur", "ailur_ratio", "aiipw", "aiipw_ratio")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A row a data set and statistic, a column an estimator, a curve a strategy."""
+    kinds = list(table[["data", "statistic"]].drop_duplicates().itertuples(index=False, name=None))
+    figure, axes = panels(len(kinds), len(COLUMNS))
+    figure.suptitle("Root mean squared error over ten rounds")
+    for row, (data, statistic) in zip(axes, kinds, strict=True):
+        chosen = table[(table["data"] == data) & (table["statistic"] == statistic)]
+        top = chosen.loc[(chosen["strategy"] == PASSIVE), "rmse"].max() * 2
+        for axis, estimator in zip(row, COLUMNS, strict=True):
+            for strategy, colour in COLOURS.items():
+                wanted = "lur" if strategy == PASSIVE else estimator
+                curve = chosen[(chosen["strategy"] == strategy) & (chosen["estimator"] == wanted)]
+                line = "--" if strategy == PASSIVE else "-"
+                axis.plot(curve["labels"], curve["rmse"], line, color=colour, label=strategy, marker=".")
+            axis.set(title=f"{data}: {statistic}, {estimator}", xlabel="labels", ylim=(0, top))
+            axis.title.set_fontsize(9)
+            axis.grid(alpha=0.3)
+    legend_below(figure, axes[0, 0], 5)
+    return figure
+
+
+def main() -> None:
+    """Replay, print the relative efficiencies after the last round, and write the files."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
+    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    parser.add_argument("--repetitions", type=int, help="60, or 8 with --quick; rf has a quarter of them")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help="few repetitions")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    repetitions = arguments.repetitions or (8 if arguments.quick else 60)
+    tasks = [digits_task(arguments.seed), diabetes_task(arguments.seed)]
+    for path in arguments.pools:
+        tasks += pool_tasks(read_judged_pool(path), arguments.seed)
+    slow = max(2, repetitions // 4)
+    table = pd.concat([replay_task(task, repetitions, slow, arguments.seed) for task in tasks], ignore_index=True)
+    last = table[table["round"] == ROUNDS].assign(kind=lambda t: t["data"] + ": " + t["statistic"])
+    wide = last.pivot(index=["kind", "strategy"], columns="estimator", values="efficiency")
+    print("\nEfficiency relative to as many labels drawn uniformly at once, after ten rounds:")
+    order = [key for kind in last["kind"].unique() for s in SAMPLED if (key := (kind, s)) in wide.index]
+    print(wide.reindex(columns=[*ESTIMATORS, "regression"]).loc[order].round(2).to_string())
+    write(table, draw(table), arguments.out, "active_testing")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,244 @@
+"""Active testing on frames: draw a round, have it judged, learn from the labels, draw again [theory 7]."""
+
+from __future__ import annotations
+
+import json
+import platform
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, cast
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active import exports, files, frames
+from pt_active.designs import DEFENSIVE
+from pt_active.grade_models import FittedGrades
+from pt_active.plan import whole_number
+from pt_active.pool import graded_frame
+from pt_active.results import Estimate
+from pt_active.rounds import estimators
+from pt_active.rounds.drawing import Rounds, defended, draw_round
+from pt_active.rounds.state import FORMAT_VERSION, STRATEGIES, Progress, instances_of, read_state, write_state
+
+
+class ActiveTest(pt.Artifact):
+    """An evaluation in rounds: what was drawn so far, and everything an estimate needs.
+
+    Make one with `create`, read one with ``ActiveTest.load(path)``. It is never changed: `next_round` returns another.
+
+    Args:
+        path: The folder of a saved test.
+    """
+
+    ARTIFACT_TYPE = "active_test"
+    ARTIFACT_FORMAT = "parquet"
+    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self._state: Progress | None = None
+
+    @classmethod
+    def create(
+        cls,
+        pool: pt.Transformer | pd.DataFrame,
+        topics: pd.DataFrame | None,
+        measure: str | irm.Measure,
+        *,
+        relevant: int = 1,
+        seed: int = 0,
+    ) -> ActiveTest:
+        """Say what is to be estimated; nothing is drawn yet.
+
+        Args:
+            pool: For a measure of rankings a pipeline that ends in a graded-relevance model, or its frame, with one
+                ranker or two, whose difference is then estimated. For a measure of a grade predictor the pairs with its
+                ``grade_0 … grade_G``.
+            topics: ``qid, query`` (+ ``traffic``). May be None if ``pool`` is a frame.
+            measure: ``DCG@10``, …, drawn query by query; or a name in `losses.PAIR_MEASURES`, drawn pair by pair.
+            relevant: The lowest relevant grade, for pairs.
+            seed: Of everything random.
+
+        Raises:
+            ValueError: If the measure is unknown, the pool is malformed or has more than two rankers.
+        """
+        frame = graded_frame(pool, topics)
+        arguments = {"measure": str(measure), "relevant": relevant, "seed": whole_number("seed", seed, 0)}
+        test = cls(cast(Any, pt.Artifact.NO_PATH))
+        instances = instances_of(frame, arguments)
+        arguments["measure"] = str(instances.parsed(str(measure)))
+        packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
+        manifest = {
+            "format_version": FORMAT_VERSION,
+            "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+            "arguments": arguments,
+            "inputs": {"pool": files.digest(frame)},
+            "rounds": [],
+        }
+        nothing = np.zeros(instances.number, dtype=bool)
+        test._state = Progress(instances, Rounds.none_yet(instances.score()), nothing, manifest)
+        return test
+
+    @property
+    def _held(self) -> Progress:
+        if self._state is None:
+            self._state = read_state(Path(str(self.path)))
+        return self._state
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Seed, versions, arguments, digests of the inputs, and a row for every round."""
+        return self._held.manifest
+
+    @property
+    def rounds(self) -> Rounds:
+        """What was drawn so far, as arrays."""
+        return self._held.rounds
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """What a person judges in the last round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+
+        Sorted by qid and docno; ``inclusion`` is the probability given all rounds before. Empty before the first round,
+        and where a ``poisson`` round drew nothing.
+        """
+        return self._held.worklist()
+
+    def next_round(
+        self,
+        size: int,
+        qrels: pd.DataFrame | None = None,
+        strategy: str = "ori",
+        *,
+        drawing: str = "fixed",
+        model: FittedGrades | None = None,
+        missing: str = "error",
+    ) -> ActiveTest:
+        """Draw more queries or pairs among those that were not drawn yet.
+
+        Args:
+            size: How many, for ``poisson`` on average. Do not let it depend on the labels.
+            qrels: The labels of all rounds so far; needed by ``rec`` and ``rf``.
+            strategy: One of `STRATEGIES`.
+            drawing: ``fixed``, ``poisson``, or ``single`` (one at a time).
+            model: What ``rf`` fits to the labels; `ForestGrades` if left out.
+            missing: What to do about a drawn document without a label, as in `estimate`.
+
+        Returns:
+            A test with one round more, in memory. Its `assessments` are the new ones.
+
+        Raises:
+            ValueError: If an argument is unknown or out of range, labels are needed and do not come or fit, or nothing
+                is left to draw.
+        """
+        state = self._held
+        size = whole_number("size", size, 1)
+        if strategy not in STRATEGIES:
+            raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
+        if model is not None and strategy != "rf":
+            raise ValueError(f'a model is fitted for strategy="rf" only, not for {strategy!r}')
+        expected = np.ones(state.instances.number)
+        if strategy != "uniform":
+            expected = state.instances.size(state.believed(strategy, qrels, model, missing))
+        left = ~state.rounds.drawn
+        sizes = np.ones(len(left))
+        if left.any():
+            sizes[left] = defended(expected[left], DEFENSIVE)
+        rng = np.random.default_rng([state.manifest["arguments"]["seed"], len(state.manifest["rounds"])])
+        rounds = draw_round(state.rounds, sizes, size, drawing, rng)
+        new = rounds.drawn & left
+        entry = {"size": size, "strategy": strategy, "drawing": drawing, "drawn": int(new.sum())}
+        entry["labels"] = None if qrels is None else files.digest(frames.checked_qrels(qrels))
+        manifest = state.manifest | {"rounds": [*state.manifest["rounds"], entry]}
+        test = type(self)(cast(Any, pt.Artifact.NO_PATH))
+        test._state = Progress(state.instances, rounds, new, manifest)
+        return test
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "aiipw_ratio",
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        bandwidth: float | None = None,
+        where: str | None = None,
+    ) -> Estimate:
+        """Estimate the measure over the whole pool [theory 7].
+
+        Args:
+            qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored and warned of.
+            measure: Another measure than the test's, on the same labels; for pairs also ``AUC`` and ``AP``.
+            estimator: A name in `estimators.ROUND_ESTIMATORS`; ratios, areas and slices take those without a model.
+            confidence: Level of the interval.
+            missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
+            bandwidth: h of the kernel regressions, in the unit of g; a rule of thumb if left out.
+            where: A column of the pool that is true on a slice, to which the estimate is then confined.
+
+        Returns:
+            The estimate; NaN, with the reason as its note, where the labels do not define it, such as AUC with labels
+            of one class only.
+
+        Raises:
+            ValueError: If an argument is unknown or out of range, or the labels do not fit.
+        """
+        state = self._held
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        if estimator not in estimators.ROUND_ESTIMATORS:
+            known = ", ".join(estimators.ROUND_ESTIMATORS)
+            raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
+        return state.estimate(qrels, measure, estimator, confidence, missing, bandwidth, where)
+
+    def export(self, path: str | Path, format: str = "trec") -> Path:
+        """Write the assessments of the last round for the judges; see `Plan.export`."""
+        exports.write_assessments(self.assessments, path, format)
+        return Path(path)
+
+    def save(self, path: str | Path) -> ActiveTest:
+        """Write the test to a new folder; a crash leaves none behind.
+
+        Raises:
+            FileExistsError: If the path exists.
+            FileNotFoundError: If its parent folder does not.
+        """
+        path = Path(path).absolute()
+        if path.exists():
+            raise FileExistsError(f"{path} exists; choose another folder for the test")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        with pt.io.finalized_directory(str(path)) as folder:
+            write_state(self._held, Path(folder))
+            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
+            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
+            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+        saved = type(self)(path)
+        saved._state = self._state
+        return saved
+
+    @classmethod
+    def load(cls, path: str | Path, **kwargs: Any) -> ActiveTest:
+        """Read a saved test.
+
+        Raises:
+            FileNotFoundError: If there is none at the path.
+            ValueError: If it is damaged or was saved in a format that this version does not read.
+        """
+        test = cls(path, **kwargs)
+        test._state = read_state(Path(path))
+        return test
+
+    def __str__(self) -> str:
+        state, rows = self._held, self.manifest["rounds"]
+        what = "queries" if state.instances.level == "query" else "pairs"
+        lines = [f"Active test of {self.manifest['arguments']['measure']} of {state.instances.name}"]
+        lines += [
+            f"  round {number}   {row['drawn']} {what} by {row['strategy']}, {row['drawing']}"
+            for number, row in enumerate(rows, 1)
+        ]
+        return "\n".join([*lines, f"  drawn     {int(state.rounds.drawn.sum())} of {state.instances.number} {what}"])

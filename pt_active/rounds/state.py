@@ -1,0 +1,253 @@
+"""What an active test holds: its instances, what was drawn of them, and what labels say of the pool."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+from pt_active.estimators import MeanEstimate, effective_size, is_rounding
+from pt_active.feature_grades import ForestGrades
+from pt_active.grade_models import FittedGrades
+from pt_active.results import Basis, Estimate
+from pt_active.rounds import losses
+from pt_active.rounds.drawing import Rounds
+from pt_active.rounds.estimators import (
+    estimate_mean,
+    estimate_statistic,
+    inclusion_regression,
+)
+from pt_active.rounds.instances import Instances, PairInstances, QueryInstances
+from pt_active.rounds.recalibration import recalibrated_grades
+
+STRATEGIES = ("ori", "rec", "rf", "uniform")
+"""Whose beliefs the probabilities of a round follow: the original model's, the same recalibrated on the labels so far,
+those of a model that is fitted anew, or nobody's."""
+
+FORMAT_VERSION = 1
+"""Of the files on disk."""
+
+_MIN_LEAF = 5
+"""Of the forest that ``rf`` fits: the labels are few."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What an active test holds.
+
+    Attributes:
+        instances: The pool.
+        rounds: What was drawn.
+        new: bool[N], what the last round drew.
+        manifest: Seed, versions, arguments, digests of the inputs, and a row for every round.
+    """
+
+    instances: Instances
+    rounds: Rounds
+    new: np.ndarray
+    manifest: dict[str, Any]
+
+    def worklist(self) -> pd.DataFrame:
+        """What the last round asks for: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
+        frame, instance = self.instances.frame, self.instances.instance
+        judge = self.new[instance] & self.instances.wanted(self.manifest["arguments"]["measure"])
+        shown = [column for column in ("qid", "docno", "query", "text") if column in frame.columns]
+        table = frame.loc[judge, shown].assign(inclusion=self.rounds.probability[instance[judge]])
+        return table.sort_values(["qid", "docno"]).reset_index(drop=True)
+
+    def believed(
+        self, strategy: str, qrels: pd.DataFrame | None, model: FittedGrades | None, missing: str
+    ) -> np.ndarray:
+        """float64[D, G+1], the label distribution by which the next round's probabilities are found.
+
+        Args:
+            strategy: One of `STRATEGIES`, but for ``uniform``.
+            qrels: The labels so far.
+            model: What ``rf`` fits; `ForestGrades` if left out.
+            missing: One of `judged.MISSING_POLICIES`.
+
+        Raises:
+            ValueError: If labels are needed and there are none, or they do not fit.
+        """
+        grades = self.instances.grades
+        if strategy == "ori":
+            return grades
+        if qrels is None or not self.rounds.drawn.any():
+            raise ValueError(
+                f'strategy={strategy!r} learns from labels: draw the first round by "ori" or "uniform", and give the '
+                "labels of all rounds as qrels"
+            )
+        labels = self._labels(qrels, self.manifest["arguments"]["measure"], missing)[0]
+        if strategy == "rec":
+            weights = 1 / np.where(self.rounds.drawn, inclusion_regression(self.rounds), 1.0)
+            return recalibrated_grades(grades, labels, weights[self.instances.instance])
+        model = model or ForestGrades(grades.shape[1] - 1, min_leaf=_MIN_LEAF)
+        known = self.instances.frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
+        fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
+        return fitted.transform(self.instances.frame)[frames.grade_columns(self.instances.frame.columns)].to_numpy(
+            float
+        )
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None,
+        estimator: str,
+        confidence: float,
+        missing: str,
+        bandwidth: float | None,
+        where: str | None,
+    ) -> Estimate:
+        """As `ActiveTest.estimate`, with checked arguments."""
+        chosen = self.instances.parsed(measure or self.manifest["arguments"]["measure"])
+        labels, absent, ignored = self._labels(qrels, chosen, missing)
+        inside = self._slice(where)
+        statistic, model = self.instances.statistic(chosen, labels, missing == "expected", inside)
+        if isinstance(statistic, np.ndarray):
+            found = estimate_mean(self.rounds, statistic, estimator, model, bandwidth)
+            values = statistic
+        else:
+            found = estimate_statistic(self.rounds, statistic, estimator, bandwidth)
+            values = np.ones(1)
+        basis = self._basis(str(chosen), estimator, labels, absent, missing, ignored, found)
+        fields = _inferred(found, basis, values, confidence)
+        return Estimate(name=self.instances.name, value=float(found.value), **fields)
+
+    def _labels(
+        self, qrels: pd.DataFrame, measure: str | irm.Measure, missing: str
+    ) -> tuple[np.ndarray, tuple[tuple[str, str], ...], int]:
+        return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
+
+    def _slice(self, where: str | None) -> np.ndarray:
+        frame = self.instances.frame
+        if where is None:
+            return np.ones(len(frame), dtype=bool)
+        if where not in frame.columns or not pd.api.types.is_bool_dtype(frame[where]):
+            raise ValueError(f"where must name a column of the pool that is true or false, got {where!r}")
+        return frame[where].to_numpy(dtype=bool)
+
+    def _basis(
+        self,
+        measure: str,
+        estimator: str,
+        labels: np.ndarray,
+        absent: tuple[tuple[str, str], ...],
+        missing: str,
+        ignored: int,
+        found: MeanEstimate,
+    ) -> Basis:
+        drawn, frame = self.rounds.drawn, self.instances.frame
+        number = int(drawn.sum())
+        error = float(found.standard_error) if self.instances.level == "document" else np.nan
+        return Basis(
+            measure=measure,
+            estimator=estimator,
+            n_draws=number,
+            n_queries=int(frame["qid"][drawn[self.instances.instance]].nunique()),
+            n_judged=int((labels >= 0).sum()),
+            n_effective=self._effective(estimator, found),
+            census=self.rounds.census,
+            missing=absent,
+            missing_policy=missing,
+            ignored=ignored,
+            level=self.instances.level,
+            n_rounds=len(self.manifest["rounds"]),
+            error_of_queries=0.0 if self.instances.level == "document" else np.nan,
+            error_of_documents=error,
+            caution=self._caution(measure, estimator, found),
+        )
+
+    def _effective(self, estimator: str, found: MeanEstimate) -> float:
+        if np.isfinite(found.degrees_of_freedom):
+            return float(found.degrees_of_freedom) + 1
+        once = self.rounds.drawn.astype(float)
+        return float(effective_size(once, once))
+
+    def _caution(self, measure: str, estimator: str, found: MeanEstimate) -> str:
+        if not np.isfinite(found.value):
+            lacking = "labels of both classes" if measure == "AUC" else "an instance that counts in its denominator"
+            return f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
+        refitted = any(row["strategy"] == "rf" for row in self.manifest["rounds"])
+        if refitted and estimator.startswith("ai"):
+            return (
+                f"{estimator} takes for granted that what was drawn depends on the values through the model's own "
+                "score alone; rounds drawn by rf depend on more, so compare with lur"
+            )
+        return ""
+
+
+def _inferred(found: MeanEstimate, basis: Basis, values: np.ndarray, confidence: float) -> dict[str, Any]:
+    """The fields of an `Estimate` but for its name and value."""
+    undefined = not np.isfinite(found.value)
+    still = not undefined and bool(is_rounding(found.standard_error, np.ones(len(values)), values))
+    return {
+        "basis": basis,
+        "standard_error": 0.0 if still or (basis.census and not undefined) else float(found.standard_error),
+        "degrees_of_freedom": np.inf if basis.census else float(found.degrees_of_freedom),
+        "confidence_level": confidence,
+        "degenerate": undefined or (bool(basis.missing) if basis.census else still),
+    }
+
+
+def instances_of(frame: pd.DataFrame, arguments: dict[str, Any]) -> Instances:
+    """The instances that a test of these arguments draws: pairs for a measure of predictors, else queries.
+
+    Args:
+        frame: The pool.
+        arguments: Of ``ActiveTest.create``, as plain values.
+
+    Raises:
+        ValueError: If the pool or an argument is malformed.
+    """
+    measure = arguments["measure"]
+    if measure in (*losses.PAIR_MEASURES, *losses.PAIR_AREAS):
+        return PairInstances.of(frame, measure, arguments["relevant"])
+    return QueryInstances.of(frame, measure)
+
+
+def write_state(state: Progress, folder: Path) -> None:
+    """Write the state into an empty folder: the pool, what was drawn, and ``manifest.json``."""
+    state.instances.frame.to_parquet(folder / "pool.parquet", index=False)
+    rounds = state.rounds
+    columns = {"step": rounds.step, "probability": rounds.probability, "new": state.new}
+    pd.DataFrame(columns).to_parquet(folder / "drawn.parquet", index=False)
+    steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
+    steps.to_parquet(folder / "steps.parquet", index=False)
+    (folder / "manifest.json").write_text(json.dumps(state.manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def read_state(folder: Path) -> Progress:
+    """Read the state of a saved test.
+
+    Raises:
+        FileNotFoundError: If the folder holds none.
+        ValueError: If it is damaged or was saved in a format that this version does not read.
+    """
+    if not (folder / "manifest.json").is_file():
+        raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        if manifest.get("format_version") != FORMAT_VERSION:
+            raise ValueError(
+                f"its format is {manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
+            )
+        pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
+        instances = instances_of(pool, manifest["arguments"])
+        if len(drawn) != instances.number:
+            raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
+    except (OSError, KeyError, AttributeError, ValueError) as error:
+        raise ValueError(f"the active test at {folder} cannot be read: {error}") from error
+    rounds = Rounds(
+        instances.score(),
+        drawn["step"].to_numpy(),
+        drawn["probability"].to_numpy(),
+        steps["size"].to_numpy(),
+        steps["independent"].to_numpy(),
+    )
+    return Progress(instances, rounds, drawn["new"].to_numpy(), manifest)

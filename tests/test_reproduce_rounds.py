@@ -1,0 +1,67 @@
+"""The reproduction of active testing runs, and its table is what it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture
+def pool_file(tmp_path: Path) -> Path:
+    """150 queries of 8 documents in 5 folds, and two rankers, one noisier than the other."""
+    rng = np.random.default_rng(1)
+    quality = rng.normal(size=(150, 8))
+    frame = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{q:03d}" for q in range(150)], 8),
+            "docno": np.tile([f"d{d}" for d in range(8)], 150),
+            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
+            "fold": np.repeat(np.arange(150) % 5 + 1, 8),
+            "features": list((quality + 0.5 * rng.normal(size=quality.shape)).reshape(-1, 1)),
+        }
+    )
+    for number, noise in enumerate((0.5, 2.0)):
+        score = quality + noise * rng.normal(size=quality.shape)
+        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
+    frame.to_parquet(tmp_path / "small.parquet")
+    return tmp_path / "small.parquet"
+
+
+@pytest.fixture
+def quick(script, monkeypatch):
+    """The script with two rounds and small forests."""
+    module = script("active_testing")
+    monkeypatch.setattr(module, "ROUNDS", 2)
+    monkeypatch.setattr(module, "SHOWN", (1, 2))
+    monkeypatch.setattr(module, "FOREST", {"n_estimators": 3, "random_state": 0})
+    return module
+
+
+def test_the_table_and_the_picture(quick, tmp_path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr("sys.argv", ["active_testing.py", "--repetitions", "2", "--out", str(tmp_path)])
+    quick.main()
+    table = pd.read_csv(tmp_path / "active_testing.csv")
+    assert set(table["data"]) == {"digits", "diabetes"}
+    assert (table.loc[table["strategy"] == "uniform at once", "efficiency"] == 1).all()
+    assert (table["rmse"] >= table["bias"].abs() - 1e-12).all()
+    keys = ["statistic", "strategy", "round"]
+    wide = table[table["statistic"].isin(["precision", "AUC"])].pivot(index=keys, columns="estimator", values="rmse")
+    np.testing.assert_allclose(wide["aiipw"].dropna(), wide["aiipw_ratio"].dropna(), rtol=1e-9)
+    assert (tmp_path / "active_testing.png").stat().st_size > 10_000
+    assert "relative to as many labels drawn uniformly at once" in capsys.readouterr().out
+
+
+def test_queries_are_compared_with_plans(quick, pool_file) -> None:
+    first, second, pairs = quick.pool_tasks(quick.read_judged_pool(pool_file), 0)
+    assert [next(iter(task.statistics)) for task in (first, second, pairs)] == ["DCG@10", "ERR@10", "cross-entropy"]
+    table = quick.replay_task(first, 2, 2, 0)
+    assert set(table["strategy"]) == set(quick.SAMPLED)
+    np.testing.assert_allclose(table["truth"], first.values.mean())
+    plans = table[table["strategy"].str.startswith("Plan")]
+    assert (plans["estimator"] == "regression").all()
+    assert (plans["rmse"] > 0).all()

@@ -1,0 +1,197 @@
+"""Losses of pairs and the recalibration of grades: closed forms, estimating equations, and what the labels teach."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import approx_fprime
+from statsmodels.genmod.families import Binomial
+from statsmodels.genmod.generalized_linear_model import GLM
+
+from pt_active.rounds.losses import PAIR_MEASURES, expected_size, pair_measure
+from pt_active.rounds.recalibration import (
+    recalibrated_grades,
+    recalibrated_line,
+    recalibration_objective,
+)
+
+
+def binary(chance: np.ndarray) -> np.ndarray:
+    return np.column_stack([1 - chance, chance])
+
+
+RHO = np.array([0.05, 0.3, 0.45, 0.62, 0.8, 0.99])
+
+
+def test_the_expected_cross_entropy_is_the_entropy_and_positive() -> None:
+    size = expected_size(pair_measure("cross_entropy"), binary(RHO), binary(RHO), 1)
+    np.testing.assert_allclose(size, -RHO * np.log(RHO) - (1 - RHO) * np.log(1 - RHO), atol=1e-14)
+    assert (size > 0).all()
+    other = expected_size(pair_measure("cross_entropy"), binary(RHO), binary(1 - RHO), 1)
+    np.testing.assert_allclose(other, -(1 - RHO) * np.log(RHO) - RHO * np.log(1 - RHO), atol=1e-14)
+    assert (other >= size - 1e-14).all(), "the entropy is the least that can be expected (Gibbs)"
+
+
+def test_zero_one_is_the_closed_form() -> None:
+    """``√((1 − 2Ř)(1 − P(f|x)) + Ř²)`` [ARE 12]."""
+    sure = np.maximum(RHO, 1 - RHO)
+    risk = (1 - sure).mean()
+    expected = np.sqrt((1 - 2 * risk) * (1 - sure) + risk**2)
+    for name in ("zero_one", "accuracy"):
+        found = expected_size(pair_measure(name), binary(RHO), binary(RHO), 1)
+        np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize(("name", "eta"), [("precision", 1.0), ("recall", 0.0), ("F1", 0.5)])
+def test_f_measures_are_the_closed_form(name: str, eta: float) -> None:
+    """``√(ρ(1−G)² + η²G²(1−ρ))`` where f = 1, ``(1−η) G √ρ`` where f = 0 [T 4.18–4.20]."""
+    called = RHO >= 0.5
+    risk = (called * RHO).sum() / (eta * called + (1 - eta) * RHO).sum()
+    expected = np.where(
+        called, np.sqrt(RHO * (1 - risk) ** 2 + eta**2 * risk**2 * (1 - RHO)), (1 - eta) * risk * np.sqrt(RHO)
+    )
+    found = expected_size(pair_measure(name), binary(RHO), binary(RHO), 1)
+    np.testing.assert_allclose(found, expected, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", PAIR_MEASURES)
+def test_sizes_are_expectations_over_all_labels(name: str) -> None:
+    rng = np.random.default_rng(1)
+    tested, believed = rng.dirichlet(np.ones(4), size=(2, 7))
+    measure = PAIR_MEASURES[name]
+    u = measure.numerator(tested, 2)
+    w = np.ones_like(u) if measure.denominator is None else measure.denominator(tested, 2)
+    found = (believed * u).sum() / (believed * w).sum()
+    expected = [
+        sum(p * (u[i, y] if measure.by_expected_loss else (u[i, y] - found * w[i, y]) ** 2) for y, p in enumerate(row))
+        for i, row in enumerate(believed)
+    ]
+    if not measure.by_expected_loss:
+        expected = np.sqrt(expected)
+    np.testing.assert_allclose(expected_size(measure, tested, believed, 2), expected, atol=1e-13)
+
+
+def test_the_tables_say_what_they_are_called() -> None:
+    grades = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
+    table = {name: measure.numerator(grades, 1) for name, measure in PAIR_MEASURES.items()}
+    np.testing.assert_allclose(table["cross_entropy"], -np.log(grades))
+    np.testing.assert_array_equal(table["zero_one"], [[1, 0, 1], [0, 1, 1]])
+    np.testing.assert_allclose(table["squared"], [[1.1**2, 0.1**2, 0.9**2], [0.7**2, 0.3**2, 1.3**2]])
+    np.testing.assert_array_equal(table["precision"], [[0, 1, 1], [0, 0, 0]])
+    np.testing.assert_array_equal(PAIR_MEASURES["F1"].denominator(grades, 1), [[0.5, 1, 1], [0, 0.5, 0.5]])
+    assert np.isfinite(PAIR_MEASURES["cross_entropy"].numerator(np.array([[0.0, 1.0]]), 1)).all()
+
+
+def test_nothing_called_relevant_gives_no_size_to_precision() -> None:
+    none = binary(np.array([0.1, 0.2]))
+    np.testing.assert_array_equal(expected_size(pair_measure("precision"), none, none, 1), [0, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "message"), [("AUC", "draw for cross_entropy, and estimate AUC"), ("auc", "unknown measure 'auc'")]
+)
+def test_measures_that_nothing_is_drawn_for(name: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        pair_measure(name)
+
+
+# --- recalibration ---------------------------------------------------------------------------------------------------
+
+
+def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A predictor that is too sure of itself and leans to one side: logit P = 0.7 + 0.5 logit f."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=n) * 2
+    truth = 1 / (1 + np.exp(-(0.7 + 0.5 * score)))
+    return binary(1 / (1 + np.exp(-score))), (rng.random(n) < truth).astype(int), truth
+
+
+def test_the_gradient_is_that_of_the_objective() -> None:
+    rng = np.random.default_rng(2)
+    features = np.log(rng.dirichlet(np.ones(4), size=30))
+    rest = features, rng.integers(0, 4, 30), rng.random(30) + 0.1, 0.7
+    for _ in range(5):
+        at = rng.normal(size=4)
+        numeric = approx_fprime(at, lambda x: recalibration_objective(x, *rest)[0], 1e-7)
+        np.testing.assert_allclose(recalibration_objective(at, *rest)[1], numeric, atol=1e-5)
+
+
+def test_logistic_recalibration_solves_the_weighted_equation_of_a_glm() -> None:
+    grades, labels, _ = distorted(400, 3)
+    weights = np.random.default_rng(4).random(400) + 0.2
+    found = recalibrated_grades(grades, labels, weights, prior_scale=1e6)
+    logit = np.log(grades[:, 1] / grades[:, 0])
+    glm = GLM(labels, np.column_stack([np.ones(400), logit]), Binomial(), freq_weights=weights).fit()
+    np.testing.assert_allclose(found[:, 1], glm.fittedvalues, atol=1e-5)
+
+
+def test_multinomial_recalibration_solves_its_equation() -> None:
+    rng = np.random.default_rng(5)
+    grades, weights = rng.dirichlet(np.ones(3), size=200), rng.random(200) + 0.2
+    labels = np.array([rng.choice(3, p=row) for row in grades])
+    labels[rng.random(200) < 0.5] = -1
+    found, known = recalibrated_grades(grades, labels, weights, prior_scale=1e6), labels >= 0
+    off = weights[known, None] * (np.eye(3)[labels[known]] - found[known])
+    np.testing.assert_allclose(off.sum(axis=0) / known.sum(), 0, atol=1e-5)
+    assert (off * np.log(grades[known])).sum() / known.sum() == pytest.approx(0, abs=1e-5)
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+
+
+def test_the_prior_weighs_as_much_as_one_label_of_average_weight() -> None:
+    """``Σ a (y − P') = α/σ²`` and ``Σ a (y − P') logit f = (β − 1)/σ²`` for two grades, a = weights over their mean."""
+    grades, labels, _ = distorted(40, 9)
+    weights, logit = np.random.default_rng(10).random(40) + 0.2, np.log(grades[:, 1] / grades[:, 0])
+    found = recalibrated_grades(grades, labels, weights, prior_scale=0.7)
+    slope, intercept = np.polyfit(logit, np.log(found[:, 1] / found[:, 0]), 1)
+    off = weights / weights.mean() * (labels - found[:, 1])
+    assert off.sum() == pytest.approx(intercept / 0.7**2, abs=1e-4)
+    assert off @ logit == pytest.approx((slope - 1) / 0.7**2, abs=1e-4)
+
+
+def test_weights_undo_a_biased_choice_of_labels() -> None:
+    """No line fits this truth: labels of high scores give another fit than the pool's; weights bring it back."""
+    rng = np.random.default_rng(6)
+    score = rng.normal(size=40_000)
+    labels = (rng.random(40_000) < 1 / (1 + np.exp(-np.sin(2 * score)))).astype(int)
+    grades, chance = binary(1 / (1 + np.exp(-score))), np.clip(0.05 + 0.9 * (score > 0), 0, 1)
+    drawn = rng.random(40_000) < chance
+    everything = recalibrated_grades(grades, labels, np.ones(40_000))[:, 1]
+    partial = np.where(drawn, labels, -1)
+    weighted = recalibrated_grades(grades, partial, 1 / chance)[:, 1]
+    plain = recalibrated_grades(grades, partial, np.ones(40_000))[:, 1]
+    assert np.abs(weighted - everything).mean() < 0.02
+    assert np.abs(plain - everything).mean() > 3 * np.abs(weighted - everything).mean()
+
+
+def test_recalibration_finds_the_truth_and_the_prior_keeps_it_finite() -> None:
+    grades, labels, truth = distorted(5000, 7)
+    found = recalibrated_grades(grades, labels, np.ones(5000))
+    assert np.abs(found[:, 1] - truth).max() < 0.04
+    few = np.where(np.arange(5000) < 3, 1, -1)
+    cautious = recalibrated_grades(grades, few, np.ones(5000))
+    assert ((cautious > 0) & (cautious < 1)).all()
+    assert np.abs(cautious - grades).max() < 0.5
+    assert recalibrated_grades(grades, np.full(5000, -1), np.ones(5000)) is grades
+
+
+def test_a_line_is_the_weighted_least_squares_one() -> None:
+    rng = np.random.default_rng(8)
+    model, values, weights = rng.normal(size=30), rng.normal(size=30), rng.random(30) + 0.1
+    values[20:] = np.nan
+    slope, intercept = np.polyfit(model[:20], values[:20], 1, w=np.sqrt(weights[:20]))
+    np.testing.assert_allclose(recalibrated_line(model, values, weights), intercept + slope * model, atol=1e-12)
+    assert recalibrated_line(model, np.full(30, np.nan), weights) is model
+    assert recalibrated_line(np.ones(3), np.arange(3.0), np.ones(3)) is not None
+
+
+def test_bad_arguments() -> None:
+    grades = binary(RHO)
+    labels = np.array([0, 1, -1, -1, -1, -1])
+    with pytest.raises(ValueError, match="labels must not be above the highest grade, 1, got 2"):
+        recalibrated_grades(grades, labels + (labels == 1), np.ones(6))
+    with pytest.raises(ValueError, match="weights of labels must be positive"):
+        recalibrated_grades(grades, labels, np.zeros(6))
+    with pytest.raises(ValueError, match="prior_scale must be a positive number, got 0"):
+        recalibrated_grades(grades, labels, np.ones(6), prior_scale=0)
+    with pytest.raises(ValueError, match="weights of labels must be positive"):
+        recalibrated_line(RHO, RHO, np.full(6, np.nan))
