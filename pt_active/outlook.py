@@ -82,17 +82,46 @@ class Outlook:
         columns = frames.grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         arrays = Pool.from_frame(frame, parsed, cost)
-        chosen = _default_methods(arrays, parsed) if methods is None else list(methods)
         learned = None if pilot is None else _pilot(*pilot, files.digest(frame), parsed)
+        return cls._ahead(arrays, parsed, check_per_query(cost), methods, learned, seed)
+
+    @classmethod
+    def of_plan(cls, plan: Plan, qrels: pd.DataFrame | None = None, methods: Sequence[Method] | None = None) -> Outlook:
+        """Look ahead from a plan's own pool, measure and costs, for plans to come.
+
+        Args:
+            plan: Any; nothing of it needs to be judged.
+            qrels: Its labels so far, if there are any; they make it the pilot.
+            methods: As in `of`.
+
+        Raises:
+            ValueError: If the labels do not fit the plan, or a method cannot be foreseen.
+        """
+        arguments = plan.manifest["arguments"]
+        learned = None if qrels is None else Pilot.of(plan, qrels)
+        return cls._ahead(
+            plan.tables.pool, plan.measure, arguments["per_query"], methods, learned, int(arguments["seed"])
+        )
+
+    @classmethod
+    def _ahead(
+        cls,
+        pool: Pool,
+        measure: irm.Measure,
+        per_query: float,
+        methods: Sequence[Method] | None,
+        pilot: Pilot | None,
+        seed: int,
+    ) -> Outlook:
         curves, optimism = {}, {}
-        for method in chosen:
+        for method in _default_methods(pool, measure) if methods is None else methods:
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             look = _documents if method.of_documents else _queries
-            curve, proved = look(arrays, parsed, method, check_per_query(cost), learned, seed)
+            curve, proved = look(pool, measure, method, per_query, pilot, seed)
             curves[method] = curve.scaled(proved)
             optimism[method] = proved
-        return cls(parsed, arrays.names, curves, {} if learned is None else optimism)
+        return cls(measure, pool.names, curves, {} if pilot is None else optimism)
 
     def table(
         self,

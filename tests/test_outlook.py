@@ -70,6 +70,15 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
     assert "which may flatter" in str(before)
 
 
+def test_a_plan_looks_ahead_from_its_own_pool(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    cost = UnitCost(per_query=2)
+    plan = Plan.create(graded, None, DCG @ 10, cost, budget=300, level="document", seed=3)
+    labels = demo.judge(plan.assessments)
+    for qrels, pilot in ((None, None), (labels, (plan, labels))):
+        of_plan = Outlook.of_plan(plan, qrels)
+        pd.testing.assert_frame_equal(of_plan.table(), Outlook.of(graded, None, DCG @ 10, cost, pilot=pilot).table())
+
+
 def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
     outlook = Outlook.of(graded, None, DCG @ 10)
     table = outlook.table(difference=0.3)
