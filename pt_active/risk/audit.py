@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import operator
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
-import pyterrier as pt
 
 from pt_active import exports, frames
+from pt_active.arguments import whole_number
+from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
 from pt_active.results import Comparison, Estimate
 from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
@@ -25,7 +24,7 @@ DESIGN = "optimal"
 """The design if none is named."""
 
 
-class Audit(pt.Artifact):
+class Audit(KeptArtifact[AuditTables]):
     """A drawn sample of query-document pairs with everything that an estimate of predictors needs.
 
     A predictor is a grade model, a relevance classifier or an LLM judge: whatever gives each pair a grade or a number.
@@ -36,24 +35,8 @@ class Audit(pt.Artifact):
     """
 
     ARTIFACT_TYPE = "active_audit"
-    ARTIFACT_FORMAT = "parquet"
-    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        self._tables: AuditTables | None = None
-
-    @classmethod
-    def load(cls, path: str | Path, **kwargs: Any) -> Audit:
-        """Read a saved audit.
-
-        Raises:
-            FileNotFoundError: If there is none at the path.
-            ValueError: If it is damaged, or was saved in a format that this version does not read.
-        """
-        audit = cls(path, **kwargs)
-        audit._tables = read_audit(Path(path))
-        return audit
+    _read = staticmethod(read_audit)
+    _write = staticmethod(write_audit)
 
     @classmethod
     def create(
@@ -95,7 +78,7 @@ class Audit(pt.Artifact):
                 says what and where.
         """
         check_design(design)
-        seed, draws = _whole("seed", seed, 0), None if draws is None else _whole("draws", draws, 1)
+        seed, draws = whole_number("seed", seed, 0), None if draws is None else whole_number("draws", draws, 1)
         defensive = default_defensive(design) if defensive is None else defensive
         described(loss)
         cost = cost or UnitCost()
@@ -104,16 +87,7 @@ class Audit(pt.Artifact):
         arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
         arguments |= {"design": design, "defensive": defensive, "replace": replace, "seed": seed}
         manifest = audit_manifest(arguments, pairs, sample, frame)
-        audit = cls(cast(Any, pt.Artifact.NO_PATH))
-        audit._tables = AuditTables(pairs, sample, worklist(pairs, sample, frames.with_string_ids(frame)), manifest)
-        return audit
-
-    @property
-    def tables(self) -> AuditTables:
-        """Everything the audit holds, read from disk on first use."""
-        if self._tables is None:
-            self._tables = read_audit(Path(str(self.path)))
-        return self._tables
+        return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, frames.with_string_ids(frame)), manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -139,30 +113,6 @@ class Audit(pt.Artifact):
     def assessments(self) -> pd.DataFrame:
         """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``, sorted by qid and docno."""
         return self.tables.assessments.copy()
-
-    def save(self, path: str | Path) -> Audit:
-        """Write the audit to a new folder; a crash leaves none behind.
-
-        Returns:
-            The audit at its path.
-
-        Raises:
-            FileExistsError: If the path exists.
-            FileNotFoundError: If its parent folder does not.
-        """
-        path = Path(path).absolute()
-        if path.exists():
-            raise FileExistsError(f"{path} exists; choose another folder for the audit")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        with pt.io.finalized_directory(str(path)) as folder:
-            write_audit(self.tables, Path(folder))
-            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
-            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
-            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
-        saved = type(self)(path)
-        saved._tables = self.tables
-        return saved
 
     def export(self, path: str | Path, format: str = "csv") -> Path:
         """Write the assessments for the judges.
@@ -273,13 +223,3 @@ class Audit(pt.Artifact):
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    try:
-        whole = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
-    if whole < least:
-        raise ValueError(f"{name} must be at least {least}, got {whole}")
-    return whole
