@@ -12,6 +12,7 @@ from pt_active import exports, frames
 from pt_active.arguments import whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
+from pt_active.pairs import named_pair
 from pt_active.results import Comparison, Estimate
 from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.designs import check_design, default_defensive
@@ -189,27 +190,12 @@ class Audit(KeptArtifact[AuditTables]):
         Raises:
             ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
         """
-        pair = self._pair(first, second)
+        pair = named_pair(self.predictors, first, second, "predictor", "audit")
         return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
         """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
-
-    def _pair(self, first: str | None, second: str | None) -> tuple[int, int]:
-        names = self.predictors
-        if len(names) < 2:
-            raise ValueError(f"a comparison needs two predictors; this audit has only {names[0]!r}")
-        if len(names) > 2 and (first is None or second is None):
-            raise ValueError(f"say which predictors to compare, as first and second, of {frames.some(names, 20)}")
-        first = first or next(name for name in names if name != second)
-        chosen = (first, second or next(name for name in names if name != first))
-        for name in chosen:
-            if name not in names:
-                raise ValueError(f"no predictor {name!r} in this audit; it has {frames.some(names, 20)}")
-        if chosen[0] == chosen[1]:
-            raise ValueError(f"cannot compare predictor {chosen[0]!r} with itself")
-        return names.index(chosen[0]), names.index(chosen[1])
 
     def __str__(self) -> str:
         counts, arguments = self.manifest["counts"], self.manifest["arguments"]
