@@ -61,30 +61,33 @@ def stored_weights(listed: list[list[str | float]] | None, names: Sequence[str])
     return np.array([weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
 
 
-def named_pair(names: Sequence[str], first: str | None, second: str | None) -> tuple[int, int]:
-    """Indices of the two rankers to compare.
+def named_pair(
+    names: Sequence[str], first: str | None, second: str | None, kind: str = "ranker", where: str = "plan"
+) -> tuple[int, int]:
+    """Indices of the two rankers, or predictors, to compare.
 
     Args:
-        names: The k rankers.
-        first: A ranker; if left out, of two the first that is not ``second``.
+        names: All k.
+        first: One; if left out, of two the first that is not ``second``.
         second: Another; if left out, of two the other one.
+        kind: What they are, for messages.
+        where: What they belong to, likewise.
 
     Raises:
-        ValueError: If there is one ranker, or more than two and not both are named, or a name is unknown.
+        ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
     """
     if len(names) < 2:
-        raise ValueError(f"a comparison needs two rankers; this plan has only {names[0]!r}")
+        raise ValueError(f"a comparison needs two {kind}s; this {where} has only {names[0]!r}")
     if len(names) > 2 and (first is None or second is None):
-        raise ValueError(
-            f"say which rankers to compare, as first and second, of {frames.some(names, 20)}; or rank them all"
-        )
+        more = "; or rank them all" if where == "plan" else ""
+        raise ValueError(f"say which {kind}s to compare, as first and second, of {frames.some(names, 20)}{more}")
     first = first or next(name for name in names if name != second)
     chosen = (first, second or next(name for name in names if name != first))
     for name in chosen:
         if name not in names:
-            raise ValueError(f"no ranker {name!r} in this plan; it has {frames.some(names, 20)}")
+            raise ValueError(f"no {kind} {name!r} in this {where}; it has {frames.some(names, 20)}")
     if chosen[0] == chosen[1]:
-        raise ValueError(f"cannot compare ranker {chosen[0]!r} with itself")
+        raise ValueError(f"cannot compare {kind} {chosen[0]!r} with itself")
     return names.index(chosen[0]), names.index(chosen[1])
 
 

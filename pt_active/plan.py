@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import operator
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -13,6 +11,8 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, frames
+from pt_active.arguments import whole_number
+from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
 from pt_active.documents.judged import JudgedDocuments, judged_documents
 from pt_active.documents.planning import first_round, next_round
@@ -30,7 +30,7 @@ LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
 
 
-class Plan(pt.Artifact):
+class Plan(KeptArtifact[PlanTables]):
     """A drawn sample of queries with everything an estimate needs.
 
     An estimate must use the rankings that were sampled, so the plan keeps them. Make one with `create`, read one
@@ -41,24 +41,8 @@ class Plan(pt.Artifact):
     """
 
     ARTIFACT_TYPE = "active_plan"
-    ARTIFACT_FORMAT = "parquet"
-    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        self._tables: PlanTables | None = None
-
-    @classmethod
-    def load(cls, path: str | Path, **kwargs: Any) -> Plan:
-        """Read a saved plan.
-
-        Raises:
-            FileNotFoundError: If there is none at the path.
-            ValueError: If it was saved in a format that this version does not read.
-        """
-        plan = cls(path, **kwargs)
-        plan._tables = read_tables(Path(path))
-        return plan
+    _read = staticmethod(read_tables)
+    _write = staticmethod(write_tables)
 
     @classmethod
     def create(
@@ -123,19 +107,9 @@ class Plan(pt.Artifact):
         arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
         arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
-        plan = cls(cast(Any, pt.Artifact.NO_PATH))
         if level == "document":
-            plan._tables = first_round(arrays, arguments, frame, topics)
-        else:
-            plan._tables = plan_of_queries(arrays, measure, arguments, frame, topics)
-        return plan
-
-    @property
-    def tables(self) -> PlanTables:
-        """Everything the plan holds, read from disk on first use."""
-        if self._tables is None:
-            self._tables = read_tables(Path(str(self.path)))
-        return self._tables
+            return cls._of(first_round(arrays, arguments, frame, topics))
+        return cls._of(plan_of_queries(arrays, measure, arguments, frame, topics))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -209,11 +183,9 @@ class Plan(pt.Artifact):
                 raise ValueError("topics are needed where grades is a pipeline")
             grades = grades.transform(topics)
         seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
-        plan = type(self)(cast(Any, pt.Artifact.NO_PATH))
         if texts is None and grades is not None and "text" in grades.columns:
             texts = grades[["docno", "text"]]
-        plan._tables = next_round(self.tables, budget, qrels, grades, texts, seed, missing)
-        return plan
+        return self._of(next_round(self.tables, budget, qrels, grades, texts, seed, missing))
 
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
@@ -228,33 +200,7 @@ class Plan(pt.Artifact):
         Raises:
             ValueError: If a name is taken, or a run is malformed or answers none of the queries.
         """
-        plan = type(self)(cast(Any, pt.Artifact.NO_PATH))
-        plan._tables = with_rankers(self.tables, self.measure, runs)
-        return plan
-
-    def save(self, path: str | Path) -> Plan:
-        """Write the plan to a new folder; a crash leaves none behind.
-
-        Returns:
-            The plan at its path.
-
-        Raises:
-            FileExistsError: If the path exists.
-            FileNotFoundError: If its parent folder does not.
-        """
-        path = Path(path).absolute()
-        if path.exists():
-            raise FileExistsError(f"{path} exists; choose another folder for the plan")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        with pt.io.finalized_directory(str(path)) as folder:
-            write_tables(self.tables, Path(folder))
-            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
-            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
-            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
-        saved = type(self)(path)
-        saved._tables = self.tables
-        return saved
+        return self._of(with_rankers(self.tables, self.measure, runs))
 
     def export(self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None) -> Path:
         """Write the assessments for the judges, or with their labels for other tools.
@@ -388,18 +334,3 @@ class Plan(pt.Artifact):
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
-
-
-def whole_number(name: str, value: Any, least: int) -> int:
-    """An argument that must be a whole number of at least ``least``.
-
-    Raises:
-        ValueError: If it is not; the message names it.
-    """
-    try:
-        whole = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
-    if whole < least:
-        raise ValueError(f"{name} must be at least {least}, got {whole}")
-    return whole

@@ -111,7 +111,7 @@ def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo,
         judged = plan.assessments[["qid", "docno"]].merge(labels)
         found.append(plan.compare(judged, first="production", second="candidate"))
     values = np.array([each.difference for each in found])
-    errors = np.array([each.standard_error for each in found])
+    errors = np.array([np.hypot(each.basis.error_of_queries, each.basis.error_of_documents) for each in found])
     covered = [each.confidence_interval().low <= truth <= each.confidence_interval().high for each in found]
     assert abs(values.mean() - truth) <= 3 * values.std(ddof=1) / np.sqrt(60)
     assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import operator
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
-import pyterrier as pt
 
 from pt_active import exports, frames
+from pt_active.arguments import whole_number
+from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
+from pt_active.pairs import named_pair
 from pt_active.results import Comparison, Estimate
 from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.designs import check_design, default_defensive
@@ -25,7 +25,7 @@ DESIGN = "optimal"
 """The design if none is named."""
 
 
-class Audit(pt.Artifact):
+class Audit(KeptArtifact[AuditTables]):
     """A drawn sample of query-document pairs with everything that an estimate of predictors needs.
 
     A predictor is a grade model, a relevance classifier or an LLM judge: whatever gives each pair a grade or a number.
@@ -36,24 +36,8 @@ class Audit(pt.Artifact):
     """
 
     ARTIFACT_TYPE = "active_audit"
-    ARTIFACT_FORMAT = "parquet"
-    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        self._tables: AuditTables | None = None
-
-    @classmethod
-    def load(cls, path: str | Path, **kwargs: Any) -> Audit:
-        """Read a saved audit.
-
-        Raises:
-            FileNotFoundError: If there is none at the path.
-            ValueError: If it is damaged, or was saved in a format that this version does not read.
-        """
-        audit = cls(path, **kwargs)
-        audit._tables = read_audit(Path(path))
-        return audit
+    _read = staticmethod(read_audit)
+    _write = staticmethod(write_audit)
 
     @classmethod
     def create(
@@ -95,7 +79,7 @@ class Audit(pt.Artifact):
                 says what and where.
         """
         check_design(design)
-        seed, draws = _whole("seed", seed, 0), None if draws is None else _whole("draws", draws, 1)
+        seed, draws = whole_number("seed", seed, 0), None if draws is None else whole_number("draws", draws, 1)
         defensive = default_defensive(design) if defensive is None else defensive
         described(loss)
         cost = cost or UnitCost()
@@ -104,16 +88,7 @@ class Audit(pt.Artifact):
         arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
         arguments |= {"design": design, "defensive": defensive, "replace": replace, "seed": seed}
         manifest = audit_manifest(arguments, pairs, sample, frame)
-        audit = cls(cast(Any, pt.Artifact.NO_PATH))
-        audit._tables = AuditTables(pairs, sample, worklist(pairs, sample, frames.with_string_ids(frame)), manifest)
-        return audit
-
-    @property
-    def tables(self) -> AuditTables:
-        """Everything the audit holds, read from disk on first use."""
-        if self._tables is None:
-            self._tables = read_audit(Path(str(self.path)))
-        return self._tables
+        return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, frames.with_string_ids(frame)), manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -139,30 +114,6 @@ class Audit(pt.Artifact):
     def assessments(self) -> pd.DataFrame:
         """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``, sorted by qid and docno."""
         return self.tables.assessments.copy()
-
-    def save(self, path: str | Path) -> Audit:
-        """Write the audit to a new folder; a crash leaves none behind.
-
-        Returns:
-            The audit at its path.
-
-        Raises:
-            FileExistsError: If the path exists.
-            FileNotFoundError: If its parent folder does not.
-        """
-        path = Path(path).absolute()
-        if path.exists():
-            raise FileExistsError(f"{path} exists; choose another folder for the audit")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        with pt.io.finalized_directory(str(path)) as folder:
-            write_audit(self.tables, Path(folder))
-            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
-            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
-            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
-        saved = type(self)(path)
-        saved._tables = self.tables
-        return saved
 
     def export(self, path: str | Path, format: str = "csv") -> Path:
         """Write the assessments for the judges.
@@ -239,27 +190,12 @@ class Audit(pt.Artifact):
         Raises:
             ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
         """
-        pair = self._pair(first, second)
+        pair = named_pair(self.predictors, first, second, "predictor", "audit")
         return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
         """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
-
-    def _pair(self, first: str | None, second: str | None) -> tuple[int, int]:
-        names = self.predictors
-        if len(names) < 2:
-            raise ValueError(f"a comparison needs two predictors; this audit has only {names[0]!r}")
-        if len(names) > 2 and (first is None or second is None):
-            raise ValueError(f"say which predictors to compare, as first and second, of {frames.some(names, 20)}")
-        first = first or next(name for name in names if name != second)
-        chosen = (first, second or next(name for name in names if name != first))
-        for name in chosen:
-            if name not in names:
-                raise ValueError(f"no predictor {name!r} in this audit; it has {frames.some(names, 20)}")
-        if chosen[0] == chosen[1]:
-            raise ValueError(f"cannot compare predictor {chosen[0]!r} with itself")
-        return names.index(chosen[0]), names.index(chosen[1])
 
     def __str__(self) -> str:
         counts, arguments = self.manifest["counts"], self.manifest["arguments"]
@@ -273,13 +209,3 @@ class Audit(pt.Artifact):
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
-
-
-def _whole(name: str, value: Any, least: int) -> int:
-    try:
-        whole = operator.index(value)
-    except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
-    if whole < least:
-        raise ValueError(f"{name} must be at least {least}, got {whole}")
-    return whole

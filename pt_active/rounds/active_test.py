@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -14,9 +13,10 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, files, frames
+from pt_active.arguments import whole_number
+from pt_active.artifacts import KeptArtifact
 from pt_active.designs import DEFENSIVE
 from pt_active.grade_models import FittedGrades
-from pt_active.plan import whole_number
 from pt_active.pool import graded_frame
 from pt_active.results import Estimate
 from pt_active.rounds import estimators
@@ -24,7 +24,7 @@ from pt_active.rounds.drawing import Rounds, defended, draw_round
 from pt_active.rounds.state import FORMAT_VERSION, STRATEGIES, Progress, instances_of, read_state, write_state
 
 
-class ActiveTest(pt.Artifact):
+class ActiveTest(KeptArtifact[Progress]):
     """An evaluation in rounds: what was drawn so far, and everything an estimate needs.
 
     Make one with `create`, read one with ``ActiveTest.load(path)``. It is never changed: `next_round` returns another.
@@ -34,12 +34,8 @@ class ActiveTest(pt.Artifact):
     """
 
     ARTIFACT_TYPE = "active_test"
-    ARTIFACT_FORMAT = "parquet"
-    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
-
-    def __init__(self, path: str | Path) -> None:
-        super().__init__(path)
-        self._state: Progress | None = None
+    _read = staticmethod(read_state)
+    _write = staticmethod(write_state)
 
     @classmethod
     def create(
@@ -67,7 +63,6 @@ class ActiveTest(pt.Artifact):
         """
         frame = graded_frame(pool, topics)
         arguments = {"measure": str(measure), "relevant": relevant, "seed": whole_number("seed", seed, 0)}
-        test = cls(cast(Any, pt.Artifact.NO_PATH))
         instances = instances_of(frame, arguments)
         arguments["measure"] = str(instances.parsed(str(measure)))
         packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
@@ -79,24 +74,17 @@ class ActiveTest(pt.Artifact):
             "rounds": [],
         }
         nothing = np.zeros(instances.number, dtype=bool)
-        test._state = Progress(instances, Rounds.none_yet(instances.score()), nothing, manifest)
-        return test
-
-    @property
-    def _held(self) -> Progress:
-        if self._state is None:
-            self._state = read_state(Path(str(self.path)))
-        return self._state
+        return cls._of(Progress(instances, Rounds.none_yet(instances.score()), nothing, manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Seed, versions, arguments, digests of the inputs, and a row for every round."""
-        return self._held.manifest
+        return self.tables.manifest
 
     @property
     def rounds(self) -> Rounds:
         """What was drawn so far, as arrays."""
-        return self._held.rounds
+        return self.tables.rounds
 
     @property
     def assessments(self) -> pd.DataFrame:
@@ -105,7 +93,7 @@ class ActiveTest(pt.Artifact):
         Sorted by qid and docno; ``inclusion`` is the probability given all rounds before. Empty before the first round,
         and where a ``poisson`` round drew nothing.
         """
-        return self._held.worklist()
+        return self.tables.worklist()
 
     def next_round(
         self,
@@ -134,7 +122,7 @@ class ActiveTest(pt.Artifact):
             ValueError: If an argument is unknown or out of range, labels are needed and do not come or fit, or nothing
                 is left to draw.
         """
-        state = self._held
+        state = self.tables
         size = whole_number("size", size, 1)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
@@ -153,9 +141,7 @@ class ActiveTest(pt.Artifact):
         entry = {"size": size, "strategy": strategy, "drawing": drawing, "drawn": int(new.sum())}
         entry["labels"] = None if qrels is None else files.digest(frames.checked_qrels(qrels))
         manifest = state.manifest | {"rounds": [*state.manifest["rounds"], entry]}
-        test = type(self)(cast(Any, pt.Artifact.NO_PATH))
-        test._state = Progress(state.instances, rounds, new, manifest)
-        return test
+        return self._of(Progress(state.instances, rounds, new, manifest))
 
     def estimate(
         self,
@@ -187,7 +173,7 @@ class ActiveTest(pt.Artifact):
         Raises:
             ValueError: If an argument is unknown or out of range, or the labels do not fit.
         """
-        state = self._held
+        state = self.tables
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
         if estimator not in estimators.ROUND_ESTIMATORS:
@@ -200,41 +186,8 @@ class ActiveTest(pt.Artifact):
         exports.write_assessments(self.assessments, path, format)
         return Path(path)
 
-    def save(self, path: str | Path) -> ActiveTest:
-        """Write the test to a new folder; a crash leaves none behind.
-
-        Raises:
-            FileExistsError: If the path exists.
-            FileNotFoundError: If its parent folder does not.
-        """
-        path = Path(path).absolute()
-        if path.exists():
-            raise FileExistsError(f"{path} exists; choose another folder for the test")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        with pt.io.finalized_directory(str(path)) as folder:
-            write_state(self._held, Path(folder))
-            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
-            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
-            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
-        saved = type(self)(path)
-        saved._state = self._state
-        return saved
-
-    @classmethod
-    def load(cls, path: str | Path, **kwargs: Any) -> ActiveTest:
-        """Read a saved test.
-
-        Raises:
-            FileNotFoundError: If there is none at the path.
-            ValueError: If it is damaged or was saved in a format that this version does not read.
-        """
-        test = cls(path, **kwargs)
-        test._state = read_state(Path(path))
-        return test
-
     def __str__(self) -> str:
-        state, rows = self._held, self.manifest["rounds"]
+        state, rows = self.tables, self.manifest["rounds"]
         what = "queries" if state.instances.level == "query" else "pairs"
         lines = [f"Active test of {self.manifest['arguments']['measure']} of {state.instances.name}"]
         lines += [
