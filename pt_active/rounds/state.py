@@ -158,7 +158,7 @@ class Progress:
             ignored=ignored,
             level=self.instances.level,
             n_rounds=len(self.manifest["rounds"]),
-            error_of_queries=0.0 if self.instances.level == "document" else np.nan,
+            error_of_queries=0.0 if self.instances.level == "document" else None,
             error_of_documents=error,
             caution=self._caution(measure, estimator, found),
         )
