@@ -61,9 +61,9 @@ class Basis:
     ignored: int
     level: str = "query"
     n_rounds: int = 1
-    error_of_queries: float = np.nan
-    error_of_documents: float = np.nan
-    error_of_model: float = np.nan
+    error_of_queries: float | None = None
+    error_of_documents: float | None = None
+    error_of_model: float | None = None
     unreached: float = 0.0
     caution: str = ""
 
@@ -89,7 +89,7 @@ class Basis:
         if self.census:
             return [f"sample      {where}: all that matter"]
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
-        parts += f", model {self.error_of_model:.4f}" if self.error_of_model > 0 else ""
+        parts += f", model {self.error_of_model:.4f}" if self.error_of_model else ""
         return [f"sample      {where}, {self.n_effective:.1f} effective", f"error from  {parts}"]
 
     def _pair_lines(self) -> list[str]:

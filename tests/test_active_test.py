@@ -335,7 +335,7 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
         drawn.estimate(labels, estimator="snis")
     with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
         drawn.estimate(labels, confidence=95)
-    with pytest.raises(ValueError, match="bandwidth must be a positive number, got -1"):
+    with pytest.raises(ValueError, match="bandwidth must be a positive number or 'cross_validated', got -1"):
         drawn.estimate(labels, bandwidth=-1)
     with pytest.raises(ValueError, match="where must name a column of the pool that is true or false, got 'label'"):
         drawn.estimate(labels, where="label")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from pt_active.rounds import estimators, statistics
+from pt_active.rounds import estimators, kernel, statistics
 from pt_active.rounds.drawing import Rounds, defended, draw_round
 from pt_active.rounds.estimators import (
     ROUND_ESTIMATORS,
@@ -21,6 +21,7 @@ from pt_active.rounds.estimators import (
     ailur,
     estimate_mean,
     estimate_statistic,
+    inclusion_regression,
     level_weights,
     lur,
 )
@@ -242,6 +243,33 @@ def test_when_everything_is_labelled_all_are_exact(drawing: str) -> None:
         assert found.standard_error == pytest.approx(0, abs=1e-12), name
 
 
+def test_a_census_after_a_poisson_round_that_drew_too_many_is_exact() -> None:
+    rng = np.random.default_rng(3)
+    g, values, model = rng.normal(size=(3, 40))
+    seeds = (np.random.default_rng(seed) for seed in range(50))
+    drawn = (draw_round(Rounds.none_yet(g), np.ones(40), 20, "poisson", each) for each in seeds)
+    first = next(rounds for rounds in drawn if rounds.drawn.sum() > 24)
+    rounds = draw_round(first, np.ones(40), 40, "poisson", rng)
+    assert rounds.census
+    for name in ROUND_ESTIMATORS:
+        found = estimate_mean(rounds, values, name, model)
+        assert found.value == pytest.approx(values.mean(), abs=1e-12), name
+        assert found.standard_error == 0
+
+
+def test_a_cross_validated_bandwidth_is_one_of_the_candidates() -> None:
+    rng = np.random.default_rng(4)
+    g = rng.normal(size=300)
+    rounds = draw_round(Rounds.none_yet(g), np.exp(g), 80, "fixed", rng)
+    rule = rule_of_thumb(g, 80)
+    chosen = kernel.cross_validated_bandwidth(g, rounds.drawn.astype(float), 80)
+    np.testing.assert_array_equal(inclusion_regression(rounds, "cross_validated"), inclusion_regression(rounds, chosen))
+    assert chosen / rule in kernel.CANDIDATES
+    assert np.isfinite(estimate_mean(rounds, g, "aiipw_ratio", bandwidth="cross_validated").value)
+    with pytest.raises(ValueError, match="or 'cross_validated', got 'wide'"):
+        estimate_mean(rounds, g, "aiipw_ratio", bandwidth="wide")
+
+
 # --- simulation ------------------------------------------------------------------------------------------------------
 
 
@@ -439,7 +467,7 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="no label was drawn yet"):
         estimate_mean(none, VALUES, "lur")
     for name in WEIGHTINGS:
-        with pytest.raises(ValueError, match="bandwidth must be a positive number, got 0"):
+        with pytest.raises(ValueError, match="bandwidth must be a positive number or 'cross_validated', got 0"):
             estimate_mean(rounds, VALUES, name, bandwidth=0)
     with pytest.raises(ValueError, match="unknown estimator 'ipw'; for ratios and areas there are lur, ailur"):
         estimate_mean(rounds, VALUES, "ipw")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,9 @@ from pt_active.risk.pairs import Pairs
 
 DESIGN = "optimal"
 """The design if none is named."""
+
+FOR_ALL = ("passive", "cost_only", "risk_mixture")
+"""Designs that suit the risk of one predictor also where there are several."""
 
 
 class Audit(KeptArtifact[AuditTables]):
@@ -159,7 +163,16 @@ class Audit(KeptArtifact[AuditTables]):
                 drawn.
         """
         judged = self.judged(qrels, missing)
-        return {name: judged.estimate(s, estimator, reference, confidence) for s, name in enumerate(self.predictors)}
+        found = [judged.estimate(s, estimator, reference, confidence) for s in range(len(self.predictors))]
+        return {each.name: self._with_caution(each) for each in found}
+
+    def _with_caution(self, estimate: Estimate) -> Estimate:
+        """Say so where the pairs were drawn for differences, which says little of what both predictors get right."""
+        for_differences = len(self.predictors) > 1 and self.manifest["arguments"]["design"] not in FOR_ALL
+        if not for_differences or estimate.basis.census or estimate.basis.caution:
+            return estimate
+        caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
+        return replace(estimate, basis=replace(estimate.basis, caution=caution))
 
     def compare(
         self,

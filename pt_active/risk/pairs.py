@@ -71,8 +71,8 @@ class Pairs:
 
     @property
     def weight(self) -> np.ndarray:
-        """float64[N], p: every pair counts the same."""
-        return np.full(len(self.keys), 1 / len(self.keys))
+        """float64[N], p: every pair of the slice counts the same, and no other at all."""
+        return self.member / self.member.sum()
 
     @property
     def max_grade(self) -> int | None:

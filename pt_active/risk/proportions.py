@@ -50,6 +50,8 @@ class ProportionEstimate(Estimate):
             raise ValueError(f"confidence_level must lie between 0 and 1, got {level}")
         if self.trials == 0:
             return ConfidenceInterval(np.nan, np.nan)
+        if self.basis.census:
+            return ConfidenceInterval(self.value, self.value)
         low, high = proportion_confint(self.successes, self.trials, 1 - level, BINOMIAL_REFERENCES[self.method])
         return ConfidenceInterval(float(low), float(high))
 

@@ -147,11 +147,11 @@ class ActiveTest(KeptArtifact[Progress]):
         self,
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
-        estimator: str = "aiipw_ratio",
+        estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
         *,
-        bandwidth: float | None = None,
+        bandwidth: float | str | None = None,
         where: str | None = None,
     ) -> Estimate:
         """Estimate the measure over the whole pool [theory 7].
@@ -159,11 +159,13 @@ class ActiveTest(KeptArtifact[Progress]):
         Args:
             qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored and warned of.
             measure: Another measure than the test's, on the same labels; for pairs also ``AUC`` and ``AP``.
-            estimator: A name in `estimators.ROUND_ESTIMATORS`; ratios, areas and slices take those without a model.
+            estimator: A name in `estimators.ROUND_ESTIMATORS`; ratios, areas and slices take those without a model. If
+                left out ``lur_regression`` for queries (``lur`` for slices of them) and ``aiipw_ratio`` for pairs.
             confidence: Level of the interval.
             missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
-            bandwidth: h of the kernel regressions, in the unit of g; a rule of thumb if left out.
+            bandwidth: h of the kernel regressions, in the unit of g; ``"cross_validated"``, or a rule of thumb if left
+                out.
             where: A column of the pool that is true on a slice, to which the estimate is then confined.
 
         Returns:
@@ -176,6 +178,8 @@ class ActiveTest(KeptArtifact[Progress]):
         state = self.tables
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        if estimator is None:
+            estimator = state.instances.usual_estimator(where is not None)
         if estimator not in estimators.ROUND_ESTIMATORS:
             known = ", ".join(estimators.ROUND_ESTIMATORS)
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")

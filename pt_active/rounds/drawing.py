@@ -59,8 +59,9 @@ class Rounds:
 
     @property
     def census(self) -> bool:
-        """Whether everything was drawn."""
-        return bool(self.drawn.all())
+        """Whether the last step was certain to draw all that was left."""
+        last = self.step == self.step.max(initial=0)
+        return bool(self.drawn.all() and (self.probability[last] >= 1 - 1e-12).all())
 
 
 def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:

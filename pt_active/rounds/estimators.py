@@ -20,6 +20,9 @@ from pt_active.rounds.statistics import Statistic
 ENOUGH = 10
 """Labels before a step from which `lur_regression` draws its line; with fewer the model's own values stand."""
 
+CROSS_VALIDATED = "cross_validated"
+"""The bandwidth that predicts left-out outcomes best, of several around the rule of thumb."""
+
 _CERTAIN = 1e-12
 """A probability nearer than this to 1 leaves nothing to chance."""
 
@@ -58,7 +61,7 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
     return np.asarray(share / share.sum())
 
 
-def lur(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
+def lur(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     """Levelled unbiased risk: ``(1/(sN)) Σ_j w_j Σ_i δ^j_i ℓ_i/π^j_i`` [AI; Farquhar et al. 2021].
 
     π is 1 for what is known already, so each step's estimate is unbiased given all before it, and so is their weighted
@@ -79,7 +82,7 @@ def lur(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
     )
 
 
-def ailur(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
+def ailur(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     """LUR with π replaced by its regression on g among the not yet labelled [AI].
 
     Consistent where what is drawn depends on the values through g alone. The variance is
@@ -101,7 +104,7 @@ def ailur(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
     for step in range(1, len(rounds.size) + 1):
         left = np.flatnonzero((rounds.step == 0) | (rounds.step >= step))
         now = rounds.step[left] == step
-        h = kernel.rule_of_thumb(rounds.score[left], int(now.sum())) if bandwidth is None else bandwidth
+        h = _window(rounds.score[left], now.astype(float), int(now.sum()), bandwidth)
         chance = kernel.nadaraya_watson(rounds.score[left], now.astype(float), h)
         smoothed[left[now]] = chance[now]
     level = np.concatenate([[0.0], level_weights(rounds.size, len(rounds.score))])[rounds.step]
@@ -110,7 +113,7 @@ def ailur(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
     )
 
 
-def aiipw(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
+def aiipw(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}``: needs no history of probabilities [AI].
 
     Consistent where what is drawn depends on the values through g alone. The variance is
@@ -130,12 +133,12 @@ def aiipw(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
     return Weighting(weights, lambda values: _smooth_variance(rounds, chance, values, bandwidth, once))
 
 
-def ailur_ratio(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
+def ailur_ratio(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     """`ailur` of ℓ over `ailur` of 1: weights that sum to 1; see `aiipw_ratio`."""
     return _normalised(ailur(rounds, bandwidth))
 
 
-def aiipw_ratio(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
+def aiipw_ratio(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     """`aiipw` of ℓ over `aiipw` of 1: the mean as a ratio metric, with weights that sum to 1 [AI].
 
     ``Σ δ/Ê`` falls short of N where a part of the pool has no label within reach of the kernel, such as a tail of g;
@@ -148,7 +151,7 @@ def aiipw_ratio(rounds: Rounds, bandwidth: float | None = None) -> Weighting:
     return _normalised(aiipw(rounds, bandwidth))
 
 
-WEIGHTINGS: dict[str, Callable[[Rounds, float | None], Weighting]] = {
+WEIGHTINGS: dict[str, Callable[[Rounds, float | str | None], Weighting]] = {
     "lur": lur,
     "ailur": ailur,
     "aiipw": aiipw,
@@ -164,7 +167,7 @@ ROUND_ESTIMATORS = (*WEIGHTINGS, *CONTROLLED)
 """All estimators by name."""
 
 
-def inclusion_regression(rounds: Rounds, bandwidth: float | None = None) -> np.ndarray:
+def inclusion_regression(rounds: Rounds, bandwidth: float | str | None = None) -> np.ndarray:
     """``Ê{δ^s | g}``: how probable it was to be drawn by now, by kernel regression, float64[N] [AI].
 
     Args:
@@ -175,12 +178,12 @@ def inclusion_regression(rounds: Rounds, bandwidth: float | None = None) -> np.n
         ValueError: If the bandwidth is not positive.
     """
     drawn = rounds.drawn
-    h = kernel.rule_of_thumb(rounds.score, int(drawn.sum())) if bandwidth is None else bandwidth
+    h = _window(rounds.score, drawn.astype(float), int(drawn.sum()), bandwidth)
     return kernel.nadaraya_watson(rounds.score, drawn.astype(float), h)
 
 
 def estimate_statistic(
-    rounds: Rounds, statistic: Statistic, estimator: str, bandwidth: float | None = None
+    rounds: Rounds, statistic: Statistic, estimator: str, bandwidth: float | str | None = None
 ) -> MeanEstimate:
     """Estimate a statistic of the pool from the labels of all rounds [theory 7].
 
@@ -201,6 +204,8 @@ def estimate_statistic(
     if estimator not in WEIGHTINGS:
         known = f"{estimator} is for means" if estimator in CONTROLLED else f"unknown estimator {estimator!r}"
         raise ValueError(f"{known}; for ratios and areas there are {', '.join(WEIGHTINGS)}")
+    if rounds.census:
+        return _exact(statistic, len(rounds.score))
     weighting = WEIGHTINGS[estimator](rounds, bandwidth)
     value, gradient = statistic(weighting.weights)
     if not np.isfinite(value):
@@ -209,7 +214,11 @@ def estimate_statistic(
 
 
 def estimate_mean(
-    rounds: Rounds, values: np.ndarray, estimator: str, model: np.ndarray | None = None, bandwidth: float | None = None
+    rounds: Rounds,
+    values: np.ndarray,
+    estimator: str,
+    model: np.ndarray | None = None,
+    bandwidth: float | str | None = None,
 ) -> MeanEstimate:
     """Estimate the pool's mean from the labels of all rounds [theory 7].
 
@@ -230,6 +239,8 @@ def estimate_mean(
     if model is None:
         raise ValueError(f"{estimator} needs what the model expects of every instance")
     _check_drawn(rounds)
+    if rounds.census:
+        return _exact(mean(values), len(values))
     known = np.where(rounds.drawn, values, 0.0)
     intercept, slope = np.zeros(len(rounds.size)), np.ones(len(rounds.size))
     if estimator == "lur_regression":
@@ -237,6 +248,12 @@ def estimate_mean(
     level, residual = _levels(rounds, known, model, intercept, slope)
     value = float(level_weights(rounds.size, len(known)) @ level)
     return _estimate(value, _lur_variance(rounds, level, residual), _levelled(rounds, rounds.probability))
+
+
+def _exact(statistic: Statistic, pool: int) -> MeanEstimate:
+    """Where everything has a label all count alike, and nothing is left to chance."""
+    value = statistic(np.full(pool, 1 / pool))[0]
+    return MeanEstimate(np.asarray(value), np.asarray(0.0 if np.isfinite(value) else np.nan), np.asarray(np.inf))
 
 
 def lines_before(rounds: Rounds, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -328,12 +345,13 @@ def _lur_variance(rounds: Rounds, level: np.ndarray, residual: np.ndarray) -> fl
 
 
 def _smooth_variance(
-    rounds: Rounds, chance: np.ndarray, values: np.ndarray, bandwidth: float | None, level: np.ndarray
+    rounds: Rounds, chance: np.ndarray, values: np.ndarray, bandwidth: float | str | None, level: np.ndarray
 ) -> float:
     """``Σ W² (1 − π̂)(r/π̂)²/N²``; see `aiipw`."""
     drawn = rounds.drawn
     score, value, pi = rounds.score[drawn], values[drawn], chance[drawn]
-    h = kernel.rule_of_thumb(rounds.score, len(score)) if bandwidth is None else bandwidth
+    wide = kernel.rule_of_thumb(rounds.score, len(score)) if bandwidth is None else None
+    h = wide or _window(score, value, len(score), bandwidth)
     apart = value - kernel.left_out(score, value, h)
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
     return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(rounds.score) ** 2
@@ -352,6 +370,18 @@ def _check_drawn(rounds: Rounds) -> None:
         raise ValueError("no label was drawn yet, so there is nothing to estimate from")
 
 
-def _check_bandwidth(bandwidth: float | None) -> None:
-    if bandwidth is not None and not bandwidth > 0:
-        raise ValueError(f"bandwidth must be a positive number, got {bandwidth}")
+def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: float | str | None) -> float:
+    """The bandwidth of one kernel regression."""
+    if bandwidth is None:
+        return kernel.rule_of_thumb(score, labels)
+    if isinstance(bandwidth, str):
+        return kernel.cross_validated_bandwidth(score, outcome, labels)
+    return bandwidth
+
+
+def _check_bandwidth(bandwidth: float | str | None) -> None:
+    if isinstance(bandwidth, str):
+        if bandwidth != CROSS_VALIDATED:
+            raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
+    elif bandwidth is not None and not bandwidth > 0:
+        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth}")

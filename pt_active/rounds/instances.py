@@ -45,6 +45,19 @@ class Instances:
         raise NotImplementedError
 
     @property
+    def beyond_score(self) -> frozenset[str]:
+        """Strategies that look at more than the score g: kernel estimators are not consistent under them."""
+        raise NotImplementedError
+
+    def usual_estimator(self, of_slice: bool) -> str:
+        """The estimator if none is named.
+
+        Args:
+            of_slice: Whether the estimate is confined to a slice.
+        """
+        raise NotImplementedError
+
+    @property
     def level(self) -> str:
         """``query`` or ``document``, as `results.Basis` has it."""
         raise NotImplementedError
@@ -158,6 +171,15 @@ class QueryInstances(Instances):
         return cls(ordered, pool.query_of_document, pool.grades, pool, parsed)
 
     @property
+    def beyond_score(self) -> frozenset[str]:
+        """All that are active: the design knows the variance of a query beside its mean."""
+        return frozenset({"ori", "rec", "rf"})
+
+    def usual_estimator(self, of_slice: bool) -> str:
+        """``lur_regression``, and ``lur`` for slices."""
+        return "lur" if of_slice else "lur_regression"
+
+    @property
     def name(self) -> str:
         """The ranker, or the two with a minus."""
         return " − ".join(self.pool.names)
@@ -253,6 +275,15 @@ class PairInstances(Instances):
         grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
         frames.check_grades(frame, grades)
         return cls(frame, np.arange(len(frame)), grades, measure, relevant)
+
+    @property
+    def beyond_score(self) -> frozenset[str]:
+        """``rf``, and ``rec`` where it bends more than two grades apart."""
+        return frozenset({"rf"} if self.grades.shape[1] == 2 else {"rf", "rec"})
+
+    def usual_estimator(self, of_slice: bool) -> str:
+        """``aiipw_ratio``."""
+        return "aiipw_ratio"
 
     @property
     def name(self) -> str:

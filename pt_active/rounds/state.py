@@ -101,7 +101,7 @@ class Progress:
         estimator: str,
         confidence: float,
         missing: str,
-        bandwidth: float | None,
+        bandwidth: float | str | None,
         where: str | None,
     ) -> Estimate:
         """As `ActiveTest.estimate`, with checked arguments."""
@@ -158,7 +158,7 @@ class Progress:
             ignored=ignored,
             level=self.instances.level,
             n_rounds=len(self.manifest["rounds"]),
-            error_of_queries=0.0 if self.instances.level == "document" else np.nan,
+            error_of_queries=0.0 if self.instances.level == "document" else None,
             error_of_documents=error,
             caution=self._caution(measure, estimator, found),
         )
@@ -173,11 +173,11 @@ class Progress:
         if not np.isfinite(found.value):
             lacking = "labels of both classes" if measure == "AUC" else "an instance that counts in its denominator"
             return f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
-        refitted = any(row["strategy"] == "rf" for row in self.manifest["rounds"])
-        if refitted and estimator.startswith("ai"):
+        beyond = sorted({row["strategy"] for row in self.manifest["rounds"]} & self.instances.beyond_score)
+        if beyond and estimator.startswith("ai") and not self.rounds.census:
             return (
                 f"{estimator} takes for granted that what was drawn depends on the values through the model's own "
-                "score alone; rounds drawn by rf depend on more, so compare with lur"
+                f"score alone; rounds drawn by {', '.join(beyond)} depend on more, so compare with lur"
             )
         return ""
 
