@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -17,8 +18,11 @@ from pt_active.documents.rounds import Round
 from pt_active.documents.tables import round_tables, rounds_from
 from pt_active.pool import Pool
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Of the tables on disk; a plan of another format is refused rather than misread."""
+
+READABLE = (3, FORMAT_VERSION)
+"""Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
 
 
 _NAMED = 10
@@ -31,7 +35,8 @@ class PlanTables:
 
     Attributes:
         pool: All queries with their sampled rankings and grades.
-        queries: The design of all queries with ``q_draws``, ``q_importance`` and ``q_inclusion``.
+        queries: The design of all queries with ``q_draws``, ``q_importance``, ``q_inclusion``, and for plans of
+            queries ``q_priority``: they were drawn in this order.
         assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
         manifest: Seed, versions, arguments, counts and digests of the inputs.
         rounds: What was drawn in each round, where documents are sampled; empty where queries are.
@@ -100,6 +105,21 @@ def in_words(tables: PlanTables) -> str:
     )
 
 
+def whole_number(name: str, value: Any, least: int) -> int:
+    """An argument as a whole number.
+
+    Raises:
+        ValueError: If it is not one, or is below the least allowed.
+    """
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} must be a whole number, got {value!r}") from None
+    if whole < least:
+        raise ValueError(f"{name} must be at least {least}, got {whole}")
+    return whole
+
+
 def _saved(tables: PlanTables) -> str:
     """What a plan of documents says of those that cannot matter."""
     if not tables.rounds:
@@ -109,14 +129,28 @@ def _saved(tables: PlanTables) -> str:
     return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
 
 
-def write_tables(tables: PlanTables, folder: Path) -> None:
-    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
+def check_new_folder(path: Path) -> None:
+    """Refuse a folder that a plan cannot be written to.
+
+    Raises:
+        FileExistsError: If the path exists.
+        FileNotFoundError: If its parent folder does not.
+    """
+    if path.exists():
+        raise FileExistsError(f"{path} exists; choose another folder for the plan")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def write_tables(tables: PlanTables, folder: Path, meta: dict[str, str]) -> None:
+    """Write the tables into an empty folder: Parquet files, ``manifest.json``, and PyTerrier's ``pt_meta.json``."""
     tables.pool.document_frame().to_parquet(folder / "documents.parquet", index=False)
     tables.queries.to_parquet(folder / "queries.parquet", index=False)
     tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
     for name, table in (round_tables(tables.rounds) if tables.rounds else {}).items():
         table.to_parquet(folder / f"{name}.parquet", index=False)
     (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+    (folder / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
 
 
 def read_tables(folder: Path) -> PlanTables:
@@ -130,11 +164,11 @@ def read_tables(folder: Path) -> PlanTables:
     if not manifest_file.is_file():
         raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
     manifest = _manifest(manifest_file)
-    if manifest.get("format_version") != FORMAT_VERSION:
+    if manifest.get("format_version") not in READABLE:
         saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
         raise ValueError(
             f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
-            f"{manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
+            f"{manifest.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
         )
     if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
         raise ValueError(f"the plan at {folder} is damaged: manifest.json lacks {', '.join(sorted(absent))}")
