@@ -140,8 +140,7 @@ def _past(
 def _rest(order: DrawingOrder, question: Question) -> Looks:
     """Larger samples than the plan's; looks that were planned are over by then, so one is left at each."""
     spent = np.cumsum(order.cost)
-    beyond = np.unique(np.linspace(order.drawn + 1, len(spent), _AHEAD).astype(np.int64))
-    beyond = beyond[beyond > order.drawn]
+    beyond = np.unique(np.linspace(order.drawn, len(spent), _AHEAD).astype(np.int64))[1:]
     time = information(order.curve, spent[beyond - 1], spent[order.drawn - 1])
     looks = "always" if question.looks == "always" else None
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
