@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise, product
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -414,3 +417,20 @@ def test_peeking_with_plain_intervals_does_not(null_replays: tuple) -> None:
     error, spread, degrees, _ = null_replays
     plain = half_widths(np.full((60, 1), stats.norm.isf(0.025)), spread, degrees)
     assert (np.abs(error) > plain).any(axis=0).mean() > 0.15
+
+
+def test_the_reproduction_counts_what_it_says(script: Callable[[str], ModuleType]) -> None:
+    reproduction = script("stopping")
+    null, time = reproduction.peeks(null_population(), 100, True, 1)
+    assert null.error.shape == (reproduction.PEEKS, 100)
+    assert time[-1] == pytest.approx(1.0)
+    assert (np.diff(time) > 0).all()
+    population = null_population()
+    clear = replace(population, values=np.add(population.values, [0.5, 0.0]))
+    real, _ = reproduction.peeks(clear, 100, False, 2)
+    rows = {looks: reproduction._row(null, real, time, looks) for looks in (None, "always", "pocock")}
+    assert rows[None]["spent"] == "1.00"
+    assert {row["found"] for row in rows.values()} == {"1.00"}
+    assert float(rows["pocock"]["spent"]) < 0.6
+    missed = np.abs(null.error[-1]) > half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
+    assert rows[None]["wrong"] == f"{missed.mean():.3f}"
