@@ -137,8 +137,9 @@ class Status:
         when = _VALID.get(self.looks, f"at planned looks ({self.looks})")
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         estimate = "none yet" if np.isnan(self.value) else f"{self.value:+.4f}   SE {self.standard_error:.4f}"
-        gap = f"left out    {self.left_out} labels beyond {self.waiting}, which is not fully judged"
+        gap = f"left out    {self.left_out} labels from {self.waiting} on, which is not fully judged"
         look = f"next look   after {self.next_look} {self.unit}"
+        since = f", since {self.resolved_at:.6g} were spent" if self.resolved_at is not None else ""
         lines = [
             f"{self.measure}: {what} ({self.estimator})",
             f"estimate    {estimate}",
@@ -147,7 +148,7 @@ class Status:
             f"{self.spent:.6g} of {self.budget:.6g} spent",
             *([gap] if self.left_out else []),
             *([look] if self.next_look is not None and self.looks != "always" and not self.resolved else []),
-            f"answer      {self.answer}",
+            f"answer      {self.answer}{since}",
             f"next        {self.advice}",
         ]
         return "\n  ".join(lines)

@@ -22,8 +22,9 @@ from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round, es
 from pt_active.exports import read_judgments
 from pt_active.measures import parse_measure, rank_form
 from pt_active.query_growth import DrawingOrder
+from pt_active.query_plan import draw
 from pt_active.sequential import critical_values
-from pt_active.stopping import half_widths
+from pt_active.stopping import half_widths, mixture_boundary
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +82,7 @@ def test_labels_beyond_a_gap_are_left_out(plan: Plan, labels: pd.DataFrame) -> N
     status, before = plan.status(given_labels.drop(gap)), plan.status(prefix(plan, labels, 9))
     assert (status.judged, status.waiting, status.value) == (9, f"query {order[9]}", before.value)
     assert status.left_out == len(given_labels) - 1 - status.n_judged > 0
-    assert f"left out    {status.left_out} labels beyond query {order[9]}" in str(status)
+    assert f"left out    {status.left_out} labels from query {order[9]} on" in str(status)
     assert "left out" not in str(before)
 
 
@@ -296,6 +297,14 @@ def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     assert DrawingOrder.of(queries).drawn == drawn.sum()
 
 
+def test_priorities_do_not_depend_on_the_order_of_rows(plan: Plan) -> None:
+    design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]]
+    shuffled = design.sample(frac=1, random_state=4)
+    for table in (design, shuffled):
+        found = pd.Series(draw(table, 600, None, 3, replace=False).priority, index=table.qid)
+        assert found[plan.queries.qid].tolist() == plan.queries.q_priority.tolist()
+
+
 # --- rounds of documents ----------------------------------------------------------------------------------------------
 
 
@@ -319,6 +328,11 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     fixed = plan.status(both, looks=None)
     assert (fixed.low, fixed.high) == pytest.approx(tuple(compared.confidence_interval()), rel=1e-9)
     assert late.low < fixed.low < fixed.high < late.high
+    expected = np.array([each.expected for each in plan.tables.rounds])
+    boundary = mixture_boundary(np.array([(expected[0] / expected).sum()]), 0.05)
+    degrees = np.array([compared.degrees_of_freedom])
+    half = half_widths(boundary, np.array([compared.standard_error]), degrees)[0]
+    assert (late.low, late.high) == pytest.approx((late.value - half, late.value + half), rel=1e-9)
 
 
 def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
