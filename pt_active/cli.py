@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, TypeVar
@@ -13,7 +13,7 @@ import typer
 
 from pt_active import files
 from pt_active import simulate as replayed
-from pt_active.command_line import Commands, check_names, check_new, command_line, show_answer
+from pt_active.command_line import Commands, check_names, check_new, check_options, command_line, next_step, show_answer
 from pt_active.costs import Cost, LogLengthCost, UnitCost
 from pt_active.designs import DESIGNS
 from pt_active.documents.design import DRAWINGS, OBJECTIVES
@@ -31,8 +31,10 @@ from pt_active.pool_files import (
     united,
     with_texts,
 )
+from pt_active.query_plan import ORDERS
 from pt_active.ranking import Ranking
 from pt_active.results import Comparison
+from pt_active.sequential import LOOKS
 from pt_active.simulate import DESIGN_NAMES, ESTIMATOR_NAMES
 from pt_active.simulate_tables import in_short, plain_rows
 
@@ -160,7 +162,7 @@ def plan(
     }
     of_runs |= {"--max-grade": max_grade, "--depth": depth, "--allow-missing-queries": allow_missing_queries}
     names = {"--cost": (cost, COSTS), "--grades": (grades, GRADES), "--level": (level, LEVELS)}
-    _check_options(out, budget, draws, run, pool, of_runs, names)
+    check_options(out, budget, draws, run, pool, of_runs, names)
     queries = None if topics is None else files.read_topics(topics)
     if pool is not None:
         frame = read_pool(pool)
@@ -214,12 +216,15 @@ def export(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
     format: Annotated[str, typer.Option(metavar="NAME", help=f"One of {', '.join(FORMATS)}.")] = "trec",
     labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are known already.")] = None,
+    order: Annotated[
+        str, typer.Option(metavar="NAME", help="sorted, or drawn: the order that status can use.")
+    ] = ORDERS[0],
     json_output: Json = False,
 ) -> None:
     """Write the documents that a plan wants judged, for people to fill in the labels."""
     check_new(out)
     loaded = Plan.load(plan)
-    loaded.export(out, format, None if labels is None else _read_labels([labels]))
+    loaded.export(out, format, None if labels is None else _read_labels([labels]), order)
     count, answer = len(loaded.assessments), _next_answer(loaded, plan, out)
     text = f"{count} documents to judge are in {out}. Next, when the labels are filled in:\n  {answer}"
     show_answer({"file": str(out), "format": format, "assessments": count}, text, json_output)
@@ -268,6 +273,28 @@ def compare(
     else:
         found = loaded.compare(labels, *how, first=first, second=second)
     show_answer(found.to_dict(), str(found), json_output)
+
+
+@_command("pt-active status my-plan judged-so-far.csv --looks pocock")
+def status(
+    plan: PlanFolder,
+    qrels: Judgments,
+    looks: Annotated[
+        str, typer.Option(metavar="NAME", help=f"How often one may look: {', '.join(LOOKS)}; end: when all is judged.")
+    ] = LOOKS[0],
+    margin: Annotated[
+        float | None, typer.Option(metavar="X", help="Differences up to this do not matter, or the precision wanted.")
+    ] = None,
+    first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    confidence: Confidence = 0.95,
+    json_output: Json = False,
+) -> None:
+    """Say whether enough has been judged to stop, from the labels so far."""
+    often = None if looks == "end" else looks
+    loaded = Plan.load(plan)
+    found = loaded.status(_read_labels(qrels), often, margin, confidence, first=first, second=second)
+    show_answer(found.to_dict(), f"{found}\n\n{next_step(found, plan, qrels)}", json_output)
 
 
 @_command("pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1")
@@ -340,27 +367,6 @@ def demo(
     again = command_line("compare", out / "plan", out / "judgments.csv")
     text = f"{result}\n\nThe picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
     show_answer({"folder": str(out)} | result.to_dict(), text, json_output)
-
-
-def _check_options(
-    out: Path,
-    budget: float | None,
-    draws: int | None,
-    runs: list[str] | None,
-    pool: Path | None,
-    of_runs: dict[str, object],
-    names: dict[str, tuple[str | None, Collection[str]]],
-) -> None:
-    """Refuse at once what would fail only after the files have been read."""
-    check_new(out)
-    if (budget is None) == (draws is None):
-        raise ValueError("say either --budget or --draws, and not both")
-    if bool(runs) == (pool is not None):
-        raise ValueError("say either --run (one for each ranker) or --pool, and not both")
-    given = [option for option, value in of_runs.items() if value]
-    if pool is not None and given:
-        raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
-    check_names(names)
 
 
 def _read_labels(paths: list[Path]) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,8 @@ from typing import Any
 import typer
 from pyterrier.validate import InputValidationError
 from typer.core import TyperGroup
+
+from pt_active.status import Status
 
 _BAD_INPUT = (
     ValueError,
@@ -53,9 +55,53 @@ def check_new(path: Path) -> None:
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
 
 
+def check_options(
+    out: Path,
+    budget: float | None,
+    draws: int | None,
+    runs: list[str] | None,
+    pool: Path | None,
+    of_runs: dict[str, object],
+    names: dict[str, tuple[str | None, Collection[str]]],
+) -> None:
+    """Refuse at once what would fail only after the files have been read."""
+    check_new(out)
+    if (budget is None) == (draws is None):
+        raise ValueError("say either --budget or --draws, and not both")
+    if bool(runs) == (pool is not None):
+        raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+    given = [option for option, value in of_runs.items() if value]
+    if pool is not None and given:
+        raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
+    check_names(names)
+
+
 def command_line(*words: str | Path) -> str:
     """A command that can be pasted into a shell."""
     return shlex.join(["pt-active", *map(str, words)])
+
+
+def next_step(found: Status, plan: Path, qrels: Sequence[Path]) -> str:
+    """What to do, or to type, once a status is known.
+
+    Args:
+        found: The status.
+        plan: The folder of the plan.
+        qrels: The files of the labels so far.
+    """
+    if found.resolved:
+        return "There is nothing more to judge: the interval above is the result."
+    if found.judged < found.drawn:
+        order = ["--order", "drawn"] if found.unit == "queries" else []
+        worklist = command_line("export", plan, "--out", plan.with_name(f"{plan.name}.csv"), "--format", "csv", *order)
+        return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
+    if found.unit == "rounds":
+        out = plan.with_name(f"{plan.name}-more")
+        more = command_line("extend", plan, *qrels, "--budget", "BUDGET", "--out", out)
+        return f"Next, draw another round:\n  {more}"
+    if found.looks == "always":
+        return "Next, plan again with the same --seed and a larger --budget: that sample begins with these queries."
+    return "The planned looks are over."
 
 
 def show_answer(content: dict[str, Any], text: str, as_json: bool) -> None:

@@ -26,7 +26,7 @@ GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
 
 
 DESIGN_COLUMN = re.compile(
-    r"^q_(prob|cost|weight|draws|importance|inclusion|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"
+    r"^q_(prob|cost|weight|draws|importance|inclusion|priority|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"
 )
 
 

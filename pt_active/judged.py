@@ -137,7 +137,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         warnings.warn(
             f"{ignored} labels of {qrels['qid'][~sampled].nunique()} queries that were not sampled are ignored: "
             "hand-picked judgments are not part of the sample",
-            stacklevel=4,
+            stacklevel=5,
         )
     label = labels_of(pool, qrels)
     if (label < 0).all():

@@ -14,17 +14,20 @@ from pt_active import exports, frames
 from pt_active.arguments import whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
-from pt_active.documents.judged import JudgedDocuments, judged_documents
-from pt_active.documents.planning import first_round, next_round
-from pt_active.judged import JudgedSample, judged_sample
+from pt_active.documents.judged import JudgedDocuments
+from pt_active.documents.planning import extended, first_round
+from pt_active.growth import Question
+from pt_active.judged import JudgedSample
 from pt_active.measures import parse_lasting, parse_measure
 from pt_active.pairs import Pairs, listed_weights, named_pair, pair_weights
+from pt_active.plan_labels import judged_plan, model_means
 from pt_active.plan_tables import PlanTables, in_words, read_tables, write_tables
 from pt_active.pool import Pool, graded_frame
-from pt_active.query_plan import plan_of_queries
+from pt_active.query_plan import in_drawing_order, plan_of_queries
 from pt_active.ranking import Ranking, rank_judged
 from pt_active.results import Comparison, Estimate
 from pt_active.reuse import with_rankers
+from pt_active.status import Status, plan_status
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -128,7 +131,7 @@ class Plan(KeptArtifact[PlanTables]):
 
     @property
     def queries(self) -> pd.DataFrame:
-        """All queries: the design with ``q_draws`` (0 where not drawn), ``q_importance`` and ``q_inclusion``."""
+        """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``."""
         return self.tables.queries.copy()
 
     @property
@@ -174,18 +177,8 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
                 left to judge.
         """
-        if not self.tables.rounds:
-            raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
-        if later := self.manifest.get("later_rankers"):
-            raise ValueError(f"extend the plan as it was made, and add {frames.some(later)} to the extended one")
-        if isinstance(grades, pt.Transformer):
-            if topics is None:
-                raise ValueError("topics are needed where grades is a pipeline")
-            grades = grades.transform(topics)
         seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
-        if texts is None and grades is not None and "text" in grades.columns:
-            texts = grades[["docno", "text"]]
-        return self._of(next_round(self.tables, budget, qrels, grades, texts, seed, missing))
+        return self._of(extended(self.tables, budget, qrels, grades, topics, texts, seed, missing))
 
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
@@ -202,22 +195,25 @@ class Plan(KeptArtifact[PlanTables]):
         """
         return self._of(with_rankers(self.tables, self.measure, runs))
 
-    def export(self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None) -> Path:
+    def export(
+        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str = "sorted"
+    ) -> Path:
         """Write the assessments for the judges, or with their labels for other tools.
 
         Args:
             path: A new file.
             format: A name in `exports.FORMATS`, such as ``csv``.
             qrels: Labels that are known already; in the format ``prels`` they stand beside the inclusion probabilities.
+            order: ``"sorted"`` by qid, or ``"drawn"``: queries in the order in which `status` can use them.
 
         Returns:
             The path.
 
         Raises:
             FileExistsError: If the file exists.
-            ValueError: If the format is unknown or the labels are malformed.
+            ValueError: If the format or the order is unknown, the labels are malformed, or the plan has no order.
         """
-        wanted = self.tables.assessments
+        wanted = in_drawing_order(self.tables, order)
         if qrels is not None:
             wanted = wanted.merge(frames.checked_qrels(qrels), how="left", on=["qid", "docno"])
         exports.write_assessments(wanted, path, format)
@@ -311,23 +307,43 @@ class Plan(KeptArtifact[PlanTables]):
         """
         return rank_judged(self.judged(qrels, measure, missing), estimator, reference, confidence, correction)
 
+    def status(
+        self,
+        qrels: pd.DataFrame,
+        looks: str | None = "always",
+        margin: float | None = None,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Status:
+        """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 10].
+
+        Args:
+            qrels: The labels so far; none is needed to begin with.
+            looks: ``"always"``: at any time; ``"obrien-fleming"`` or ``"pocock"``: after each fifth of the queries;
+                None: when all is judged. The intervals of all looks hold together.
+            margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
+            confidence: Of all intervals together.
+            first: See `compare`, like ``second``.
+            second: Another.
+
+        Raises:
+            ValueError: If an argument is out of range, no label fits, or the plan knows no order.
+        """
+        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
+
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
     ) -> JudgedSample | JudgedDocuments:
         """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
-        tables = self.tables
-        wanted = self.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
-        if tables.rounds:
-            return judged_documents(tables.pool, tables.rounds, wanted, qrels, missing)
-        census = bool(self.manifest["census"])
-        return judged_sample(tables.pool, tables.queries, wanted, self.model_means(wanted), qrels, missing, census)
+        wanted = self.measure if measure is None else parse_measure(measure, self.tables.pool.max_grade)
+        return judged_plan(self.tables, wanted, qrels, missing)
 
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
-        tables = self.tables
-        if measure == self.measure:
-            return tables.queries[[f"q_mean_{name}" for name in self.rankers]].to_numpy()
-        return tables.pool.moments(measure).mean
+        return model_means(self.tables, measure)
 
     def __str__(self) -> str:
         return in_words(self.tables)

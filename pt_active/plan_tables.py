@@ -17,8 +17,11 @@ from pt_active.documents.rounds import Round
 from pt_active.documents.tables import round_tables, rounds_from
 from pt_active.pool import Pool
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Of the tables on disk; a plan of another format is refused rather than misread."""
+
+READABLE = (3, FORMAT_VERSION)
+"""Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
 
 
 _NAMED = 10
@@ -31,7 +34,8 @@ class PlanTables:
 
     Attributes:
         pool: All queries with their sampled rankings and grades.
-        queries: The design of all queries with ``q_draws``, ``q_importance`` and ``q_inclusion``.
+        queries: The design of all queries with ``q_draws``, ``q_importance``, ``q_inclusion``, and for plans of
+            queries ``q_priority``: they were drawn in this order.
         assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
         manifest: Seed, versions, arguments, counts and digests of the inputs.
         rounds: What was drawn in each round, where documents are sampled; empty where queries are.
@@ -130,11 +134,11 @@ def read_tables(folder: Path) -> PlanTables:
     if not manifest_file.is_file():
         raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
     manifest = _manifest(manifest_file)
-    if manifest.get("format_version") != FORMAT_VERSION:
+    if manifest.get("format_version") not in READABLE:
         saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
         raise ValueError(
             f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
-            f"{manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
+            f"{manifest.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
         )
     if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
         raise ValueError(f"the plan at {folder} is damaged: manifest.json lacks {', '.join(sorted(absent))}")

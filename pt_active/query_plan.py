@@ -19,6 +19,10 @@ DESIGN = "hedged"
 """The design if none is named."""
 
 
+ORDERS = ("sorted", "drawn")
+"""In which assessments can be exported."""
+
+
 def plan_of_queries(
     pool: Pool, measure: irm.Measure, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None
 ) -> PlanTables:
@@ -42,7 +46,7 @@ def plan_of_queries(
     pairs = stored_weights(arguments["pairs"], pool.names)
     queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed, pairs=pairs)
     sample = draw(queries, arguments["budget"], arguments["draws"], seed, arguments["replace"])
-    queries = queries.assign(**sample_columns(sample))
+    queries = queries.assign(**sample_columns(sample), q_priority=_priority(sample))
     assessments = _assessments(pool, measure, sample, frame)
     spent = float(pool.query_cost[sample.draws > 0].sum())
     manifest = plan_manifest(arguments, pool, queries, assessments, sample.census, spent, frame, topics)
@@ -52,6 +56,11 @@ def plan_of_queries(
 def sample_columns(sample: Sample) -> dict[str, np.ndarray]:
     """``q_draws``, ``q_importance`` and ``q_inclusion`` of a sample."""
     return {"q_draws": sample.draws, "q_importance": sample.importance, "q_inclusion": sample.inclusion}
+
+
+def _priority(sample: Sample) -> np.ndarray:
+    """``q_priority``, the order in which queries come; NaN with replacement."""
+    return np.full(len(sample.draws), np.nan) if sample.priority is None else sample.priority
 
 
 def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
@@ -80,7 +89,31 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
     else:
         sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
     back = np.argsort(order)
-    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census)
+    priority = None if sample.priority is None else sample.priority[back]
+    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census, priority)
+
+
+def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
+    """The assessments, for export.
+
+    Args:
+        tables: Of a plan.
+        order: ``"sorted"`` by qid and docno, or ``"drawn"``: by the order in which the queries were drawn, then docno.
+
+    Raises:
+        ValueError: If the order is unknown, or was not kept.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
+    if order == "sorted":
+        return tables.assessments
+    if "q_priority" not in tables.queries.columns or tables.queries["q_priority"].isna().any():
+        raise ValueError(
+            'order="drawn" needs a plan of queries without replacement, saved in format 4 or later; documents of a '
+            "round can only be used as a whole"
+        )
+    place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
+    return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
 def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -26,12 +26,14 @@ class Sample:
         inclusion: float64[m], the inclusion probability π of each drawn query; NaN with replacement.
         census: Whether the budget pays for every query with a weight, so that all of them are judged and nothing is
             left to chance. Then each counts once, with importance ``m p`` and inclusion 1.
+        priority: float64[m], without replacement: queries come in this order; infinite where q is 0. None otherwise.
     """
 
     draws: np.ndarray
     importance: np.ndarray
     inclusion: np.ndarray
     census: bool = False
+    priority: np.ndarray | None = None
 
 
 def draw_number(
@@ -158,11 +160,33 @@ def priorities(
         For each budget the queries, int64[R, D], in the order in which they came, whether they belong to the sample,
         int64[R, D] of 1 and 0, and π, float64[R, D].
     """
-    reachable = np.flatnonzero(q > 0)
-    priority = rng.random((repetitions, len(reachable))) / q[reachable]
-    order = np.argsort(priority, axis=1, kind="stable")
+    yield from prefixes(draw_priorities(q, repetitions, rng), q, cost, budgets)
+
+
+def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
+    """``U/q``, float64[R, m]; infinite where q is 0. See `priorities`."""
+    priority = np.full((repetitions, len(q)), np.inf)
+    reachable = q > 0
+    priority[:, reachable] = rng.random((repetitions, int(reachable.sum()))) / q[reachable]
+    return priority
+
+
+def prefixes(
+    priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float]
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The samples that given priorities lead to; each is the beginning of the next.
+
+    Args:
+        priority: float64[R, m], as `draw_priorities` returns it.
+        q: As in `priorities`, like ``cost`` and ``budgets``.
+        cost: λ.
+        budgets: Increasing.
+
+    Yields:
+        As `priorities` does.
+    """
+    order = np.argsort(priority, axis=1, kind="stable")[:, : int((q > 0).sum())]
     priority = _ended(np.take_along_axis(priority, order, axis=1))
-    order = reachable[order]
     spent = np.cumsum(cost[order], axis=1)
     for budget in budgets:
         came = _within(spent, budget)
@@ -227,13 +251,14 @@ def _repeated(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
 
 
 def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
+    priority = draw_priorities(q, 1, rng)
     if pays_for_all(budget, cost[weight > 0]):
-        return _census(weight)
-    order, came, chance = (row[0] for row in next(priorities(q, cost, [budget], 1, rng)))
+        return replace(_census(weight), priority=priority[0])
+    order, came, chance = (row[0] for row in next(prefixes(priority, q, cost, [budget])))
     draws, inclusion = np.zeros(len(q), dtype=np.int64), np.full(len(q), np.nan)
     draws[order] = came
     inclusion[order[came > 0]] = chance[came > 0]
-    return Sample(draws, draws.sum() * weight / inclusion, inclusion)
+    return Sample(draws, draws.sum() * weight / inclusion, inclusion, priority=priority[0])
 
 
 def _ended(times: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from pt_active.cli import app
 from pt_active.files import read_run
 from pt_active.simulate import labelled_population
 
-COMMANDS = ("plan", "extend", "export", "estimate", "compare", "simulate", "demo")
+COMMANDS = ("plan", "extend", "export", "estimate", "compare", "status", "simulate", "demo")
 QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12
@@ -119,6 +119,32 @@ def test_the_whole_road(files):
     estimates = json.loads(run("estimate", "plan", "plan.csv", "--json"))["estimates"]
     assert estimates["a"]["value"] - estimates["b"]["value"] == pytest.approx(found["difference"], abs=0.5)
     assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
+
+
+def test_labels_come_in_bit_by_bit(files):
+    planned(*TRAINING)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv", "--order", "drawn")
+    fill("plan.csv")
+    table = pd.read_csv("plan.csv", dtype=str)
+    assert table["qid"].tolist() != sorted(table["qid"])
+    table.head(40).to_csv("part.csv", index=False)
+    said = run("status", "plan", "part.csv")
+    assert "ask again" in said
+    assert said.rstrip().endswith("pt-active export plan --out plan.csv --format csv --order drawn")
+    found = json.loads(run("status", "plan", "part.csv", "--looks", "pocock", "--margin", "0.2", "--json"))
+    library = Plan.load("plan").status(table.head(40).astype({"label": int}), "pocock", 0.2)
+    assert found == library.to_dict()
+    assert 0 < found["judged"] < found["drawn"]
+    assert "nothing more to judge" in run("status", "plan", "plan.csv", "--margin", "9")
+    whole = json.loads(run("status", "plan", "plan.csv", "--looks", "end", "--json"))
+    compared = json.loads(run("compare", "plan", "plan.csv", "--json"))
+    assert (whole["low"], whole["high"]) == pytest.approx((compared["low"], compared["high"]))
+    if not whole["resolution"]:
+        assert "The planned looks are over." in run("status", "plan", "plan.csv", "--looks", "end")
+    assert "same --seed and a larger --budget" in run("status", "plan", "plan.csv", "--confidence", "0.999999")
+    assert complaint("status", "plan", "part.csv", "--looks", "daily").startswith("unknown looks 'daily'")
+    assert complaint("status", "plan", "part.csv", "--margin", "-1") == "margin must be a positive number, got -1.0"
+    assert complaint("export", "plan", "--out", "x.csv", "--order", "up").startswith("unknown order 'up'")
 
 
 def test_the_command_says_what_the_library_says(files):
@@ -398,6 +424,10 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
     assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    early = json.loads(run("status", "p2", "judged.csv", "--json"))
+    assert (early["unit"], early["judged"], early["drawn"]) == ("rounds", 1, 2)
+    said = run("status", "p2", "judged.csv", "judged2.csv", "--confidence", "0.999999")
+    assert "pt-active extend p2 judged.csv judged2.csv --budget BUDGET --out p2-more" in said
     found = json.loads(run("compare", "p2", "judged.csv", "judged2.csv", "--json"))
     assert found["n_judged"] == len(labels) + len(second)
     assert (found["level"], found["n_rounds"]) == ("document", 2)

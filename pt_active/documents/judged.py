@@ -201,6 +201,6 @@ def drawn_labels(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np
         warnings.warn(
             f"{ignored} labels of documents that were not drawn are ignored: hand-picked judgments are not part of the "
             "sample",
-            stacklevel=5,
+            stacklevel=6,
         )
     return label, ignored

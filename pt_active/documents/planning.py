@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyterrier as pt
 
 from pt_active import files, frames
 from pt_active.documents.design import DEFENSIVE, natural_drawing
@@ -51,6 +52,34 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
     )
     manifest["rounds"] = [_described(drawn, arguments["budget"], arguments["seed"], len(assessments), False, None)]
     return PlanTables(pool, queries, assessments, manifest, (drawn,))
+
+
+def extended(
+    tables: PlanTables,
+    budget: float,
+    qrels: pd.DataFrame,
+    grades: pt.Transformer | pd.DataFrame | None,
+    topics: pd.DataFrame | None,
+    texts: pd.DataFrame | None,
+    seed: int,
+    missing: str,
+) -> PlanTables:
+    """A plan with one round more; see `Plan.extend` for the arguments, and `next_round`.
+
+    Raises:
+        ValueError: If the plan cannot be extended, topics are needed, or as `next_round`.
+    """
+    if not tables.rounds:
+        raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
+    if later := tables.manifest.get("later_rankers"):
+        raise ValueError(f"extend the plan as it was made, and add {frames.some(later)} to the extended one")
+    if isinstance(grades, pt.Transformer):
+        if topics is None:
+            raise ValueError("topics are needed where grades is a pipeline")
+        grades = grades.transform(topics)
+    if texts is None and grades is not None and "text" in grades.columns:
+        texts = grades[["docno", "text"]]
+    return next_round(tables, budget, qrels, grades, texts, seed, missing)
 
 
 def next_round(

@@ -1,0 +1,110 @@
+"""What stopping early risks and saves: peeking at samples of queries from labelled pools, many times over.
+
+    python examples/reproduce/stopping.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/stopping.md]
+
+The default design and estimator draw queries without replacement to a quarter of the pool's cost, and look 60 times on
+the way (planned looks: 5 times). Wrong is the share of null replays (the rankers trade places in a random half of the
+queries) in which any of the intervals misses the truth. Found and spent are of the pair as it is: how often a
+difference is resolved by the end, and the mean cost until then, as a share of the fixed budget's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from leagues import insert, markdown, tasks
+from tqdm import tqdm
+
+from pt_active import UnitCost
+from pt_active.budget import ErrorCurve
+from pt_active.designs import DEFENSIVE
+from pt_active.query_plan import DESIGN
+from pt_active.replay import Population, Replays, joined, replay
+from pt_active.sequential import LOOKS, PLANNED, critical_values, information
+from pt_active.simulate import labelled_population, pool_of_rankers
+from pt_active.stopping import half_widths
+
+MEASURE, SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
+WAYS = (None, *LOOKS)
+
+
+def looked_at(looks: str | None) -> np.ndarray:
+    """Which of the peeks a way of looking uses."""
+    if looks is None:
+        return np.array([PEEKS - 1])
+    return np.arange(PEEKS) if looks == "always" else np.arange(1, PLANNED + 1) * PEEKS // PLANNED - 1
+
+
+def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
+    """Estimates at every peek, and the information that the design expects of each."""
+    budget = SHARE * population.cost.sum()
+    budgets = np.linspace(max(population.cost.max(), budget / PEEKS), budget, PEEKS)
+    chunks = replay(population, DESIGN, ["regression"], budgets, repetitions, seed, with_replacement=False, null=null)
+    q, unit = population.distribution(DESIGN, DEFENSIVE), np.ones(len(population.cost))
+    curve = ErrorCurve(q, population.cost * q**2, population.cost, unit, np.arange(len(q)), share=population.weight)
+    return joined([chunk["regression"] for chunk in chunks]), information(curve, budgets, budget)
+
+
+def half_of(found: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:
+    """Half-widths at the peeks of a way of looking, float64[L, R]; infinite where nothing varies."""
+    at = looked_at(looks)
+    critical = critical_values(looks, at + 1, time[at], ALPHA)[:, None]
+    half = half_widths(critical, found.standard_error[at], found.degrees[at])
+    return np.where(found.standard_error[at] == 0, np.inf, half)
+
+
+def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
+    """One row a task and way of looking."""
+    fold = pool.train_folds[0]
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    for task, rankers in tasks(pool, fold).items():
+        population = labelled_population(pool_of_rankers(graded, rankers), MEASURE, UnitCost())
+        if population.compared:
+            null, time = peeks(population, repetitions, True, 1)
+            real, _ = peeks(population, repetitions, False, 2)
+            head = {"data": pool.name, "task": task}
+            yield head | {"looks": "every time, plain interval"} | _naive(null)
+            for looks in WAYS:
+                yield head | {"looks": looks or "once, at the end"} | _row(null, real, time, looks)
+
+
+def _naive(null: Replays) -> dict[str, str]:
+    low, high = null.intervals(1 - ALPHA)
+    return {"wrong": f"{((null.truth < low) | (null.truth > high)).any(axis=0).mean():.3f}", "found": "", "spent": ""}
+
+
+def _row(null: Replays, real: Replays, time: np.ndarray, looks: str | None) -> dict[str, str]:
+    at = looked_at(looks)
+    wrong = (np.abs(null.error[at]) > half_of(null, time, looks)).any(axis=0).mean()
+    resolved = np.abs(real.estimate[at]) > half_of(real, time, looks)
+    found = resolved.any(axis=0)
+    stop = np.where(found, at[resolved.argmax(axis=0)], PEEKS - 1)
+    spent = real.spent[stop, np.arange(len(stop))].mean() / real.spent[-1].mean()
+    return {"wrong": f"{wrong:.3f}", "found": f"{found.mean():.2f}", "spent": f"{spent:.2f}"}
+
+
+def main() -> None:
+    """Replay, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--quick", action="store_true", help="few repetitions")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows: list[dict[str, object]] = []
+    for path in tqdm(arguments.pools, unit="pool"):
+        rows += rows_of(read_judged_pool(path), 100 if arguments.quick else 2000)
+    table = markdown(pd.DataFrame(rows))
+    if arguments.docs:
+        insert(table, arguments.docs)
+    print(table)
+
+
+if __name__ == "__main__":
+    main()

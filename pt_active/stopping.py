@@ -1,0 +1,229 @@
+"""Looking at an estimate again and again: how wide its interval has to be for that [theory 10].
+
+Estimates from a growing sample behave like a Brownian motion ``B(t) = t (θ̂ − θ)`` whose time is the information
+``t = 1/Var(θ̂)``: for draws with replacement because they are independent, for rounds because each is unbiased given
+those before it, and for samples without replacement that are prefixes of one drawing order because
+``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` for j before k. A boundary says how large ``|B(t)|/√t = |θ̂ − θ|/SE`` may become.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+_NODES = 160
+"""Of the Gauss-Legendre rule that a continuation region is integrated with."""
+
+_FAR = 9.0
+"""Standard errors beyond which nothing is integrated."""
+
+_TINY = np.finfo(np.float64).tiny
+"""Keeps the logarithm of no probability finite."""
+
+_GRID = 1000
+"""Candidates for the mean in `betting_sequence`."""
+
+_SHARE = 0.5
+"""Of what they own that bettors stake at most."""
+
+
+def mixture_scale(alpha: float) -> float:
+    """ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5].
+
+    It solves ``(1 + ρ)/ρ − log((1 + ρ)/ρ) = 1 − log α² ``, so ``ρ = −1/(1 + W₋₁(−α²/e))`` with Lambert's W.
+
+    Args:
+        alpha: In (0, 1).
+    """
+    from scipy import special
+
+    _check_alpha(alpha)
+    return float(-1 / (1 + special.lambertw(-(alpha**2) / np.e, -1).real))
+
+
+def mixture_boundary(time: np.ndarray | float, alpha: float) -> np.ndarray:
+    """``√((t + ρ) log((t + ρ)/(ρ α²)) / t)``: the asymptotic confidence sequence of a normal mixture.
+
+    [Robbins 1970; Waudby-Smith et al. 2021, 2.2]. ``|B(t)|/√t`` stays below it at all times with probability
+    ``1 − α``; ρ is that of `mixture_scale`, so it is narrowest at time 1.
+
+    Args:
+        time: float64[...], t, positive: the information, in units of that at which to be narrowest. May be infinite.
+        alpha: In (0, 1).
+
+    Returns:
+        float64[...]; infinite at infinite time, where nothing is left to chance and no boundary is needed.
+    """
+    rho, time = mixture_scale(alpha), np.asarray(time, dtype=np.float64)
+    if not (time > 0).all():
+        raise ValueError("time must be positive")
+    finite = np.where(np.isfinite(time), time, 1.0)
+    boundary = np.sqrt((finite + rho) / finite * np.log((finite + rho) / (rho * alpha**2)))
+    return np.where(np.isfinite(time), boundary, np.inf)
+
+
+def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
+    """``4 Φ(−z/√s)``, z the ``1 − α/4`` quantile: little is spent before the end [Lan and DeMets 1983].
+
+    The two sides spend ``2 − 2 Φ(z/√s)`` each, of ``α/2``.
+
+    Args:
+        spent: float64[L], s, the part of the way that is over, in (0, 1].
+        alpha: In (0, 1).
+    """
+    from scipy import special
+
+    return np.asarray(4 * special.ndtr(special.ndtri(alpha / 4) / np.sqrt(spent)))
+
+
+def pocock(spent: np.ndarray, alpha: float) -> np.ndarray:
+    """``α log(1 + (e − 1) s)``: about the same at each look [Lan and DeMets 1983]; see `obrien_fleming`."""
+    return np.asarray(alpha * np.log1p((np.e - 1) * np.asarray(spent)))
+
+
+SPENDING: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {"obrien-fleming": obrien_fleming, "pocock": pocock}
+"""How the error α is spent over planned looks, by name."""
+
+
+def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: float, spending: str) -> np.ndarray:
+    """The boundaries of planned looks, between which B is a Brownian motion [Lan and DeMets 1983].
+
+    Look k crosses for the first time with the probability that is spent at it, which is found by integrating the
+    density of what has stayed inside [Armitage, McPherson and Rowe 1969].
+
+    Args:
+        spent: The part of the way that is over at each look, increasing in (0, 1].
+        time: The information at each look, increasing, in any unit.
+        alpha: In (0, 1), two-sided.
+        spending: A name in `SPENDING`.
+
+    Returns:
+        float64[L], critical values of ``|θ̂ − θ|/SE``.
+
+    Raises:
+        ValueError: If the name is unknown, or an argument is out of range.
+    """
+    _check_alpha(alpha)
+    if spending not in SPENDING:
+        raise ValueError(f"unknown spending {spending!r}; it is one of {', '.join(SPENDING)}")
+    part, clock = np.asarray(spent, dtype=np.float64), np.asarray(time, dtype=np.float64)
+    for name, numbers in (("spent", part), ("time", clock)):
+        if not (len(part) == len(clock) and (np.diff(numbers, prepend=0) > 0).all() and np.isfinite(numbers).all()):
+            raise ValueError(f"{name} must be increasing positive numbers, one a look; got {numbers.tolist()}")
+    if part[-1] > 1 + 1e-12:
+        raise ValueError(f"spent must not pass 1, got {part.tolist()}")
+    return _recursion(np.diff(SPENDING[spending](part, alpha), prepend=0.0), clock)
+
+
+def _recursion(error: np.ndarray, clock: np.ndarray) -> np.ndarray:
+    """Critical values for the error to spend at each look."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    place, density = np.zeros(1), np.ones(1)
+    before, found = 0.0, []
+    for spend, now in zip(error, clock, strict=True):
+        step = np.sqrt(now - before)
+
+        edge = _edge(place, density, step, spend, _FAR * np.sqrt(now))
+        inside = edge * nodes
+        kernel = np.exp(-0.5 * ((inside[:, None] - place) / step) ** 2) / (step * np.sqrt(2 * np.pi))
+        place, density, before = inside, edge * weights * (kernel @ density), now
+        found.append(edge / np.sqrt(now))
+    return np.array(found)
+
+
+def _edge(place: np.ndarray, density: np.ndarray, step: float, spend: float, reach: float) -> float:
+    """Where what starts at ``place`` and takes one step ends outside with the probability that may be spent."""
+    from scipy import optimize, special
+
+    def excess(edge: float) -> float:
+        return float(np.log(2 * density @ special.ndtr((place - edge) / step) + _TINY) - np.log(spend + _TINY))
+
+    return reach if excess(reach) >= 0 else float(optimize.brentq(excess, 0.0, reach, xtol=1e-12 * reach))
+
+
+def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    """Of intervals: the t quantile whose tail is that of a normal critical value, times SE.
+
+    Args:
+        critical: float64[L], of the normal.
+        standard_error: float64[..., L].
+        degrees: float64[..., L], of freedom.
+
+    Returns:
+        float64[..., L]; infinite where no degrees of freedom are left or there is no standard error.
+    """
+    from scipy import special
+
+    usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error) & np.isfinite(critical)
+    tail = special.ndtr(-np.where(np.isfinite(critical), critical, 0.0))
+    quantile = -special.stdtrit(np.where(usable, degrees, 1.0), tail)
+    return np.where(usable, quantile * np.where(usable, standard_error, 0.0), np.inf)
+
+
+def betting_sequence(
+    draws: np.ndarray, low: float, high: float, confidence: float = 0.95
+) -> tuple[np.ndarray, np.ndarray]:
+    """A confidence sequence for the mean of bounded draws, exact at any sample size: the hedged capital.
+
+    [Waudby-Smith and Ramdas 2023, Theorem 3]. For each candidate mean m two gamblers bet against it, one that the draws
+    lie above and one that they lie below: ``K⁺ = Π (1 + λ⁺ (x − m))``, ``K⁻ = Π (1 − λ⁻ (x − m))``, with stakes ``λ``
+    from the draws before, ``√(2 log(2/α)/(σ̂² i log(1 + i)))``, at most half of what they own. Fair games do not make
+    rich: a candidate against which ``max(K⁺, K⁻)/2`` has reached ``1/α`` is out.
+
+    A weighted draw ``v ℓ`` with replacement lies in ``[0, ℓ_max/ε]``, since the defensive mixture bounds ``v = p/q`` by
+    1/ε; a difference in ``±ℓ_max/ε``.
+
+    Args:
+        draws: float64[n], whose mean given those before is the wanted one.
+        low: What no draw can fall below.
+        high: What no draw can exceed.
+        confidence: In (0, 1).
+
+    Returns:
+        Lower and upper ends after each draw, float64[n] each; each lies inside those before.
+
+    Raises:
+        ValueError: If the bounds are not in order, or a draw lies outside them or is not a number.
+    """
+    _check_alpha(1 - confidence)
+    draws = np.asarray(draws, dtype=np.float64)
+    if not (np.isfinite([low, high]).all() and low < high):
+        raise ValueError(f"low must be below high, both finite; got {low} and {high}")
+    outside = ~((draws >= low) & (draws <= high))
+    if draws.ndim != 1 or outside.any():
+        got = f"draw {int(outside.argmax())} is {draws[outside.argmax()]}" if draws.ndim == 1 else f"{draws.ndim} axes"
+        raise ValueError(f"draws must be one axis of numbers between {low} and {high}; {got}")
+    scaled, alpha = (draws - low) / (high - low), 1 - confidence
+    stake, mean = _stakes(scaled, alpha), np.linspace(0, 1, _GRID + 1)
+    capital, left = np.zeros((2, len(mean))), np.ones(len(mean), dtype=bool)
+    ends = np.empty((2, len(draws)))
+    with np.errstate(divide="ignore"):
+        most = _SHARE / np.stack([mean, 1 - mean])
+    for i, x in enumerate(scaled):
+        gain = np.minimum(stake[i], most) * np.stack([x - mean, mean - x])
+        capital += np.log1p(gain)
+        left &= capital.max(axis=0) - np.log(2) < -np.log(alpha)
+        ends[:, i] = _hull(left, mean)
+    return low + (high - low) * ends[0], low + (high - low) * ends[1]
+
+
+def _stakes(scaled: np.ndarray, alpha: float) -> np.ndarray:
+    """float64[n], λ of each draw from those before it [Waudby-Smith and Ramdas 2023, 26]."""
+    i = np.arange(1, len(scaled) + 1)
+    mean = (0.5 + np.cumsum(scaled)) / (i + 1)
+    variance = (0.25 + np.cumsum((scaled - mean) ** 2)) / (i + 1)
+    return np.asarray(np.sqrt(2 * np.log(2 / alpha) / (np.r_[0.25, variance][:-1] * i * np.log1p(i))))
+
+
+def _hull(left: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
+    """From the neighbour below the least candidate that is left to the one above the largest."""
+    if not left.any():
+        return np.nan, np.nan
+    first, last = int(left.argmax()), len(left) - 1 - int(left[::-1].argmax())
+    return float(mean[max(first - 1, 0)]), float(mean[min(last + 1, len(mean) - 1)])
+
+
+def _check_alpha(alpha: float) -> None:
+    if not 0 < alpha < 1:
+        raise ValueError(f"the confidence level must lie between 0 and 1, got {1 - alpha:g}")

@@ -1,0 +1,395 @@
+"""The state of a plan while labels come in: prefixes, verdicts, words, bad input, and peeking at rounds."""
+
+from __future__ import annotations
+
+import json
+import math
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, Plan
+from pt_active.demo import DemoCollection
+from pt_active.documents.estimators import DocumentPool
+from pt_active.documents.replay import LabelledPool
+from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round, estimate_rounds
+from pt_active.exports import read_judgments
+from pt_active.measures import parse_measure, rank_form
+from pt_active.query_growth import DrawingOrder
+from pt_active.query_plan import draw
+from pt_active.sequential import critical_values
+from pt_active.stopping import half_widths, mixture_boundary
+
+
+@pytest.fixture(scope="module")
+def plan(graded: pd.DataFrame) -> Plan:
+    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3)
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(graded)
+
+
+def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return plan.assessments[["qid", "docno"]].merge(labels)
+
+
+def in_order(plan: Plan) -> list[str]:
+    drawn = plan.queries.query("q_draws > 0")
+    return drawn.sort_values("q_priority").qid.tolist()
+
+
+def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
+    return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
+
+
+# --- the sample -------------------------------------------------------------------------------------------------------
+
+
+def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataFrame) -> None:
+    found, status = plan.compare(wanted(plan, labels)), plan.status(wanted(plan, labels), looks=None)
+    low, high = found.confidence_interval()
+    assert status.value == pytest.approx(found.difference, rel=1e-12)
+    assert (status.low, status.high) == pytest.approx((low, high), rel=1e-9)
+    assert status.winner == found.winner
+    assert (status.judged, status.n_judged) == (status.drawn, found.basis.n_judged)
+
+
+@pytest.mark.parametrize("n", [4, 17, 30])
+def test_the_beginning_is_the_plan_that_would_have_stopped_there(
+    n: int, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    """The same seed and a number of draws give the same queries, and the same estimate."""
+    short = Plan.create(graded, None, DCG @ 10, draws=n, seed=3)
+    assert in_order(short) == in_order(plan)[:n]
+    found = short.compare(wanted(short, labels))
+    status = plan.status(prefix(plan, labels, n))
+    assert status.value == pytest.approx(found.difference, rel=1e-12)
+    assert status.standard_error == pytest.approx(found.standard_error, rel=1e-12)
+    assert status.spent == pytest.approx(short.manifest["spent"])
+
+
+def test_labels_beyond_a_gap_are_left_out(plan: Plan, labels: pd.DataFrame) -> None:
+    order, given_labels = in_order(plan), wanted(plan, labels)
+    gap = given_labels[given_labels.qid == order[9]].index[0]
+    status, before = plan.status(given_labels.drop(gap)), plan.status(prefix(plan, labels, 9))
+    assert (status.judged, status.waiting, status.value) == (9, f"query {order[9]}", before.value)
+    assert status.left_out == len(given_labels) - 1 - status.n_judged > 0
+    assert f"left out    {status.left_out} labels from query {order[9]} on" in str(status)
+    assert "left out" not in str(before)
+
+
+def test_labels_of_other_queries_are_ignored_with_a_warning(plan: Plan, labels: pd.DataFrame) -> None:
+    drawn = labels.qid.isin(in_order(plan))
+    with pytest.warns(UserWarning, match=r"\d+ labels of queries that were not sampled are ignored"):
+        status = plan.status(labels)
+    assert status == plan.status(labels[drawn].merge(wanted(plan, labels)[["qid", "docno"]]))
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_order_of_labels_does_not_matter(seed: int, plan: Plan, labels: pd.DataFrame) -> None:
+    some = prefix(plan, labels, 14)
+    shuffled = pd.concat([some, some.head(5)]).sample(frac=1, random_state=seed)
+    assert plan.status(shuffled) == plan.status(some)
+
+
+def test_renamed_documents_change_nothing(graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan) -> None:
+    other = [frame.assign(docno="x" + frame.docno) for frame in (graded, labels)]
+    renamed = Plan.create(other[0], None, DCG @ 10, budget=600, seed=3)
+    assert replace(renamed.status(prefix(renamed, other[1], 12))) == plan.status(prefix(plan, labels, 12))
+
+
+def test_a_saved_plan_says_the_same(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    loaded = Plan.load(plan.save(tmp_path / "saved").path)
+    assert loaded.status(prefix(plan, labels, 12)) == plan.status(prefix(plan, labels, 12))
+
+
+# --- what it says -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("looks", ["always", "obrien-fleming", "pocock"])
+def test_an_answer_stays(looks: str, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=100, seed=3)
+    found = [plan.status(prefix(plan, labels, n), looks) for n in range(0, 101, 5)]
+    first = next(i for i, status in enumerate(found) if status.resolved)
+    assert 0 < first < len(found) - 1
+    for status in found[first:]:
+        assert (status.winner, status.resolved_at) == ("candidate", found[first].resolved_at)
+        assert (status.chance, status.further, status.advice) == (1.0, 0.0, "stop judging")
+    assert all(status.resolved_at is None and status.winner is None for status in found[:first])
+
+
+def test_peeking_has_its_price(plan: Plan, labels: pd.DataFrame) -> None:
+    everything = wanted(plan, labels)
+    width = {}
+    for looks in (None, "obrien-fleming", "pocock", "always"):
+        status = plan.status(everything, looks)
+        width[looks] = status.high - status.low
+    assert width[None] < width["obrien-fleming"] < width["pocock"] < width["always"]
+
+
+def test_planned_looks_wait_for_their_turn(plan: Plan, labels: pd.DataFrame) -> None:
+    total = len(in_order(plan))
+    fifth = math.ceil(total / 5)
+    before = plan.status(prefix(plan, labels, fifth - 1), "pocock")
+    at, after = (plan.status(prefix(plan, labels, n), "pocock") for n in (fifth, fifth + 1))
+    assert math.isnan(before.value)
+    assert (before.next_look, at.next_look) == (fifth, math.ceil(2 * total / 5))
+    assert (at.value, at.low) == (after.value, after.low)
+    assert f"next look   after {fifth} queries" in str(before)
+    assert "estimate    none yet" in str(before)
+
+
+def test_no_label_yet(plan: Plan, labels: pd.DataFrame) -> None:
+    status = plan.status(labels.head(0))
+    assert (status.judged, status.spent, status.resolved) == (0, 0.0, False)
+    assert status.advice == f"judge on, from query {in_order(plan)[0]}"
+    assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["value"] is None
+
+
+def test_equivalence_within_a_margin(plan: Plan, labels: pd.DataFrame) -> None:
+    status = plan.status(prefix(plan, labels, 20), margin=20.0)
+    assert (status.resolution, status.winner) == ("within", None)
+    assert status.answer == "resolved: equivalent within ±20"
+    assert plan.status(prefix(plan, labels, 20), margin=1e-6).resolution is None
+
+
+def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """A ranker against one that differs from it in one query alone."""
+    pair = graded.assign(rank_candidate=graded.rank_production)
+    swap = (pair.qid == pair.qid.iloc[0]) & pair.rank_candidate.isin([0, 1])
+    pair.loc[swap, "rank_candidate"] = 1 - pair.loc[swap, "rank_candidate"]
+    plan = Plan.create(pair, None, DCG @ 10, draws=40, design="passive", seed=1)
+    status = plan.status(wanted(plan, labels))
+    assert status.resolution is None
+    assert status.answer.startswith("unresolved, and all that the plan asks for is judged: unresolvable")
+    assert status.advice == "judge everything, or accept that the labels do not say"
+
+
+def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=16, seed=5)
+    status = plan.status(wanted(plan, labels))
+    assert (status.judged, status.chance, status.further) == (16, 0.0, 0.0)
+    assert "unresolvable with this budget" in status.answer
+    assert status.budget < status.needed <= status.everything
+    assert status.advice.startswith(f"about {status.needed:.4g} would have to be spent in all")
+
+
+def test_the_prospect_is_kept_on_average(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """Chances said a third of the way, against how often it was resolved by the end."""
+    said, came = [], []
+    for seed in range(40):
+        plan = Plan.create(graded, None, DCG @ 10, draws=60, seed=seed)
+        status = plan.status(prefix(plan, labels, 20))
+        if not status.resolved:
+            said.append(status.chance)
+            came.append(plan.status(wanted(plan, labels)).resolved)
+            assert 0 <= status.further <= status.budget - status.spent + 1e-9
+    spread = math.sqrt(np.mean(np.array(said) * (1 - np.array(said))) / len(said))
+    assert abs(np.mean(said) - np.mean(came)) <= 3 * spread + 0.15
+
+
+def test_a_census_leaves_nothing_to_chance(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=10_000, seed=3)
+    assert plan.manifest["census"]
+    for looks in (None, "pocock", "always"):
+        status = plan.status(wanted(plan, labels), looks)
+        assert status.low == status.high == status.value
+        assert status.value == pytest.approx(plan.compare(wanted(plan, labels)).difference, rel=1e-12)
+        assert status.winner == "candidate"
+    part = plan.status(prefix(plan, labels, 30))
+    assert part.low < part.value < part.high
+
+
+def test_one_ranker_is_known_within_a_margin(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    alone = graded.drop(columns=["rank_candidate", "score_candidate"])
+    plan = Plan.create(alone[alone.rank_production >= 0], None, DCG @ 10, draws=40, seed=1)
+    rough, fine = (plan.status(wanted(plan, labels), margin=margin) for margin in (3.0, 0.01))
+    assert (rough.first, rough.second, rough.answer) == ("production", None, "resolved: known within ±3")
+    assert fine.resolution is None
+    assert fine.value == pytest.approx(plan.estimate(wanted(plan, labels))["production"].value)
+    with pytest.raises(ValueError, match="the plan has one ranker: say margin="):
+        plan.status(wanted(plan, labels))
+
+
+def test_one_screen(plan: Plan, labels: pd.DataFrame) -> None:
+    status = plan.status(prefix(plan, labels, 14), margin=0.1)
+    lines = str(status).splitlines()
+    assert len(lines) <= 9
+    assert max(map(len, lines)) <= 140
+    assert status._repr_html_() == f"<pre>{status}</pre>"
+    assert status.to_dict()["winner"] is None
+    assert status.to_dict()["answer"] == status.answer
+
+
+# --- bad input --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"looks": "daily"}, "unknown looks 'daily'"),
+        ({"margin": 0.0}, "margin must be a positive number, got 0.0"),
+        ({"margin": math.nan}, "margin must be a positive number"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+        ({"first": "nobody"}, "no ranker 'nobody' in this plan"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: dict, message: str, plan: Plan, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=message):
+        plan.status(wanted(plan, labels), **arguments)
+
+
+def test_labels_of_another_collection_are_refused(plan: Plan, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
+        plan.status(labels.assign(docno="x" + labels.docno))
+    with pytest.raises(ValueError, match="above"):
+        plan.status(wanted(plan, labels).assign(label=9))
+
+
+def test_a_plan_without_an_order_is_refused(
+    graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan, tmp_path: Path
+) -> None:
+    again = Plan.create(graded, None, DCG @ 10, budget=300, replace=True)
+    assert again.queries.q_priority.isna().all()
+    with pytest.raises(ValueError, match="draws with replacement"):
+        again.status(wanted(again, labels))
+    with pytest.raises(ValueError, match='order="drawn" needs a plan of queries without replacement'):
+        again.export(tmp_path / "list.csv", "csv", order="drawn")
+    folder = Path(str(plan.save(tmp_path / "old").path))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 3}))
+    pd.read_parquet(folder / "queries.parquet").drop(columns="q_priority").to_parquet(folder / "queries.parquet")
+    old = Plan.load(folder)
+    assert old.compare(wanted(plan, labels)) == plan.compare(wanted(plan, labels))
+    with pytest.raises(ValueError, match="saved in format 3"):
+        old.status(wanted(plan, labels))
+
+
+# --- the worklist -----------------------------------------------------------------------------------------------------
+
+
+def test_a_worklist_in_drawing_order(plan: Plan, tmp_path: Path) -> None:
+    lines = plan.export(tmp_path / "drawn.trec", order="drawn").read_text().splitlines()
+    assert list(dict.fromkeys(line.split()[0] for line in lines)) == in_order(plan)
+    plain = plan.export(tmp_path / "sorted.trec").read_text().splitlines()
+    assert sorted(lines) == sorted(plain) != lines
+    assert plain == [f"{row.qid} 0 {row.docno} -1" for row in plan.assessments.itertuples()]
+    assert read_judgments(tmp_path / "drawn.trec").empty
+    with pytest.raises(ValueError, match="unknown order 'random'; it is one of sorted, drawn"):
+        plan.export(tmp_path / "other", order="random")
+
+
+def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
+    queries = plan.queries
+    drawn = queries.q_draws > 0
+    assert queries.q_priority[drawn].max() < queries.q_priority[~drawn].min()
+    threshold = queries.q_priority[~drawn].min()
+    np.testing.assert_allclose(queries.q_inclusion[drawn], np.minimum(1, queries.q_prob[drawn] * threshold), rtol=1e-12)
+    assert DrawingOrder.of(queries).drawn == drawn.sum()
+
+
+def test_priorities_do_not_depend_on_the_order_of_rows(plan: Plan) -> None:
+    design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]]
+    shuffled = design.sample(frac=1, random_state=4)
+    for table in (design, shuffled):
+        found = pd.Series(draw(table, 600, None, 3, replace=False).priority, index=table.qid)
+        assert found[plan.queries.qid].tolist() == plan.queries.q_priority.tolist()
+
+
+# --- rounds of documents ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def rounds(graded: pd.DataFrame, labels: pd.DataFrame) -> tuple[Plan, pd.DataFrame, pd.DataFrame]:
+    """A plan of two rounds, the labels of the first, and of both."""
+    one = Plan.create(graded, None, DCG @ 10, budget=120, level="document", seed=3)
+    first = wanted(one, labels)
+    two = one.extend(120, first)
+    return two, first, pd.concat([first, wanted(two, labels)])
+
+
+def test_each_round_is_a_look(rounds: tuple) -> None:
+    plan, first, both = rounds
+    early, late = plan.status(first), plan.status(both)
+    assert (early.unit, early.judged, late.judged, late.drawn) == ("rounds", 1, 2, 2)
+    assert (late.n_judged, late.left_out) == (len(both), 0)
+    compared = plan.compare(both)
+    assert late.value == pytest.approx(compared.difference, rel=1e-12)
+    assert late.standard_error == pytest.approx(compared.standard_error, rel=1e-12)
+    fixed = plan.status(both, looks=None)
+    assert (fixed.low, fixed.high) == pytest.approx(tuple(compared.confidence_interval()), rel=1e-9)
+    assert late.low < fixed.low < fixed.high < late.high
+    expected = np.array([each.expected for each in plan.tables.rounds])
+    boundary = mixture_boundary(np.array([(expected[0] / expected).sum()]), 0.05)
+    degrees = np.array([compared.degrees_of_freedom])
+    half = half_widths(boundary, np.array([compared.standard_error]), degrees)[0]
+    assert (late.low, late.high) == pytest.approx((late.value - half, late.value + half), rel=1e-9)
+
+
+def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
+    plan, first, both = rounds
+    status = plan.status(both.iloc[:-1])
+    assert (status.judged, status.waiting, status.left_out) == (1, "round 2", len(both) - 1 - len(first))
+    assert status.value == plan.status(first).value
+    nothing = plan.status(first.iloc[:3])
+    assert (nothing.judged, math.isnan(nothing.value), nothing.left_out) == (0, True, 3)
+
+
+def test_rounds_cannot_be_planned_looks(rounds: tuple, tmp_path: Path) -> None:
+    plan, first, _ = rounds
+    with pytest.raises(ValueError, match="a plan of documents can always be extended"):
+        plan.status(first, looks="pocock")
+    with pytest.raises(ValueError, match="can only be used as a whole"):
+        plan.export(tmp_path / "list.csv", "csv", order="drawn")
+
+
+def null_rounds(repetitions: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Errors, standard errors, degrees of freedom [repetitions, rounds] and the clock, systems swapped at random."""
+    rng, m, n = np.random.default_rng(6), 60, 8
+    score = rng.random(m * n)
+    grades = np.stack([1 - score, score / 2, score / 2], axis=1)
+    label = (rng.random((m * n, 1)) > grades.cumsum(axis=1)).sum(axis=1)
+    form = rank_form(parse_measure("DCG@5", 2), 2, n)
+    ranks = np.stack([rng.random((m, n)).argsort(axis=1).argsort(axis=1).ravel() + 1 for _ in range(2)])
+    seen = DocumentPool(form, np.arange(m + 1) * n, ranks.astype(np.int32), np.full(m, 1 / m))
+    pool, contrast = LabelledPool(GradedPool(seen, grades, np.ones(m * n), 0.0), label), np.array([1.0, -1.0])
+    found = np.empty((4, repetitions, number))
+    for r in range(repetitions):
+        now, drawn, known = pool.swapped(rng), [], np.full(m * n, -1)
+        for k in range(number):
+            drawn.append(draw_round(now.graded, RoundSettings("spread"), 20.0, rng, labels=known if drawn else None))
+            known = np.where(drawn[-1].sample.drawn, label, known)
+            estimate = estimate_rounds(now.graded.seen, drawn, known, contrast, "regression")
+            expected = np.array([each.expected for each in drawn])
+            time = (expected[0] / expected).sum()
+            found[:, r, k] = estimate.value - now.truth, estimate.standard_error, estimate.degrees_of_freedom, time
+    return tuple(found)  # type: ignore[return-value]
+
+
+def test_peeking_after_each_round_keeps_its_level() -> None:
+    repetitions = 400
+    error, spread, degrees, time = null_rounds(repetitions, 5)
+    critical = critical_values("always", np.arange(5), time, 0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        always = (np.abs(error) > half_widths(critical, spread, degrees)).any(axis=1).mean()
+    assert always <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repetitions)
+    assert abs(error.mean(axis=0) / error.std(axis=0)).max() <= 3 / math.sqrt(repetitions)
+
+
+def test_errors_of_rounds_are_a_martingale() -> None:
+    """``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` where rounds are weighted by what they are expected to tell."""
+    error, _, _, time = null_rounds(400, 3)
+    for j, k in ((0, 1), (1, 2), (0, 2)):
+        score = time * error
+        step = score[:, j] * (score[:, k] - score[:, j])
+        assert abs(step.mean()) <= 3 * step.std() / math.sqrt(400)
