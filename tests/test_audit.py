@@ -108,7 +108,8 @@ def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
     assert found.value == pytest.approx(truth(frame, qrels, loss, "a"), abs=1e-12)
     assert found.standard_error == 0
     assert found.note == "every pair that counts was judged, so there is no sampling error"
-    assert "census of " in str(found)
+    inside = frame if loss.slice is None or design == "stratified" else frame[frame[loss.slice]]
+    assert f"census of {len(inside)} pairs of {inside['qid'].nunique()} queries" in str(found)
 
 
 def test_the_winner_is_the_better_one_whichever_way_the_loss_runs(frame, qrels) -> None:

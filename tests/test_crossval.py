@@ -18,6 +18,7 @@ from sklearn.linear_model import Ridge
 
 from pt_active import DCG, measure_values
 from pt_active.crossval import LearnerComparison, compare_learners, fold_numbers
+from pt_active.estimators import interval
 from pt_active.tests_of_difference import cross_validated_error, two_sided_pvalue
 
 FEATURES = 4
@@ -96,7 +97,18 @@ def test_errors_by_hand() -> None:
     assert cross_validated_error(twice) == pytest.approx(np.sqrt((1 / 4 + 1) * 0.02 / 3), abs=1e-15)
 
 
-def test_the_published_example() -> None:
+def test_the_first_published_example() -> None:
+    """Tan, Steinbach and Kumar, section 4.6.3: 0.05 ± 2.04 · 0.002 from 30 folds."""
+    apart = np.arange(30.0)
+    differences = 0.05 + 0.002 * (apart - apart.mean()) / stats.sem(apart)
+    error = cross_validated_error(differences[None, :], corrected=False)
+    low, high = interval(0.05, error, 29, 0.95)
+    assert error == pytest.approx(0.002, abs=1e-12)
+    assert (high - 0.05) / 0.002 == pytest.approx(2.04, abs=0.006)
+    assert low == pytest.approx(0.05 - 2.0452296 * 0.002, abs=1e-8)
+
+
+def test_the_second_published_example() -> None:
     """Han, Kamber and Pei (2012), exercise 8.14: ten rounds; t is the mean over σ, and not over σ²."""
     first = [30.5, 32.2, 20.7, 20.6, 31.0, 41.0, 27.7, 26.0, 21.5, 26.0]
     second = [22.4, 14.5, 22.4, 19.6, 20.7, 20.4, 22.1, 19.4, 16.2, 35.0]

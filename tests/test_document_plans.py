@@ -116,6 +116,9 @@ def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo,
     assert abs(values.mean() - truth) <= 3 * values.std(ddof=1) / np.sqrt(60)
     assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
     assert 0.7 < errors.mean() / values.std(ddof=1) < 1.4
+    printed = np.array([each.standard_error for each in found])
+    assert (printed >= errors * (1 - 1e-12)).all()
+    assert printed.mean() / values.std(ddof=1) < 1.6
 
 
 def test_the_same_seed_gives_the_same_plan_in_any_row_order(plan: Plan, demo, graded) -> None:

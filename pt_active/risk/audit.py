@@ -25,7 +25,7 @@ from pt_active.risk.pairs import Pairs
 DESIGN = "optimal"
 """The design if none is named."""
 
-FOR_ALL = ("passive", "cost_only", "risk_mixture")
+SUIT_SINGLE_RISKS = ("passive", "cost_only", "risk_mixture")
 """Designs that suit the risk of one predictor also where there are several."""
 
 
@@ -168,7 +168,7 @@ class Audit(KeptArtifact[AuditTables]):
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Say so where the pairs were drawn for differences, which says little of what both predictors get right."""
-        for_differences = len(self.predictors) > 1 and self.manifest["arguments"]["design"] not in FOR_ALL
+        for_differences = len(self.predictors) > 1 and self.manifest["arguments"]["design"] not in SUIT_SINGLE_RISKS
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"

@@ -164,7 +164,7 @@ def main() -> None:
         quick()
         seconds = timed(quick, 3), timed(plain, 3)
         rows.append((f"ERR comparison moments, {m:,} queries × {n:,} documents", "double loop", *seconds))
-    document_draw(20, documents)()
+    document_draw(100, documents)()
     ours, theirs = timed(document_draw(queries, documents)), timed(err_moments(queries, documents, True))
     rows.append((f"design and draw of documents, ERR, {queries:,} × {documents}", "ERR moments", ours, theirs))
     pairs = queries * documents // 4
