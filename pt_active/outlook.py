@@ -20,6 +20,7 @@ from pt_active.documents.estimators import expected_squares
 from pt_active.documents.rounds import RoundSettings, pool_sizes
 from pt_active.documents.tables import graded_pool
 from pt_active.measures import has_rank_form, parse_measure
+from pt_active.pairs import stored_weights
 from pt_active.pilot import Pilot, ranker_contrasts
 from pt_active.plan import Plan
 from pt_active.pool import Pool, graded_frame
@@ -84,15 +85,53 @@ class Outlook:
         arrays = Pool.from_frame(frame, parsed, cost)
         chosen = _default_methods(arrays, parsed) if methods is None else list(methods)
         learned = None if pilot is None else _pilot(*pilot, files.digest(frame), parsed)
+        return cls._looked(arrays, parsed, chosen, check_per_query(cost), learned, None, seed)
+
+    @classmethod
+    def of_plan(
+        cls, plan: Plan, qrels: pd.DataFrame | None = None, estimator: str = "regression", missing: str = "error"
+    ) -> Outlook:
+        """Look ahead from a plan: its own way to sample, drawn once in one round, beside plain random queries.
+
+        Args:
+            plan: Of queries or of documents.
+            qrels: Its labels so far, which make it the pilot.
+            estimator: As for `Plan.estimate`.
+            missing: See `Plan.estimate`.
+
+        Raises:
+            ValueError: If the plan was given rankers later, whose documents have no costs, or the labels do not fit.
+        """
+        arguments, pool = plan.manifest["arguments"], plan.tables.pool
+        if later := plan.manifest.get("later_rankers"):
+            raise ValueError(f"what documents of later rankers cost is not known ({frames.some(later)})")
+        chosen = [YARDSTICK, Method(arguments["design"], estimator, with_replacement=False)]
+        weights = stored_weights(arguments.get("pairs"), pool.names)
+        own = RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], weights)
+        learned = None if qrels is None else Pilot.of(plan, qrels, missing)
+        return cls._looked(pool, plan.measure, chosen, arguments["per_query"], learned, own, arguments["seed"])
+
+    @classmethod
+    def _looked(
+        cls,
+        pool: Pool,
+        measure: irm.Measure,
+        methods: list[Method],
+        per_query: float,
+        pilot: Pilot | None,
+        settings: RoundSettings | None,
+        seed: int,
+    ) -> Outlook:
         curves, optimism = {}, {}
-        for method in chosen:
+        for method in methods:
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             look = _documents if method.of_documents else _queries
-            curve, proved = look(arrays, parsed, method, check_per_query(cost), learned, seed)
+            own = None if method == YARDSTICK else settings
+            curve, proved = look(pool, measure, method, per_query, pilot, own, seed)
             curves[method] = curve.scaled(proved)
             optimism[method] = proved
-        return cls(parsed, arrays.names, curves, {} if learned is None else optimism)
+        return cls(measure, pool.names, curves, {} if pilot is None else optimism)
 
     def table(
         self,
@@ -211,13 +250,20 @@ def _pilot(plan: Plan, qrels: pd.DataFrame, digest: str, measure: irm.Measure) -
 
 
 def _queries(
-    pool: Pool, measure: irm.Measure, method: Method, per_query: float, pilot: Pilot | None, seed: int
+    pool: Pool,
+    measure: irm.Measure,
+    method: Method,
+    per_query: float,
+    pilot: Pilot | None,
+    settings: RoundSettings | None,
+    seed: int,
 ) -> tuple[ErrorCurve, float]:
     """The curve of whole queries, and how many times its variance the pilot has."""
     moments = pool.moments(measure, seed=seed)
     uniform = pool.moments(measure, uniform_grades=True, seed=seed) if needs_uniform_grades(method.design) else None
     weight = pool.query_weight
-    q = sampling_distribution(method.design, moments, pool.query_cost, weight, DEFENSIVE, uniform)
+    defensive, pairs = (DEFENSIVE, None) if settings is None else (settings.defensive, settings.pairs)
+    q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
     parts = [_expected(mean, variance, weight, method.estimator) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
     documents = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(weight)).astype(float)
@@ -247,11 +293,17 @@ def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: 
 
 
 def _documents(
-    pool: Pool, measure: irm.Measure, method: Method, per_query: float, pilot: Pilot | None, seed: int
+    pool: Pool,
+    measure: irm.Measure,
+    method: Method,
+    per_query: float,
+    pilot: Pilot | None,
+    settings: RoundSettings | None,
+    seed: int,
 ) -> tuple[ErrorCurve, float]:
     """The curve of single documents, and how many times its variance the pilot has."""
     graded = graded_pool(pool, measure, per_query)
-    sizes = pool_sizes(graded, RoundSettings(method.design), pool.grades)
+    sizes = pool_sizes(graded, settings or RoundSettings(method.design), pool.grades)
     gain = _document_gain(pool, measure, method.design, seed)
     order = sizes.order
     query = pool.query_of_document[order]

@@ -47,6 +47,7 @@ class Basis:
             adds where a few documents carry the rest of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; empty if nothing does.
+        model_caution: What the labels say against the grade model; empty if nothing. It costs precision, not validity.
     """
 
     measure: str
@@ -66,6 +67,7 @@ class Basis:
     error_of_model: float = np.nan
     unreached: float = 0.0
     caution: str = ""
+    model_caution: str = ""
 
     def lines(self) -> list[str]:
         """The sample in words, for printing."""
@@ -156,7 +158,7 @@ class _Inference:
             )
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
-        return self.basis.caution
+        return "; ".join(filter(None, (self.basis.caution, self.basis.model_caution)))
 
     @property
     def _point(self) -> float:
