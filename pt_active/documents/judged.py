@@ -175,11 +175,10 @@ def judged_documents(
 
 
 def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
-    """float64[N], Ππ of each drawn document in the round that drew it; 0 elsewhere."""
+    """float64[N], ``inclusion`` of each drawn document in the worklist of its round; 0 elsewhere."""
     chance = np.zeros(len(pool.docno))
     for each in rounds:
-        design = each.sample.design
-        total = design.opening[pool.query_of_document] * design.inclusion
+        total = each.sample.opening[pool.query_of_document] * each.sample.design.inclusion
         chance = np.where(each.sample.drawn, total, chance)
     return chance
 
