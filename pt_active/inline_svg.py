@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import io
 import re
+import warnings
 from typing import TYPE_CHECKING
 
 from pt_active.plots import FIRST, INK, SECOND
@@ -28,7 +29,8 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     import matplotlib as mpl
 
     written = io.StringIO()
-    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing")  # the reader's fonts draw the text
         figure.savefig(written, format="svg", transparent=True, metadata={"Date": None})
     text = written.getvalue()
     text = re.sub(r"<metadata>.*?</metadata>\s*", "", text[text.index("<svg") :], flags=re.DOTALL)
