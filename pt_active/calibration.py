@@ -50,7 +50,7 @@ class Calibration:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """Of the slope, at the level `CONFIDENCE`; infinite without degrees of freedom."""
+        """Of the slope, at the level `CONFIDENCE`; infinite without degrees of freedom, NaN without a slope."""
         from pt_active.estimators import interval
 
         low, high = interval(self.slope, self.slope_error, self.degrees_of_freedom, CONFIDENCE)
