@@ -32,7 +32,7 @@ class Contributions:
     """An estimate taken apart: ``estimate = base + Σ contribution``.
 
     A contribution is how far the labels of a query moved the estimate from where it would be had they been what the
-    grade model expects.
+    grade model expects; where documents were drawn, after the line by which ``regression`` corrects the model.
 
     Attributes:
         base: The estimate if all labels were as expected.

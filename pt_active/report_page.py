@@ -189,7 +189,7 @@ def _contributions(report: Report) -> Section:
     apart = report.contributions
     words = [
         f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
-        "of each query moved that by its contribution; together they make the estimate."
+        "of each query moved that by its contribution; all together they make the estimate."
     ]
     figure = plots.plot_contributions(apart.queries)
     said = "; ".join(f"{row.qid} {number(row.contribution)}" for row in apart.queries.head(10).itertuples())
