@@ -298,8 +298,8 @@ def _chance(plan: Plan) -> tuple[np.ndarray, str]:
         return np.ones(len(q)), "chance of being drawn"
     if arguments["replace"]:
         return q * int(tables.queries["q_draws"].sum()), "expected draws"
-    whole = arguments["budget"] is None
-    amount = float(arguments["draws"]) if whole else float(arguments["budget"])
-    return np.minimum(
-        1.0, Clipped.of(q, np.ones(len(q)) if whole else cost).factor(amount) * q
-    ), "chance of being drawn"
+    if arguments["budget"] is None:
+        amount, cost = arguments["draws"], np.ones(len(q))
+    else:
+        amount = arguments["budget"]
+    return np.minimum(1.0, Clipped.of(q, cost).factor(float(amount)) * q), "chance of being drawn"

@@ -83,6 +83,7 @@ def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
     ):
         found = Contributions.of(longer, every, contrast)
         assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
+        assert found.documents["effect"].sum() == pytest.approx(found.queries["contribution"].sum(), abs=1e-10)
     with pytest.raises(ValueError, match="one number for each of 2 rankers"):
         Contributions.of(plan, qrels, np.ones(3))
 

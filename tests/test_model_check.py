@@ -166,3 +166,30 @@ def test_later_rankers_leave_the_gains_out(demo, graded) -> None:
     assert np.isfinite(check.calibration.slope)
     with pytest.raises(ValueError, match="later rankers cost is not known"):
         Outlook.of_plan(more)
+
+
+def test_repeated_draws_weigh_as_often_as_they_came(demo, graded) -> None:
+    plan, qrels = judged(graded, demo, "query", replace=True, budget=900)
+    table = qrels.merge(graded, on=["qid", "docno"], suffixes=("", "_"))
+    drawn = table["qid"].map(plan.queries.set_index("qid")["q_draws"]).to_numpy()
+    assert drawn.max() > 1
+    chance = table["qid"].map(plan.queries.set_index("qid")["q_prob"]).to_numpy() / drawn
+    worth = np.array(rank_values(DCG @ 10, None))
+    mean = table[GRADES].to_numpy() @ worth
+    by_hand = calibration(mean, worth[table["label"]], chance, pd.factorize(table["qid"])[0])
+    assert ModelCheck.of(plan, qrels).calibration.slope == pytest.approx(by_hand.slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) -> None:
+    """Its chances are in proportion to those of the plan, which leans on the model as little as it was told to."""
+    plan, _ = judged(graded, demo, level, defensive=0.9 if level == "query" else 9.0)
+    curve = list(Outlook.of_plan(plan).curves.values())[1]
+    if level == "query":
+        own = plan.queries["q_prob"].to_numpy()
+    else:
+        design = plan.tables.rounds[0].sample.design
+        own = design.inclusion[design.order]
+    free = own < 0.999
+    ratio = own[free] / curve.size[free]
+    assert np.ptp(ratio) < 1e-6 * ratio.mean()
