@@ -8,17 +8,27 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, TypeVar
 
-import pandas as pd
 import typer
 
 from pt_active import files
 from pt_active import simulate as replayed
-from pt_active.command_line import Commands, check_names, check_new, check_options, command_line, next_step, show_answer
+from pt_active.command_line import (
+    Commands,
+    check_names,
+    check_new,
+    check_options,
+    command_line,
+    next_answer,
+    next_step,
+    planned,
+    read_labels,
+    show_answer,
+)
 from pt_active.costs import Cost, LogLengthCost, UnitCost
 from pt_active.designs import DESIGNS
 from pt_active.documents.design import DRAWINGS, OBJECTIVES
 from pt_active.estimators import ESTIMATORS
-from pt_active.exports import FORMATS, read_judgments
+from pt_active.exports import FORMATS
 from pt_active.judged import MISSING_POLICIES
 from pt_active.plan import LEVELS, Plan
 from pt_active.pool_files import (
@@ -186,7 +196,7 @@ def plan(
         objective=objective,
         seed=seed,
     ).save(out)
-    show_answer({"plan": str(out), **made.manifest}, _planned(made, out), json_output)
+    show_answer({"plan": str(out), **made.manifest}, planned(made, out), json_output)
 
 
 @_command("pt-active extend my-plan judged.csv --budget 200 --out my-plan-2")
@@ -206,8 +216,8 @@ def extend(
     """Choose more documents to judge, with what the labels so far have taught."""
     check_new(out)
     grades, text = None if pool is None else read_pool(pool), None if texts is None else files.read_texts(texts)
-    made = Plan.load(plan).extend(budget, _read_labels(qrels), grades, texts=text, seed=seed, missing=missing).save(out)
-    show_answer({"plan": str(out), **made.manifest}, _planned(made, out), json_output)
+    made = Plan.load(plan).extend(budget, read_labels(qrels), grades, texts=text, seed=seed, missing=missing).save(out)
+    show_answer({"plan": str(out), **made.manifest}, planned(made, out), json_output)
 
 
 @_command("pt-active export my-plan --out judge-me.csv --format csv")
@@ -224,8 +234,8 @@ def export(
     """Write the documents that a plan wants judged, for people to fill in the labels."""
     check_new(out)
     loaded = Plan.load(plan)
-    loaded.export(out, format, None if labels is None else _read_labels([labels]), order)
-    count, answer = len(loaded.assessments), _next_answer(loaded, plan, out)
+    loaded.export(out, format, None if labels is None else read_labels([labels]), order)
+    count, answer = len(loaded.assessments), next_answer(loaded, plan, out)
     text = f"{count} documents to judge are in {out}. Next, when the labels are filled in:\n  {answer}"
     show_answer({"file": str(out), "format": format, "assessments": count}, text, json_output)
 
@@ -241,7 +251,7 @@ def estimate(
     json_output: Json = False,
 ) -> None:
     """Estimate how good each ranker is."""
-    estimates = Plan.load(plan).estimate(_read_labels(qrels), measure, estimator, confidence, missing)
+    estimates = Plan.load(plan).estimate(read_labels(qrels), measure, estimator, confidence, missing)
     rows = {name: found.to_dict() for name, found in estimates.items()}
     show_answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), json_output)
 
@@ -264,7 +274,7 @@ def compare(
     json_output: Json = False,
 ) -> None:
     """Say which of two rankers is better, by how much, and how sure that is; or rank many, if no two are named."""
-    loaded, labels, how = Plan.load(plan), _read_labels(qrels), (measure, estimator, confidence, missing)
+    loaded, labels, how = Plan.load(plan), read_labels(qrels), (measure, estimator, confidence, missing)
     found: Comparison | Ranking
     if len(loaded.rankers) > 2 and first is None and second is None:
         found = loaded.rank(labels, *how, correction=correction or "holm")
@@ -293,8 +303,32 @@ def status(
     """Say whether enough has been judged to stop, from the labels so far."""
     often = None if looks == "end" else looks
     loaded = Plan.load(plan)
-    found = loaded.status(_read_labels(qrels), often, margin, confidence, first=first, second=second)
+    found = loaded.status(read_labels(qrels), often, margin, confidence, first=first, second=second)
     show_answer(found.to_dict(), f"{found}\n\n{next_step(found, plan, qrels)}", json_output)
+
+
+@_command("pt-active report my-plan judged.csv --out report.html")
+def report(
+    plan: PlanFolder,
+    qrels: Judgments,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to make.")],
+    slice: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Groups of queries by a column of the plan; repeat it.")
+    ] = None,
+    measure: Measure = None,
+    estimator: Estimator = "regression",
+    confidence: Confidence = 0.95,
+    missing: Missing = "error",
+    json_output: Json = False,
+) -> None:
+    """Write all that a plan and its labels say into one HTML file."""
+    from pt_active.report import Report
+
+    check_new(out)
+    how = (measure, estimator, confidence, missing)
+    made = Report.of(Plan.load(plan), read_labels(qrels), *how, slices=slice or [])
+    made.save(out)
+    show_answer({"file": str(out), **made.to_dict()}, f"{made}\n\nThe report is {out}.", json_output)
 
 
 @_command("pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1")
@@ -367,23 +401,3 @@ def demo(
     again = command_line("compare", out / "plan", out / "judgments.csv")
     text = f"{result}\n\nThe picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
     show_answer({"folder": str(out)} | result.to_dict(), text, json_output)
-
-
-def _read_labels(paths: list[Path]) -> pd.DataFrame:
-    read = {path: read_judgments(path) for path in paths}
-    for path, labels in read.items():
-        if labels.empty:
-            raise ValueError(f"{path}: no label is filled in")
-    return pd.concat([labels[["qid", "docno", "label"]] for labels in read.values()], ignore_index=True)
-
-
-def _planned(made: Plan, out: Path) -> str:
-    worklist = out.with_name(f"{out.name}.csv")
-    export = command_line("export", out, "--out", worklist, "--format", "csv")
-    return f"{made}\n\nThe plan is in {out}. Next, write what people are to judge:\n  {export}"
-
-
-def _next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
-    """The command that reads the judgments."""
-    earlier = ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
-    return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *earlier, worklist)

@@ -10,10 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import typer
 from pyterrier.validate import InputValidationError
 from typer.core import TyperGroup
 
+from pt_active.exports import read_judgments
+from pt_active.plan import Plan
 from pt_active.status import Status
 
 _BAD_INPUT = (
@@ -107,6 +110,32 @@ def next_step(found: Status, plan: Path, qrels: Sequence[Path]) -> str:
 def show_answer(content: dict[str, Any], text: str, as_json: bool) -> None:
     """Print an answer as JSON or as text."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) if as_json else text)
+
+
+def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
+    """The labels of several files as one table.
+
+    Raises:
+        ValueError: If a file holds none.
+    """
+    read = {path: read_judgments(path) for path in paths}
+    for path, labels in read.items():
+        if labels.empty:
+            raise ValueError(f"{path}: no label is filled in")
+    return pd.concat([labels[["qid", "docno", "label"]] for labels in read.values()], ignore_index=True)
+
+
+def planned(made: Plan, out: Path) -> str:
+    """What a new plan is, and the command that comes next."""
+    worklist = out.with_name(f"{out.name}.csv")
+    export = command_line("export", out, "--out", worklist, "--format", "csv")
+    return f"{made}\n\nThe plan is in {out}. Next, write what people are to judge:\n  {export}"
+
+
+def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
+    """The command that reads the judgments."""
+    earlier = ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
+    return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *earlier, worklist)
 
 
 @contextmanager

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.calibration import Calibration, calibration
 from pt_active.estimators import effective_size, estimator_named, is_rounding, reference_degrees
-from pt_active.measures import has_rank_form
+from pt_active.measures import has_rank_form, rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
 from pt_active.pool import Pool
@@ -179,6 +180,51 @@ def missing_pairs(pool: Pool, unlabelled: np.ndarray, missing: str) -> tuple[tup
     return pairs
 
 
+def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
+    """What a measure makes of a document's grade, by which a grade model is checked.
+
+    Returns:
+        ``gain`` or ``stopping probability`` and its values by grade, float64[G+1]; for a measure that is neither
+        additive nor a cascade the ``grade`` itself.
+    """
+    if not has_rank_form(measure):
+        return "grade", np.arange(pool.max_grade + 1.0)
+    form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
+    return "gain" if form.family == "additive" else "stopping probability", form.values
+
+
+def query_chance(sampled: Pool, draws: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """float64[N], the inclusion probability of each document's query; with replacement the expected draws per draw.
+
+    Args:
+        sampled: The drawn queries alone.
+        draws: int64[s].
+        importance: float64[s].
+    """
+    chance = sampled.query_weight / (draws * importance / draws.sum())
+    return np.asarray(chance[sampled.query_of_document])
+
+
+def label_calibration(
+    pool: Pool, measure: irm.Measure, label: np.ndarray, chance: np.ndarray, grades: np.ndarray | None = None
+) -> Calibration | None:
+    """How the labels of a sample agree with the grade model, or None without any.
+
+    Args:
+        pool: That the labels are of.
+        measure: Decides which documents count, and what their grades are worth.
+        label: int64[N]; -1 where there is none.
+        chance: float64[N], with which each labelled document was to be judged.
+        grades: float64[N, G+1], those to check; the pool's if left out.
+    """
+    use = (label >= 0) & (chance > 0) & pool.seen(measure)
+    if not use.any():
+        return None
+    _, values = document_variable(measure, pool)
+    grades = pool.grades if grades is None else grades
+    return calibration(grades[use] @ values, values[label[use]], chance[use], pool.query_of_document[use])
+
+
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
     """The measure of every ranker for each sampled query.
 
@@ -242,5 +288,9 @@ def judged_sample(
         missing_policy=missing,
         ignored=labels.ignored,
     )
+    line = (
+        None if census else label_calibration(sampled, measure, labels.label, query_chance(sampled, draws, importance))
+    )
+    basis = replace(basis, model_caution="" if line is None else line.caution)
     values = measured_values(sampled, measure, labels.label, expected=missing == "expected")
     return JudgedSample(pool.names, draws, importance, inclusion, values, model[rows], pool.query_weight @ model, basis)

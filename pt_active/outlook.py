@@ -20,6 +20,7 @@ from pt_active.documents.estimators import expected_squares
 from pt_active.documents.rounds import RoundSettings, pool_sizes
 from pt_active.documents.tables import graded_pool
 from pt_active.measures import has_rank_form, parse_measure
+from pt_active.pairs import stored_weights
 from pt_active.pilot import Pilot, ranker_contrasts
 from pt_active.plan import Plan
 from pt_active.pool import Pool, graded_frame
@@ -83,42 +84,58 @@ class Outlook:
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         arrays = Pool.from_frame(frame, parsed, cost)
         learned = None if pilot is None else _pilot(*pilot, files.digest(frame), parsed)
-        return cls._ahead(arrays, parsed, check_per_query(cost), methods, learned, seed)
+        methods = _default_methods(arrays, parsed) if methods is None else methods
+        return cls._looked(arrays, parsed, methods, check_per_query(cost), learned, None, seed)
 
     @classmethod
-    def of_plan(cls, plan: Plan, qrels: pd.DataFrame | None = None, methods: Sequence[Method] | None = None) -> Outlook:
-        """Look ahead from a plan's own pool, measure and costs, for plans to come.
+    def of_plan(
+        cls,
+        plan: Plan,
+        qrels: pd.DataFrame | None = None,
+        methods: Sequence[Method] | None = None,
+        missing: str = "error",
+    ) -> Outlook:
+        """Look ahead from a plan's own pool, measure and costs.
 
         Args:
-            plan: Any; nothing of it needs to be judged.
-            qrels: Its labels so far, if there are any; they make it the pilot.
-            methods: As in `of`.
+            plan: Of queries or of documents; nothing of it needs to be judged.
+            qrels: Its labels so far, which make it the pilot.
+            methods: As in `of`; the plan's own way to sample, in one round, comes second if left out. A method with the
+                plan's design has the plan's other settings too.
+            missing: As for `Plan.estimate`.
 
         Raises:
-            ValueError: If the labels do not fit the plan, or a method cannot be foreseen.
+            ValueError: If the plan was given rankers later, whose documents have no costs, a method cannot be foreseen,
+                or the labels do not fit.
         """
-        arguments = plan.manifest["arguments"]
-        learned = None if qrels is None else Pilot.of(plan, qrels)
-        return cls._ahead(
-            plan.tables.pool, plan.measure, arguments["per_query"], methods, learned, int(arguments["seed"])
-        )
+        arguments, pool = plan.manifest["arguments"], plan.tables.pool
+        if later := plan.manifest.get("later_rankers"):
+            raise ValueError(f"what documents of later rankers cost is not known ({frames.some(later)})")
+        if methods is None:
+            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(pool, plan.measure)]))
+        weights = stored_weights(arguments.get("pairs"), pool.names)
+        own = RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], weights)
+        learned = None if qrels is None else Pilot.of(plan, qrels, missing)
+        return cls._looked(pool, plan.measure, methods, arguments["per_query"], learned, own, arguments["seed"])
 
     @classmethod
-    def _ahead(
+    def _looked(
         cls,
         pool: Pool,
         measure: irm.Measure,
+        methods: Sequence[Method],
         per_query: float,
-        methods: Sequence[Method] | None,
         pilot: Pilot | None,
+        settings: RoundSettings | None,
         seed: int,
     ) -> Outlook:
         curves, optimism = {}, {}
-        for method in _default_methods(pool, measure) if methods is None else methods:
+        for method in methods:
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             look = _documents if method.of_documents else _queries
-            curve, proved = look(pool, measure, method, per_query, pilot, seed)
+            own = settings if settings is not None and settings.drawing == method.design else None
+            curve, proved = look(pool, measure, method, per_query, pilot, own, seed)
             curves[method] = curve.scaled(proved)
             optimism[method] = proved
         return cls(measure, pool.names, curves, {} if pilot is None else optimism)
@@ -221,6 +238,11 @@ class Outlook:
         return f"<pre>{self}</pre>"
 
 
+def own_method(plan: Plan, estimator: str = "regression") -> Method:
+    """How a plan samples, without replacement and in one round."""
+    return Method(plan.manifest["arguments"]["design"], estimator, with_replacement=False)
+
+
 def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
     methods = [YARDSTICK, Method(DESIGN, "regression", with_replacement=False)]
     if has_rank_form(measure):
@@ -240,13 +262,20 @@ def _pilot(plan: Plan, qrels: pd.DataFrame, digest: str, measure: irm.Measure) -
 
 
 def _queries(
-    pool: Pool, measure: irm.Measure, method: Method, per_query: float, pilot: Pilot | None, seed: int
+    pool: Pool,
+    measure: irm.Measure,
+    method: Method,
+    per_query: float,
+    pilot: Pilot | None,
+    settings: RoundSettings | None,
+    seed: int,
 ) -> tuple[ErrorCurve, float]:
     """The curve of whole queries, and how many times its variance the pilot has."""
     moments = pool.moments(measure, seed=seed)
     uniform = pool.moments(measure, uniform_grades=True, seed=seed) if needs_uniform_grades(method.design) else None
     weight = pool.query_weight
-    q = sampling_distribution(method.design, moments, pool.query_cost, weight, DEFENSIVE, uniform)
+    defensive, pairs = (DEFENSIVE, None) if settings is None else (settings.defensive, settings.pairs)
+    q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
     parts = [_expected(mean, variance, weight, method.estimator) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
     documents = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(weight)).astype(float)
@@ -276,11 +305,17 @@ def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: 
 
 
 def _documents(
-    pool: Pool, measure: irm.Measure, method: Method, per_query: float, pilot: Pilot | None, seed: int
+    pool: Pool,
+    measure: irm.Measure,
+    method: Method,
+    per_query: float,
+    pilot: Pilot | None,
+    settings: RoundSettings | None,
+    seed: int,
 ) -> tuple[ErrorCurve, float]:
     """The curve of single documents, and how many times its variance the pilot has."""
     graded = graded_pool(pool, measure, per_query)
-    sizes = pool_sizes(graded, RoundSettings(method.design), pool.grades)
+    sizes = pool_sizes(graded, settings or RoundSettings(method.design), pool.grades)
     gain = _document_gain(pool, measure, method.design, seed)
     order = sizes.order
     query = pool.query_of_document[order]

@@ -9,10 +9,11 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.documents.judged import JudgedDocuments
+from pt_active import frames
+from pt_active.documents.judged import JudgedDocuments, round_chance
 from pt_active.documents.rounds import estimate_rounds, round_weights
 from pt_active.estimators import estimator_named
-from pt_active.judged import JudgedSample, labels_of
+from pt_active.judged import JudgedSample, labels_of, query_chance
 from pt_active.measures import rank_form
 from pt_active.plan import Plan
 from pt_active.pool import Pool
@@ -44,25 +45,29 @@ class Pilot:
     chance: np.ndarray
 
     @classmethod
-    def of(cls, plan: Plan, qrels: pd.DataFrame) -> Pilot:
+    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> Pilot:
         """Read the labels of a plan.
 
+        Args:
+            plan: Of queries or of documents.
+            qrels: Its labels so far.
+            missing: As for `Plan.estimate`; what stands for a missing label is not a label here.
+
         Raises:
-            ValueError: If a label is missing or does not fit the plan.
+            ValueError: If a label is missing and ``missing`` does not allow it, or does not fit the plan.
         """
-        judged, pool = plan.judged(qrels), plan.tables.pool
+        judged, pool = plan.judged(qrels, missing=missing), plan.tables.pool
+        given = labels_of(pool, frames.checked_qrels(qrels))
         drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
         if isinstance(judged, JudgedDocuments):
-            label, chance = judged.label, np.zeros(len(judged.label))
-            for each in judged.rounds:
-                sample = each.sample
-                total = sample.design.opening[judged.pool.query] * sample.design.inclusion
-                chance = np.where(sample.drawn, total, chance)
+            label, chance = np.where(judged.label >= 0, given, -1), round_chance(pool, judged.rounds)
             return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
-        label = labels_of(pool, qrels)
-        weight = np.zeros(len(pool.queries))
-        weight[drawn] = pool.query_weight[drawn] / (judged.draws * judged.importance / judged.draws.sum())
-        return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, weight[pool.query_of_document], 0.0))
+        label = np.where(pool.seen(plan.measure), given, -1)
+        chance = np.zeros(len(label))
+        chance[np.isin(pool.query_of_document, drawn)] = query_chance(
+            pool.select(drawn), judged.draws, judged.importance
+        )
+        return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
 
     @property
     def contrasts(self) -> list[np.ndarray]:
@@ -70,7 +75,7 @@ class Pilot:
         return ranker_contrasts(len(self.pool.names))
 
     def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
-        """How many times what the model expects of whole queries proved.
+        """How many times what the model expects of whole queries proved; NaN where it expects nothing.
 
         Args:
             estimator: A name in `estimators.ESTIMATORS`.
@@ -90,10 +95,10 @@ class Pilot:
             run(judged.draws, judged.importance, judged.values @ c, judged.model @ c, judged.pool_mean @ c, inclusion)
             for c in self.contrasts
         ]
-        return float(np.mean([each.standard_error**2 for each in squared])) / expected
+        return _times(float(np.mean([each.standard_error**2 for each in squared])), expected)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
-        """How many times what the model expects of single documents proved.
+        """How many times what the model expects of single documents proved; NaN where it expects nothing.
 
         Args:
             drawing: One of `documents.design.DRAWINGS`. Of a pilot that drew so, its own squared error is taken.
@@ -112,7 +117,7 @@ class Pilot:
             odds = np.divide(1 - total, total, out=np.zeros_like(total), where=total > 0)
             expected.append(float((gain * ~known) @ odds))
             known |= each.sample.drawn
-        return float(squared / (round_weights(judged.rounds) ** 2 @ expected))
+        return _times(float(squared), float(round_weights(judged.rounds) ** 2 @ expected))
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""
@@ -122,4 +127,9 @@ class Pilot:
         use = (self.chance > 0) & (variance > 0)
         weight = gain[use] / self.chance[use]
         squared = (form[self.label[use]] - mean[use]) ** 2 / variance[use]
-        return float(weight @ squared / weight.sum())
+        return _times(weight @ squared, weight.sum())
+
+
+def _times(proved: float, expected: float) -> float:
+    """NaN where nothing was expected."""
+    return float(proved / expected) if expected > 0 else np.nan

@@ -47,6 +47,8 @@ class Basis:
             adds where a few documents carry the rest of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; empty if nothing does.
+        model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
+            estimate leans on it only where documents are ``unreached`` or labels ``expected``.
     """
 
     measure: str
@@ -66,6 +68,7 @@ class Basis:
     error_of_model: float | None = None
     unreached: float = 0.0
     caution: str = ""
+    model_caution: str = ""
 
     def lines(self) -> list[str]:
         """The sample in words, for printing."""
@@ -147,8 +150,9 @@ class _Inference:
             )
         if self.basis.census:
             return f"{everything} was judged, so there is no sampling error"
+        cautions = "; ".join(filter(None, (self.basis.caution, self.basis.model_caution)))
         if self.degenerate and self.basis.caution:
-            return self.basis.caution
+            return cautions
         if self.degenerate:
             return (
                 f"nothing varies among the sampled {_SAMPLED[self.basis.level]} that the model does not explain, so "
@@ -156,7 +160,7 @@ class _Inference:
             )
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
             return "too few draws for an interval"
-        return self.basis.caution
+        return cautions
 
     @property
     def _point(self) -> float:

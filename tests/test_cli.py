@@ -15,7 +15,7 @@ from pt_active.cli import app
 from pt_active.files import read_run
 from pt_active.simulate import labelled_population
 
-COMMANDS = ("plan", "extend", "export", "estimate", "compare", "status", "simulate", "demo")
+COMMANDS = ("plan", "extend", "export", "estimate", "compare", "status", "report", "simulate", "demo")
 QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12
@@ -521,3 +521,23 @@ def test_a_pool_without_labels_says_so(labelled, files):
     labelled.to_parquet(files / "pool.parquet")
     words = ("--measure", "DCG@5", "--train-fold", "1")
     assert "documents of the replay pool have no label" in complaint("simulate", "pool.parquet", *words)
+
+
+def test_report(files):
+    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv")
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    said = run("report", "plan", "plan.csv", "--out", "report.html")
+    assert said.rstrip().endswith("The report is report.html.")
+    assert said.splitlines()[0] in (files / "report.html").read_text(encoding="utf-8")
+    found = json.loads(run("report", "plan", "plan.csv", "--out", "again.html", "--slice", "q_draws", "--json"))
+    assert found["file"] == "again.html"
+    assert found["result"] == json.loads(run("compare", "plan", "plan.csv", "--json"))
+    assert {row["column"] for row in found["slices"]} == {"q_draws"}
+    page = (files / "again.html").read_text(encoding="utf-8")
+    data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
+    assert data == {key: value for key, value in found.items() if key != "file"}
+    assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")
+    missing = complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", "colour")
+    assert missing.startswith("the plan's queries have no column 'colour'; they have qid, query")
+    assert not (files / "r.html").exists()

@@ -188,7 +188,7 @@ def document_estimate(
         observed: float64[N], what the labels say; equal to ``mean`` where there is none.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
     """
-    found = _residuals(pool, sample, mean, observed, contrast)
+    found = query_residuals(pool, sample, mean, observed, contrast)
     opened = sample.opening > 0
     p, chance = pool.weight[opened], sample.opening[opened]
     step, variance = found.step[opened], found.variance[opened]
@@ -221,9 +221,10 @@ def _ratio(a: float, b: float) -> float:
     return float(a / b) if b > 0 else 0.0
 
 
-def _residuals(
+def query_residuals(
     pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
+    """What the labels add to the model in each query; arguments as for `document_estimate`."""
     if sample.design.drawing == "depth":
         return _by_depth(pool, sample, mean, observed, contrast)
     if pool.form.family == "additive":

@@ -16,7 +16,7 @@ from pt_active.documents.estimators import DocumentEstimate, DocumentPool
 from pt_active.documents.rounds import Round, estimate_rounds, judged_before
 from pt_active.documents.tables import seen_by
 from pt_active.estimators import reference_degrees
-from pt_active.judged import MISSING_POLICIES, labels_of, missing_pairs
+from pt_active.judged import MISSING_POLICIES, label_calibration, labels_of, missing_pairs
 from pt_active.pool import Pool
 from pt_active.results import Basis, Comparison, Estimate
 
@@ -152,6 +152,7 @@ def judged_documents(
     seen = seen_by(measure, pool)
     drawn = judged_before(rounds)
     label, ignored = drawn_labels(pool, drawn, qrels)
+    line = label_calibration(pool, measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
     unlabelled = missing_pairs(pool, drawn & (label < 0), missing)
     if missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)
@@ -168,8 +169,26 @@ def judged_documents(
         ignored=ignored,
         level="document",
         n_rounds=len(rounds),
+        model_caution="" if line is None else line.caution,
     )
     return JudgedDocuments(pool.names, seen, rounds, pool.grades, label, basis)
+
+
+def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
+    """float64[N], ``inclusion`` of each drawn document in the worklist of its round; 0 elsewhere."""
+    chance = np.zeros(len(pool.docno))
+    for each in rounds:
+        total = each.sample.opening[pool.query_of_document] * each.sample.design.inclusion
+        chance = np.where(each.sample.drawn, total, chance)
+    return chance
+
+
+def last_unseen_grades(rounds: Sequence[Round]) -> np.ndarray:
+    """float64[N, G+1], of each document the grades of the round that drew it, which had not seen its label."""
+    grades = rounds[0].grades
+    for each in rounds[1:]:
+        grades = np.where(each.sample.drawn[:, None], each.grades, grades)
+    return grades
 
 
 def drawn_labels(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,10 @@ import pyterrier as pt
 
 from pt_active import files, frames
 from pt_active.documents.design import DEFENSIVE, natural_drawing
-from pt_active.documents.judged import drawn_labels
+from pt_active.documents.judged import drawn_labels, round_chance
 from pt_active.documents.rounds import Round, RoundSettings, draw_round, judged_before
 from pt_active.documents.tables import graded_pool, worklist
-from pt_active.judged import MISSING_POLICIES, missing_pairs
+from pt_active.judged import MISSING_POLICIES, label_calibration, missing_pairs
 from pt_active.measures import parse_measure
 from pt_active.pairs import stored_weights
 from pt_active.plan_tables import PlanTables, plan_manifest
@@ -113,9 +114,12 @@ def next_round(
     drawn = judged_before(tables.rounds)
     labels, _ = drawn_labels(pool, drawn, qrels)
     missing_pairs(pool, drawn & (labels < 0), missing)
+    given = labels
     if missing == "nonrelevant":
         labels = np.where(drawn & (labels < 0), 0, labels)
     grades = None if frame is None else _refitted(pool, frame)
+    if grades is None:
+        _warn_of_model(tables, given)
     rng = np.random.default_rng([seed, len(tables.rounds)])
     arguments = manifest["arguments"]
     graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
@@ -131,6 +135,18 @@ def next_round(
     census = manifest["census"] or new.expected <= 0
     manifest = manifest | {"rounds": rounds, "counts": counts, "spent": spent, "census": census}
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
+
+
+def _warn_of_model(tables: PlanTables, label: np.ndarray) -> None:
+    """Say that the grades that the next round is to be drawn by mislead, if they do."""
+    measure = parse_measure(tables.manifest["arguments"]["measure"])
+    line = label_calibration(tables.pool, measure, label, round_chance(tables.pool, tables.rounds))
+    if line is not None and line.misleads:
+        warnings.warn(
+            f"{line.caution}; the round is drawn by it all the same: better give the grades of a model that was fitted "
+            "to the labels so far, or make a new plan with a larger defensive",
+            stacklevel=4,
+        )
 
 
 def _something(drawn: Round) -> Round:

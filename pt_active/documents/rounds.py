@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -160,7 +161,35 @@ def estimate_rounds(
     Raises:
         ValueError: If there is no estimator of that name.
     """
-    found, cautious, known = [], [], np.zeros(len(label), dtype=bool)
+    found, cautious = [], []
+    for sample, variables, expected, observed in round_labels(seen, rounds, label, contrast, estimator):
+        found.append(document_estimate(seen, sample, expected, observed, contrast))
+        cautious.append(cautious_variance(seen, sample, variables, contrast))
+    weights = round_weights(rounds)
+    return widened(combined(found, weights), float(weights**2 @ cautious))
+
+
+class RoundLabels(NamedTuple):
+    """What a round's labels meet.
+
+    Attributes:
+        sample: As drawn, but for documents whose label is missing.
+        variables: Under the round's grade model, with what was known before it.
+        expected: float64[N], what stands for unknown documents.
+        observed: float64[N], what the labels say; ``expected`` where there is none.
+    """
+
+    sample: DocumentSample
+    variables: Variables
+    expected: np.ndarray
+    observed: np.ndarray
+
+
+def round_labels(
+    seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, contrast: np.ndarray, estimator: str
+) -> Iterator[RoundLabels]:
+    """The labels of each round beside what was expected of it; arguments as for `estimate_rounds`."""
+    known = np.zeros(len(label), dtype=bool)
     for each in rounds:
         variables = Variables.of(seen.form, each.grades, np.where(known, label, -1))
         mean = variables.mean
@@ -168,8 +197,5 @@ def estimate_rounds(
         observed = np.where(labelled, seen.form.values[label], mean)
         expected = predicted(seen, each.sample, mean, observed, contrast, estimator)
         observed = np.where(labelled, observed, expected)
-        found.append(document_estimate(seen, replace(each.sample, drawn=labelled), expected, observed, contrast))
-        cautious.append(cautious_variance(seen, each.sample, variables, contrast))
+        yield RoundLabels(replace(each.sample, drawn=labelled), variables, expected, observed)
         known |= each.sample.drawn
-    weights = round_weights(rounds)
-    return widened(combined(found, weights), float(weights**2 @ cautious))

@@ -1,0 +1,229 @@
+"""A report as one HTML page [`templates/report.html.jinja`]."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active import plots
+from pt_active.inline_svg import inline_svg
+from pt_active.results import Comparison, Estimate
+
+if TYPE_CHECKING:
+    from pt_active.report import Report
+
+ROWS = 50
+"""Of a table that are shown; all are in the page's data."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as the page shows it.
+
+    Attributes:
+        caption: What it holds.
+        columns: Heads.
+        rows: Cells as text, with whether they are numbers.
+        more: Rows that are not shown.
+    """
+
+    caption: str
+    columns: list[str]
+    rows: list[list[tuple[str, bool]]]
+    more: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        title: Of the section.
+        words: Paragraphs.
+        svg: Its chart; empty if there is none.
+        caption: Of the chart.
+        tables: Below it, folded where there is a chart.
+    """
+
+    title: str
+    words: Sequence[str]
+    svg: str = ""
+    caption: str = ""
+    tables: Sequence[Shown] = ()
+
+
+def page(report: Report) -> str:
+    """The page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pt_active"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    data = report.to_dict()
+    return environment.get_template("report.html.jinja").render(
+        title=f"{report.result.basis.measure} of {', '.join(map(str, report.manifest['rankers'][:3]))}",
+        answer=report.answer,
+        note=report.note,
+        sections=_sections(report),
+        manifest=json.dumps(report.manifest, indent=2, ensure_ascii=False),
+        data=_in_script(data),
+    )
+
+
+def number(value: Any) -> str:
+    """A number as the page shows it: four digits that count, whole ones as they are, – for none."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, np.integer)):
+        return f"{value}"
+    if value is None or not np.isfinite(value):
+        return "–"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def _in_script(data: dict[str, Any]) -> str:
+    """JSON that no text in it can lead out of a ``<script>`` element."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+def _shown(table: pd.DataFrame, caption: str) -> Shown:
+    head = table.head(ROWS)
+    kinds = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
+    rows = [
+        [
+            (number(v), True) if kind else ("" if pd.isna(v) else str(v), False)
+            for v, kind in zip(row, kinds, strict=True)
+        ]
+        for row in head.astype(object).itertuples(index=False)
+    ]
+    return Shown(caption, [str(name).replace("_", " ") for name in table.columns], rows, len(table) - len(head))
+
+
+def _sections(report: Report) -> list[Section]:
+    made = [_estimate(report), _budget(report), _design(report), _contributions(report), _check(report)]
+    made += [_weights(report), _missing(report)]
+    return [*made[:1], _slices(report), *made[1:]] if len(report.slices) else made
+
+
+def _estimate(report: Report) -> Section:
+    result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
+    words = [line.strip() for line in str(result).splitlines()] if isinstance(result, (Comparison, Estimate)) else []
+    figure = plots.plot_estimates(report.estimates, _quantity(report), null)
+    said = "; ".join(
+        f"{row.name} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
+        for row in report.estimates.itertuples()
+    )
+    tables = [_shown(report.estimates, "Estimates and intervals")]
+    if not words:
+        tables.append(_shown(_pairs(report), "All pairs, with p-values in view of all of them"))
+    caption = "Points are estimates, arms their intervals" + (
+        "; the dotted line is no difference." if null == 0 else "."
+    )
+    return Section(
+        "Estimate", words[1:], inline_svg(figure, "estimates", "Estimates with intervals", said), caption, tables
+    )
+
+
+def _pairs(report: Report) -> pd.DataFrame:
+    return pd.DataFrame(report.to_dict()["result"]["pairs"])
+
+
+def _quantity(report: Report) -> str:
+    measure = report.result.basis.measure
+    return f"difference in {measure}" if isinstance(report.result, Comparison) else measure
+
+
+def _slices(report: Report) -> Section:
+    table = report.slices.assign(name=[_label(row, report) for row in report.slices.to_dict("records")])
+    drawn = table[table["estimate"].notna()]
+    words = ["Each interval is for itself: of many groups some miss. Groups with few labels have wide ones."]
+    shown = [_shown(report.slices, "Groups of queries")]
+    if drawn.empty:
+        return Section("Groups of queries", words, tables=shown)
+    null = 0.0 if isinstance(report.result, Comparison) else None
+    figure = plots.plot_estimates(drawn, _quantity(report), null)
+    said = "; ".join(f"{row.name} {number(row.estimate)}" for row in drawn.itertuples())
+    svg = inline_svg(figure, "slices", "Estimates within groups of queries", said)
+    return Section("Groups of queries", words, svg, "Estimates and intervals within each group.", shown)
+
+
+def _label(row: Mapping[Any, Any], report: Report) -> str:
+    group = f"{row['column']} = {row['value']}"
+    return group if len(report.estimates) == 1 else f"{group}: {row['name']}"
+
+
+def _budget(report: Report) -> Section:
+    if report.budget_note:
+        return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
+    table = report.budget
+    words = [
+        f"This plan cost {number(report.spent)}. The curves are what to expect of one round without replacement in "
+        f"{report.check.measure}, with the errors that the labels show in the place of those that the model promised."
+    ]
+    figure = plots.plot_budget(table, report.spent)
+    said = "; ".join(f"{r.design} at {number(r.budget)}: ± {number(r.half_width)}" for r in table.itertuples())
+    svg = inline_svg(figure, "budget", "Half-width of the interval over the budget", said)
+    caption = "Expected half-width of the interval over the budget; both axes are logarithmic."
+    return Section("Budget", words, svg, caption, [_shown(table, "Expected errors over the budget")])
+
+
+def _design(report: Report) -> Section:
+    words = ["What was drawn is not typical of the pool, and the weights make up for it."]
+    table = report.design
+    said = "; ".join(f"{r.axis} {number(r.low)} to {number(r.high)}: {number(r.chance)}" for r in table.itertuples())
+    svg = inline_svg(plots.plot_design(table), "design", "What was judged, over cost and expectation", said)
+    caption = "Mean of what was to be judged of a query, in classes of about as many queries each."
+    return Section("Sampling distribution", words, svg, caption, [_shown(table, "Classes of queries")])
+
+
+def _contributions(report: Report) -> Section:
+    apart = report.contributions
+    words = [
+        f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
+        "of each query moved that by its contribution; all together they make the estimate."
+    ]
+    figure = plots.plot_contributions(apart.queries)
+    said = "; ".join(f"{row.qid} {number(row.contribution)}" for row in apart.queries.head(10).itertuples())
+    svg = inline_svg(figure, "contributions", f"Largest contributions to {report.contrast}", said)
+    tables = [
+        _shown(apart.deciding(len(apart.queries.head(10))), "The documents whose labels decided, query by query"),
+        _shown(apart.queries, "All contributions"),
+    ]
+    return Section("What decided", words, svg, "The queries whose labels moved the estimate most.", tables)
+
+
+def _check(report: Report) -> Section:
+    check, line = report.check, report.check.calibration
+    words = [each.strip() for each in str(check).splitlines()]
+    figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
+    said = "; ".join(f"expected {number(r.expected)}, labels {number(r.observed)}" for r in check.bins.itertuples())
+    svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
+    caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
+    return Section("Can the grade model be trusted?", words, svg, caption, [_shown(check.bins, "Bins of documents")])
+
+
+def _weights(report: Report) -> Section:
+    basis, unit = report.result.basis, "documents" if report.result.basis.level == "document" else "draws"
+    words = [
+        f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
+    ]
+    return Section("Weights", words, tables=[_shown(report.heaviest, "The largest shares of the weight")])
+
+
+def _missing(report: Report) -> Section:
+    basis = report.result.basis
+    ignored = f" {basis.ignored} labels of what was not sampled were ignored." if basis.ignored else ""
+    if not report.missing:
+        return Section("What was missing", [f"No label was missing.{ignored}"])
+    words = [f"{len(report.missing)} labels were missing, and taken as {basis.missing_policy}.{ignored}"]
+    table = pd.DataFrame(report.missing, columns=["qid", "docno"])
+    return Section("What was missing", words, tables=[_shown(table, "Documents without a label")])

@@ -1,0 +1,136 @@
+"""The line through weighted labels: against other ways to compute it, and by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pt_active.calibration import FEW, Calibration, calibration, calibration_bins
+
+
+def sampled(seed: int, queries: int = 40, each: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Expectations, values, chances and queries of documents whose values are right on average."""
+    rng = np.random.default_rng(seed)
+    query = np.repeat(np.arange(queries), each)
+    mean = rng.gamma(1.0, size=len(query))
+    shared = rng.normal(0, 0.3, queries)[query]
+    observed = mean * (1 + shared) + rng.normal(0, 0.5, len(query))
+    return mean, observed, rng.uniform(0.1, 1, len(query)), query
+
+
+def test_it_is_weighted_least_squares_with_errors_by_query() -> None:
+    import statsmodels.api as sm
+
+    mean, observed, chance, query = sampled(0)
+    found = calibration(mean, observed, chance, query)
+    how = {"cov_type": "cluster", "cov_kwds": {"groups": query, "use_correction": False}}
+    fitted = sm.WLS(observed, sm.add_constant(mean), weights=1 / chance).fit(**how)
+    assert [found.intercept, found.slope] == pytest.approx(list(fitted.params), rel=1e-10)
+    errors = fitted.bse * np.sqrt(40 / 39)
+    assert [found.intercept_error, found.slope_error] == pytest.approx(list(errors), rel=1e-10)
+
+
+def test_a_weight_counts_as_so_many_documents() -> None:
+    mean, observed, _, query = sampled(1)
+    times = np.random.default_rng(2).integers(1, 5, len(mean))
+    found = calibration(mean, observed, 1 / times, query)
+    many = [np.repeat(column, times) for column in (mean, observed)]
+    slope, intercept = np.polyfit(*many, 1)
+    assert (found.slope, found.intercept) == pytest.approx((slope, intercept), abs=1e-12)
+    assert found.correlation == pytest.approx(np.corrcoef(*many)[0, 1], abs=1e-12)
+    assert (found.n_documents, found.n_queries) == (240, 40)
+
+
+def test_samples_centre_on_the_line_of_all_and_know_their_errors() -> None:
+    found, rng = [], np.random.default_rng(3)
+    for seed in range(600):
+        mean, observed, chance, query = sampled(1000 + seed, queries=120)
+        drawn = rng.random(len(chance)) < chance
+        found.append(calibration(mean[drawn], observed[drawn], chance[drawn], query[drawn]))
+    slopes = np.array([each.slope for each in found])
+    squares = np.array([each.slope_error**2 for each in found])
+    assert abs(slopes.mean() - 1) <= 3 * slopes.std(ddof=1) / np.sqrt(600)
+    spread = (slopes - slopes.mean()) ** 2
+    assert abs(squares.mean() - spread.mean()) <= 3 * np.hypot(squares.std(), spread.std()) / np.sqrt(600) + 1 / 120**2
+    covered = np.mean([each.interval[0] <= 1 <= each.interval[1] for each in found])
+    assert abs(covered - 0.95) <= 3 * np.sqrt(0.95 * 0.05 / 600)
+    assert not any(each.misleads for each in found)
+
+
+def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
+    mean, observed, chance, query = sampled(4)
+    shifted = observed + np.where(query == 3, 50 * (mean - 0.5), 0)
+    assert calibration(mean, shifted, chance, query).degrees_of_freedom < 3
+    assert calibration(mean, observed, chance, query).degrees_of_freedom > FEW
+    assert not calibration(mean, shifted, chance, query).misleads
+
+
+def line(slope: float, error: float, degrees: float = 50.0) -> Calibration:
+    return Calibration(slope, error, 0.0, 0.1, 0.5, degrees, 100, 50)
+
+
+@pytest.mark.parametrize(
+    ("slope", "error", "degrees", "misleads"),
+    [
+        (1.0, 0.1, 50, False),
+        (0.2, 0.1, 50, True),
+        (0.2, 0.1, 4, False),
+        (0.45, 0.1, 50, False),
+        (2.5, 0.1, 50, True),
+        (2.1, 0.1, 50, False),
+        (-0.1, 0.4, 50, True),
+        (-0.1, 0.6, 50, False),
+        (np.nan, np.nan, 0, False),
+    ],
+)
+def test_only_slopes_that_are_surely_far_from_one_mislead(slope, error, degrees, misleads) -> None:
+    found = line(slope, error, degrees)
+    assert found.misleads is misleads
+    assert bool(found.caution) is misleads
+
+
+def test_a_model_that_says_nothing_is_not_blamed() -> None:
+    found = calibration(np.full(20, 0.3), np.arange(20.0), np.ones(20), np.arange(20))
+    assert np.isnan(found.slope)
+    assert np.isnan(found.interval).all()
+    assert not found.misleads
+    assert np.isnan(calibration(np.arange(5.0), np.arange(5.0), np.ones(5), np.zeros(5, int)).slope)
+
+
+def test_bad_input_is_refused() -> None:
+    with pytest.raises(ValueError, match="needs labelled documents"):
+        calibration(np.empty(0), np.empty(0), np.empty(0), np.empty(0, dtype=int))
+    with pytest.raises(ValueError, match="positive chance, got 0"):
+        calibration(np.arange(3.0), np.arange(3.0), np.array([1.0, 0.0, 1.0]), np.arange(3))
+
+
+@given(st.integers(0, 10**6), st.floats(0.1, 1.0))
+def test_order_names_and_a_common_factor_do_not_matter(seed: int, factor: float) -> None:
+    mean, observed, chance, query = sampled(seed, queries=12, each=3)
+    order = np.random.default_rng(seed).permutation(len(mean))
+    one = calibration(mean, observed, chance, query)
+    other = calibration(mean[order], observed[order], factor * chance[order], 7 * query[::-1][order])
+    assert list(vars(other).values()) == pytest.approx(list(vars(one).values()), rel=1e-8, abs=1e-10)
+
+
+def test_bins_are_weighted_means_with_errors_by_query() -> None:
+    mean, observed, chance, query = sampled(5)
+    bins = calibration_bins(mean, observed, chance, query, bins=4)
+    assert bins.documents.tolist() == [60, 60, 60, 60]
+    for number in range(4):
+        here = (mean >= bins.low[number]) & (mean <= bins.high[number])
+        weight = 1 / chance[here]
+        assert bins.expected[number] == pytest.approx(np.average(mean[here], weights=weight), abs=1e-12)
+        assert bins.observed[number] == pytest.approx(np.average(observed[here], weights=weight), abs=1e-12)
+        gap = observed[here] - mean[here]
+        parts = [
+            (weight[query[here] == x] * (gap - np.average(gap, weights=weight))[query[here] == x]).sum() / weight.sum()
+            for x in np.unique(query[here])
+        ]
+        m = len(parts)
+        assert bins.standard_error[number] == pytest.approx(np.sqrt(m / (m - 1) * np.square(parts).sum()), abs=1e-12)
+    same = calibration_bins(np.ones(6), np.arange(6.0), np.ones(6), np.zeros(6, int))
+    assert same.documents.tolist() == [6]
+    assert np.isnan(same.standard_error[0])

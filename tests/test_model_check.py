@@ -1,0 +1,195 @@
+"""The grade model's check: what it says of right and of spoilt models, and who hears of it."""
+
+from __future__ import annotations
+
+import warnings
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, ERR, Outlook, Plan, UniformGrades
+from pt_active.calibration import calibration
+from pt_active.demo import DemoCollection
+from pt_active.model_check import ModelCheck
+from pt_active.simulate import YARDSTICK
+
+GRADES = [f"grade_{g}" for g in range(4)]
+SAID = "the grade model misleads"
+
+
+@pytest.fixture(scope="module")
+def spoilt(graded: pd.DataFrame) -> pd.DataFrame:
+    """With the grades of other documents."""
+    order = np.random.default_rng(0).permutation(len(graded))
+    return graded.assign(**{c: graded[c].to_numpy()[order] for c in GRADES})
+
+
+def judged(frame: pd.DataFrame, demo: DemoCollection, level="document", measure=DCG @ 10, budget=400, **more):
+    plan = Plan.create(frame, None, measure, budget=budget, level=level, **more)
+    return plan, demo.judge(plan.assessments)[["qid", "docno", "label"]]
+
+
+@pytest.mark.parametrize(
+    ("level", "measure", "variable", "worth"),
+    [
+        ("query", DCG @ 10, "gain", [0, 1, 3, 7]),
+        ("query", ERR(max_rel=3) @ 10, "stopping probability", [0, 1 / 8, 3 / 8, 7 / 8]),
+        ("query", irm.nDCG @ 5, "grade", [0, 1, 2, 3]),
+        ("document", DCG @ 10, "gain", [0, 1, 3, 7]),
+        ("document", ERR(max_rel=3) @ 10, "stopping probability", [0, 1 / 8, 3 / 8, 7 / 8]),
+    ],
+)
+def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, worth, demo, graded) -> None:
+    plan, qrels = judged(graded, demo, level, measure)
+    found = ModelCheck.of(plan, qrels)
+    worth = np.array(rank_values(measure, worth))
+    table = qrels.merge(graded, on=["qid", "docno"], suffixes=("", "_"))
+    chance = table.merge(plan.assessments[["qid", "docno", "inclusion"]], on=["qid", "docno"])["inclusion"].to_numpy()
+    if level == "query":
+        chance = table["qid"].map(plan.queries.set_index("qid")["q_inclusion"]).to_numpy()
+    mean = table[GRADES].to_numpy() @ worth
+    by_hand = calibration(mean, worth[table["label"]], chance, pd.factorize(table["qid"])[0])
+    assert found.variable == variable
+    assert [found.calibration.slope, found.calibration.slope_error, found.calibration.intercept] == pytest.approx(
+        [by_hand.slope, by_hand.slope_error, by_hand.intercept], rel=1e-9
+    )
+    assert found.bins["documents"].sum() == len(qrels) == found.calibration.n_documents
+    assert not found.misleads
+
+
+def rank_values(measure, worth):
+    """DCG may have gains that are not exponential; ask it."""
+    from pt_active.measures import has_rank_form, rank_form
+
+    return rank_form(measure, 3, 10).values if has_rank_form(measure) else worth
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_gains_are_those_of_the_outlook(level, demo, graded) -> None:
+    plan, qrels = judged(graded, demo, level)
+    found, seen, before = ModelCheck.of(plan, qrels), Outlook.of_plan(plan, qrels), Outlook.of_plan(plan)
+    assert found.optimism == list(seen.optimism.values())[1]
+    for outlook, gain in ((before, found.promised), (seen, found.realised)):
+        passive, own = outlook.curves[YARDSTICK], list(outlook.curves.values())[1]
+        error = own.standard_error(plan.manifest["spent"])
+        assert passive.standard_error(gain * plan.manifest["spent"]) == pytest.approx(error, rel=2e-3)
+        assert gain > 1
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_the_outlook_of_a_plan_is_that_of_its_pool(level, demo, graded) -> None:
+    plan, qrels = judged(graded, demo, level)
+    for pilot, labels in ((None, None), ((plan, qrels), qrels)):
+        pool, own = Outlook.of(graded, None, DCG @ 10, pilot=pilot), Outlook.of_plan(plan, labels)
+        for method, curve in own.curves.items():
+            assert curve.variance(200) == pytest.approx(pool.curves[method].variance(200), rel=1e-9)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt) -> None:
+    plan, qrels = judged(spoilt, demo, level, budget=600)
+    check = ModelCheck.of(plan, qrels)
+    assert check.misleads
+    now, then = ("1", "4") if level == "document" else ("0.1", "0.5")
+    assert f"defensive={then} instead of {now}" in check.advice
+    assert "advice" in str(check)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # documents cannot tell of a single ranker what they were not drawn for
+        assert SAID in plan.compare(qrels).note
+        assert all(SAID in found.note for found in plan.estimate(qrels).values())
+    assert SAID in plan.compare(qrels).to_frame()["model_caution"].iloc[0]
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
+    for seed in range(15):
+        plan, qrels = judged(graded, demo, level, seed=seed)
+        assert plan.compare(qrels).basis.model_caution == ""
+
+
+def test_drawing_on_with_a_spoilt_model_warns(demo, spoilt, graded) -> None:
+    plan, qrels = judged(spoilt, demo, budget=600)
+    with pytest.warns(UserWarning, match=f"{SAID}.*better give the grades of a model that was fitted"):
+        plan.extend(100, qrels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        longer = plan.extend(400, qrels, graded)
+    every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
+    check = ModelCheck.of(longer, every)
+    assert check.calibration.n_documents == len(every)
+    second = demo.judge(longer.assessments).merge(longer.assessments[["qid", "docno", "inclusion"]])
+    assert len(second) + len(qrels) == len(every)
+    assert ModelCheck.of(plan, qrels).calibration.slope < check.calibration.slope
+
+
+def test_a_census_and_uniform_grades_say_nothing(demo, spoilt, graded) -> None:
+    for level in ("query", "document"):
+        plan, qrels = judged(spoilt, demo, level, budget=1e6)
+        assert SAID not in plan.compare(qrels).note
+        assert np.isnan(ModelCheck.of(plan, qrels).optimism)
+    flat = UniformGrades(max_grade=3).transform(graded.drop(columns=GRADES))
+    plan, qrels = judged(flat, demo)
+    check = ModelCheck.of(plan, qrels)
+    assert np.isnan(check.calibration.slope)
+    assert "the same of every document" in str(check)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+@pytest.mark.parametrize("missing", ["nonrelevant", "expected"])
+def test_what_stands_for_a_label_is_not_a_label(level, missing, demo, graded) -> None:
+    plan, qrels = judged(graded, demo, level)
+    with pytest.raises(ValueError, match="have no label"):
+        ModelCheck.of(plan, qrels.iloc[5:])
+    assert ModelCheck.of(plan, qrels.iloc[5:], missing).calibration.n_documents == len(qrels) - 5
+
+
+def test_numbers_as_ids_and_other_labels_do_no_harm(demo, graded) -> None:
+    number = {q: i for i, q in enumerate(graded["qid"].unique())}
+    plan, qrels = judged(graded, demo, "query")
+    again = Plan.create(graded.assign(qid=graded["qid"].map(number)), None, DCG @ 10, budget=400)
+    labels = demo.judge(graded)[["qid", "docno", "label"]]
+    with pytest.warns(UserWarning, match="hand-picked"):
+        found = ModelCheck.of(again, labels.assign(qid=labels["qid"].map(number)))
+    assert found.calibration.n_documents == len(again.assessments)
+    assert ModelCheck.of(plan, qrels).to_frame()["slope"].iloc[0] == ModelCheck.of(plan, qrels).calibration.slope
+
+
+def test_later_rankers_leave_the_gains_out(demo, graded) -> None:
+    plan, qrels = judged(graded, demo)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        more = plan.with_rankers(third=demo.runs["candidate"])
+        check = ModelCheck.of(more, qrels)
+    assert np.isnan(check.realised)
+    assert np.isfinite(check.calibration.slope)
+    with pytest.raises(ValueError, match="later rankers cost is not known"):
+        Outlook.of_plan(more)
+
+
+def test_repeated_draws_weigh_as_often_as_they_came(demo, graded) -> None:
+    plan, qrels = judged(graded, demo, "query", replace=True, budget=900)
+    table = qrels.merge(graded, on=["qid", "docno"], suffixes=("", "_"))
+    drawn = table["qid"].map(plan.queries.set_index("qid")["q_draws"]).to_numpy()
+    assert drawn.max() > 1
+    chance = table["qid"].map(plan.queries.set_index("qid")["q_prob"]).to_numpy() / drawn
+    worth = np.array(rank_values(DCG @ 10, None))
+    mean = table[GRADES].to_numpy() @ worth
+    by_hand = calibration(mean, worth[table["label"]], chance, pd.factorize(table["qid"])[0])
+    assert ModelCheck.of(plan, qrels).calibration.slope == pytest.approx(by_hand.slope, rel=1e-9)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) -> None:
+    """Its chances are in proportion to those of the plan, which leans on the model as little as it was told to."""
+    plan, _ = judged(graded, demo, level, defensive=0.9 if level == "query" else 9.0)
+    curve = list(Outlook.of_plan(plan).curves.values())[1]
+    if level == "query":
+        own = plan.queries["q_prob"].to_numpy()
+    else:
+        design = plan.tables.rounds[0].sample.design
+        own = design.inclusion[design.order]
+    free = own < 0.999
+    ratio = own[free] / curve.size[free]
+    assert np.ptp(ratio) < 1e-6 * ratio.mean()

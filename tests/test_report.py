@@ -1,0 +1,381 @@
+"""The report: one page that asks for nothing else, and says all that is in its data."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import warnings
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, ERR, Plan, plots
+from pt_active.contributions import Contributions
+from pt_active.demo import DemoCollection
+from pt_active.inline_svg import inline_svg
+from pt_active.report import NAMED, Report
+from pt_active.report_page import ROWS, number
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+VOID = {"meta", "br", "link", "img", "hr", "input"}
+RANKERS = {"one": ("candidate",), "two": ("production", "candidate"), "three": ("production", "candidate", "noisy")}
+
+
+class Page(HTMLParser):
+    """What a page holds; complains of tags that are not closed in their order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.attributes: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.data = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attributes)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.attributes.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, text: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        if inside == "script":
+            self.data += text
+        elif inside != "style":
+            self.words.append(text)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+
+def pool(graded: pd.DataFrame, demo: DemoCollection, rankers: tuple[str, ...]) -> pd.DataFrame:
+    frame = graded.assign(qwords=graded["query"].str.split().str.len().clip(upper=5).astype(str))
+    if "noisy" in rankers:
+        order = np.random.default_rng(0).random(len(frame))
+        frame["rank_noisy"] = frame.assign(o=order).groupby("qid")["o"].rank(method="first").astype(int) - 1
+    gone = [f"rank_{name}" for name in ("production", "candidate", "noisy") if name not in rankers]
+    frame = frame.drop(columns=[c for c in gone if c in frame.columns])
+    return frame[(frame[[f"rank_{name}" for name in rankers]] >= 0).any(axis=1)]
+
+
+def reported(graded, demo, rankers="two", level="query", measure=DCG @ 10, budget=400, **more) -> Report:
+    plan = Plan.create(pool(graded, demo, RANKERS[rankers]), None, measure, budget=budget, level=level)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Report.of(plan, demo.judge(plan.assessments), **more)
+
+
+@pytest.fixture(scope="module", params=[(k, level) for k in RANKERS for level in ("query", "document")], ids="-".join)
+def report(request: pytest.FixtureRequest, graded, demo) -> Report:
+    return reported(graded, demo, *request.param, slices=["qwords"])
+
+
+@pytest.fixture(scope="module")
+def text(report: Report) -> str:
+    return report.to_html()
+
+
+def test_the_page_is_well_formed_and_asks_for_nothing(text: str) -> None:
+    page = Page(text)
+    assert text.startswith("<!DOCTYPE html>")
+    names = re.sub(r' xmlns(:\w+)?="[^"]*"', "", text)
+    assert "://" not in names
+    assert "@import" not in text
+    for tag, attributes in page.attributes:
+        assert tag not in ("link", "img", "iframe", "object", "embed")
+        assert "src" not in attributes
+        for name in ("href", "xlink:href"):
+            assert attributes.get(name) is None or attributes[name].startswith("#")
+    for target in re.findall(r"url\(([^)]*)\)", text):
+        assert target.startswith("#")
+
+
+def test_ids_are_unique_and_references_lead_to_them(text: str) -> None:
+    page = Page(text)
+    ids = [a["id"] for _, a in page.attributes if "id" in a]
+    assert len(ids) == len(set(ids))
+    wanted = [a["xlink:href"][1:] for _, a in page.attributes if "xlink:href" in a]
+    wanted += [each for _, a in page.attributes for each in (a.get("aria-labelledby") or "").split()]
+    wanted += re.findall(r"url\(#([^)]*)\)", text)
+    assert set(wanted) <= set(ids)
+
+
+def test_each_chart_has_words(text: str) -> None:
+    page = Page(text)
+    charts = [a for tag, a in page.attributes if tag == "svg"]
+    tags = [tag for tag, _ in page.attributes]
+    assert len(charts) == 6
+    assert all(chart["role"] == "img" for chart in charts)
+    assert tags.count("figure") == tags.count("figcaption") == tags.count("desc") == 6
+    assert all(len(chart["aria-labelledby"].split()) == 2 for chart in charts)
+
+
+def test_light_dark_and_print(text: str) -> None:
+    assert "@media (prefers-color-scheme: dark)" in text
+    assert "@media print" in text
+    body = text[text.index("<body>") :]
+    assert not re.search(r"(fill|stroke): ?#", body)
+    assert not re.search(r"(fill|stroke): ?(black|white)", body)
+    for text_style in re.findall(r'<text style="([^"]*)"', body):
+        assert "fill: var(--ink)" in text_style
+    for colour in set(re.findall(r"var\((--\w+)\)", body)):
+        assert text.count(f"{colour}: #") == 3
+
+
+def test_every_number_is_in_the_data_and_to_be_seen(report: Report, text: str) -> None:
+    page, data = Page(text), report.to_dict()
+    assert json.loads(page.data) == json.loads(json.dumps(data))
+    tables = [report.estimates, report.budget, report.design, report.check.bins, report.slices, report.heaviest]
+    tables += [report.contributions.queries.head(ROWS), report.contributions.deciding(NAMED)]
+    cells = set(page.text.split())
+    for table in tables:
+        for value in table.select_dtypes("number").to_numpy().ravel():
+            assert number(value) in cells
+    for key in ("budget", "design", "slices", "estimates", "deciding_documents"):
+        rows = data[key]["rows"] if key == "budget" else data[key]
+        assert len(rows) > 0
+    assert len(data["contributions"]["queries"]) == len(report.contributions.queries)
+    assert page.text.count(data["answer"]) == 1
+
+
+def test_the_data_are_those_of_the_result(report: Report, graded, demo) -> None:
+    data = report.to_dict()
+    assert data["result"] == report.result.to_dict()
+    parts = sum(row["contribution"] for row in data["contributions"]["queries"])
+    estimates = {row["name"]: row["estimate"] for row in data["estimates"]}
+    if len(data["manifest"]["rankers"]) < 3:
+        (value,) = estimates.values()
+        assert data["contributions"]["base"] + parts == pytest.approx(value, abs=1e-9)
+    spent = [row for row in data["budget"]["rows"] if row["budget"] == data["budget"]["spent"]]
+    assert {row["design"] for row in spent} == {"passive", data["manifest"]["arguments"]["design"]}
+    for axis in {row["axis"] for row in data["design"]}:
+        rows = [row for row in data["design"] if row["axis"] == axis]
+        assert sum(row["queries"] for row in rows) == 120
+        assert sum(row["drawn"] for row in rows) == data["manifest"]["counts"]["sampled_queries"]
+        total = sum(row["queries"] * row["chance"] for row in rows)
+        drawn = "assessments" if report.result.basis.level == "document" else "draws"
+        assert total == pytest.approx(data["manifest"]["counts"][drawn], rel=0.15)
+    assert sum(row["share"] for row in data["slices"]) == pytest.approx(1 if len(estimates) == 1 else len(estimates))
+
+
+def test_the_chance_of_draws_is_what_happens(graded, demo) -> None:
+    """Mean draws over seeds against the table, for draws with and without replacement and documents."""
+    for how in ({"draws": 20, "replace": True}, {"draws": 20}, {"budget": 300}, {"budget": 300, "level": "document"}):
+        counts, found = [], None
+        for seed in range(30):
+            plan = Plan.create(graded, None, DCG @ 10, seed=seed, **how)
+            table = plan.assessments["qid"] if "level" in how else plan.queries["qid"].repeat(plan.queries["q_draws"])
+            counts.append(plan.queries["qid"].map(table.value_counts()).fillna(0).to_numpy())
+            found = found or (plan, demo.judge(plan.assessments))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            design = Report.of(*found).design
+        rows = design[design["axis"] == "cost of a query"]
+        costs = found[0].queries["q_cost"].to_numpy()
+        for row in rows.itertuples():
+            each = np.array(counts)[:, (costs >= row.low) & (costs <= row.high)].mean(axis=1)
+            assert abs(each.mean() - row.chance) <= 3.5 * each.std(ddof=1) / np.sqrt(30) + 0.02 * row.chance, how
+
+
+@pytest.mark.parametrize(
+    ("rankers", "level", "budget", "said"),
+    [
+        ("one", "query", 400, r"^candidate has DCG@10 \d+\.\d{4} \(95% interval .* to .*\)\.$"),
+        ("one", "query", 1e6, r"^candidate has DCG@10 [\d.]+, from judging everything\.$"),
+        ("two", "query", 1e6, r"^Everything was judged: candidate is better, by [\d.]+ in DCG@10\.$"),
+        (
+            "two",
+            "document",
+            500,
+            r"^candidate is better than production, by 0\.\d{4} in DCG@10 \(95% interval 0.* p = ",
+        ),
+        (
+            "three",
+            "query",
+            1200,
+            r"^Of 3 rankers candidate stands first in DCG@10 and is told apart from all others; 3 of 3 pairs",
+        ),
+    ],
+)
+def test_answers(rankers, level, budget, said, graded, demo) -> None:
+    found = reported(graded, demo, rankers, level, budget=budget)
+    assert re.search(said, found.answer), found.answer
+
+
+def test_who_cannot_be_told_apart_is_named(graded, demo) -> None:
+    found = reported(graded, demo, "three", budget=200)
+    joined = {name for group in found.result.groups if found.result.names[0] in group for name in group}
+    rest = [name for name in found.result.names[1:] if name in joined]
+    assert rest
+    assert f"but cannot be told apart from {', '.join(rest)}; " in found.answer
+
+
+def test_the_interval_of_the_answer_is_that_of_the_winner(graded, demo) -> None:
+    found = reported(graded, demo, level="document", budget=500)
+    low, high = found.result.confidence_interval()
+    assert found.result.difference < 0
+    assert f"interval {-high:.4f} to {-low:.4f}" in found.answer
+
+
+def test_two_of_many(graded, demo) -> None:
+    found = reported(graded, demo, "three", first="noisy", second="candidate")
+    assert found.contrast == "noisy − candidate"
+    assert found.estimates["name"].tolist() == ["noisy − candidate"]
+    whole = found.contributions.base + found.contributions.queries["contribution"].sum()
+    assert whole == pytest.approx(found.result.difference, abs=1e-10)
+
+
+def test_censuses_and_later_rankers_have_no_budget_curve(graded, demo) -> None:
+    for level in ("query", "document"):
+        found = reported(graded, demo, level=level, budget=1e6)
+        assert found.budget.empty
+        assert "everything was judged" in found.budget_note
+        assert found.budget_note in Page(found.to_html()).text
+    plan = Plan.create(graded, None, DCG @ 10, budget=400)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        more = plan.with_rankers(third=demo.runs["candidate"])
+        found = Report.of(more, demo.judge(plan.assessments))
+    assert "rankers were added later" in found.budget_note
+    assert found.design["queries"].sum() == 240
+
+
+def test_rounds_and_other_measures(graded, demo) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document")
+    longer = plan.extend(200, demo.judge(plan.assessments))
+    every = pd.concat([demo.judge(each.assessments) for each in (plan, longer)])
+    found = Report.of(longer, every, measure="DCG@5", slices=[])
+    assert found.result.basis.measure == "DCG@5"
+    assert found.check.measure == "DCG@10"
+    assert found.spent == longer.manifest["spent"]
+    assert "in DCG@10" in Page(found.to_html()).text
+    whole = found.contributions.base + found.contributions.queries["contribution"].sum()
+    assert whole == pytest.approx(longer.compare(every, measure="DCG@5").difference, abs=1e-10)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_what_is_missing_is_listed(level, graded, demo) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=400, level=level)
+    qrels = demo.judge(plan.assessments)
+    with pytest.raises(ValueError, match="have no label"):
+        Report.of(plan, qrels.iloc[4:])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, qrels.iloc[4:], missing="expected")
+    words = Page(found.to_html()).text
+    assert "4 labels were missing, and taken as expected." in words
+    assert len(found.to_dict()["missing"]["pairs"]) == 4
+    assert all(docno in words for _, docno in found.missing)
+    assert "No label was missing." in Page(reported(graded, demo, level=level).to_html()).text
+
+
+def test_a_model_that_misleads_is_said_at_the_top(graded, demo) -> None:
+    grades = [f"grade_{g}" for g in range(4)]
+    order = np.random.default_rng(0).permutation(len(graded))
+    spoilt = graded.assign(**{c: graded[c].to_numpy()[order] for c in grades})
+    found = reported(spoilt, demo, level="document", budget=600)
+    words = Page(found.to_html()).text
+    assert "Before you trust this: the grade model misleads" in words
+    assert found.check.advice in words
+
+
+def test_names_cannot_break_out_of_the_page(graded, demo) -> None:
+    evil = "</script><b>&amp;$x_1$"
+    frame = graded.assign(query=graded["query"] + evil).rename(columns={"rank_candidate": f"rank_{evil}"})
+    plan = Plan.create(frame, None, DCG @ 10, budget=300)
+    text = Report.of(plan, demo.judge(plan.assessments)).to_html()
+    page = Page(text)
+    assert text.count("</script>") == 1
+    assert "<b>" not in text
+    assert evil in page.text
+    assert json.loads(page.data)["manifest"]["rankers"] == ["production", evil]
+
+
+def test_saving(graded, demo, tmp_path: Path) -> None:
+    found = reported(graded, demo, measure=ERR @ 10)
+    path = found.save(tmp_path / "report.html")
+    assert path.read_text(encoding="utf-8") == found.to_html()
+    with pytest.raises(FileExistsError, match="exists; choose another file for the report"):
+        found.save(path)
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        found.save(tmp_path / "nowhere" / "report.html")
+    with pytest.raises(ValueError, match=r'write slices=\["qwords"\]'):
+        reported(graded, demo, slices="qwords")
+
+
+def test_numbers_as_they_are_shown() -> None:
+    shown = {0.123456: "0.1235", -1e-7: "-1e-07", 12345.6: "12346", 3: "3", np.nan: "–", np.inf: "–", True: "yes"}
+    assert {value: number(value) for value in shown} == shown
+    assert number(None) == "–"
+    assert number(np.int64(12345678)) == "12345678"
+
+
+# --- figures --------------------------------------------------------------------------------------------------------
+
+
+def test_figures_hold_the_tables(graded, demo) -> None:
+    found = reported(graded, demo, level="document", slices=["qwords"])
+    line = found.check.calibration
+    (axes,) = plots.plot_budget(found.budget, found.spent).axes
+    drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
+    for design, label in (("passive", "queries, passive"), ("spread", "documents, spread")):
+        rows = found.budget[found.budget["design"] == design]
+        np.testing.assert_allclose(drawn[label], rows[["budget", "half_width"]])
+    panels = plots.plot_design(found.design).axes
+    heights = [bar.get_height() for panel in panels for bar in panel.patches]
+    np.testing.assert_allclose(heights, found.design["chance"])
+    (axes,) = plots.plot_contributions(found.contributions.queries).axes
+    widths = [bar.get_width() for bar in axes.patches]
+    np.testing.assert_allclose(widths, found.contributions.queries["contribution"].head(20))
+    (axes,) = plots.plot_calibration(found.check.bins, line.slope, line.intercept, "gain").axes
+    fitted = axes.lines[1].get_xydata()
+    np.testing.assert_allclose(fitted[:, 1], line.intercept + line.slope * fitted[:, 0])
+    np.testing.assert_allclose(axes.lines[2].get_xydata(), found.check.bins[["expected", "observed"]])
+    (axes,) = plots.plot_estimates(found.slices, null=0.0).axes
+    np.testing.assert_allclose(axes.lines[0].get_xdata(), found.slices["estimate"])
+
+
+def test_figures_refuse_tables_that_they_cannot_draw() -> None:
+    with pytest.raises(ValueError, match="it lacks half_width"):
+        plots.plot_budget(pd.DataFrame({"level": ["query"], "design": ["passive"], "budget": [1.0]}))
+    with pytest.raises(ValueError, match="no rows"):
+        plots.plot_contributions(pd.DataFrame({"qid": [], "contribution": []}))
+
+
+def test_figures_of_the_same_data_are_the_same_text(graded, demo) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300)
+    apart = Contributions.of(plan, demo.judge(plan.assessments), np.array([1.0, -1.0]))
+    one, two = (inline_svg(plots.plot_contributions(apart.queries), "c", "t", "<d>") for _ in range(2))
+    assert one == two
+    assert "&lt;d&gt;" in one
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_screenshots_are_readable(scheme, graded, demo, tmp_path: Path) -> None:
+    """The ground of the page has the colour of the scheme, and there is ink on it."""
+    from matplotlib.image import imread
+
+    found = reported(graded, demo, slices=["qwords"])
+    page, picture = found.save(tmp_path / "report.html"), tmp_path / "report.png"
+    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--screenshot={picture}", "--window-size=900,4000"]
+    options += ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
+    subprocess.run([str(CHROMIUM), *options, page.as_uri()], check=True, timeout=60, capture_output=True)
+    light = imread(picture)[..., :3].mean(axis=2)
+    ground = np.median(light)
+    assert ground > 0.95 if scheme == "light" else ground < 0.2
+    assert 0.005 < (np.abs(light - ground) > 0.3).mean() < 0.4
