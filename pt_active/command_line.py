@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import inspect
+import io
 import json
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_type_hints
 
 import pandas as pd
 import typer
@@ -17,7 +21,6 @@ from typer.core import TyperGroup
 
 from pt_active.exports import read_judgments
 from pt_active.plan import Plan
-from pt_active.status import Status
 
 _BAD_INPUT = (
     ValueError,
@@ -30,6 +33,28 @@ _BAD_INPUT = (
 )
 
 
+@dataclass(frozen=True)
+class Answer:
+    """What a command says.
+
+    Attributes:
+        content: Everything, as one JSON object.
+        text: The same for people.
+        hint: What to type next; empty if there is nothing.
+    """
+
+    content: dict[str, Any]
+    text: str
+    hint: str = ""
+
+    def show(self, as_json: bool, quiet: bool) -> None:
+        """Print it."""
+        if as_json:
+            typer.echo(json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False))
+        else:
+            typer.echo("\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])]))
+
+
 class Commands(TyperGroup):
     """Runs a command with its complaints in one line each."""
 
@@ -37,6 +62,30 @@ class Commands(TyperGroup):
         """Run a command."""
         with plain_complaints():
             return super().invoke(ctx)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, warnings and hints: results and errors only.")]
+
+
+def printed(function: Callable[..., Answer]) -> Callable[..., None]:
+    """A command that prints its answer: the function's options, ``--json`` and ``--quiet``."""
+
+    @functools.wraps(function)
+    def run(json_output: bool = False, quiet: bool = False, **arguments: Any) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext():
+            answer = function(**arguments)
+        answer.show(json_output, quiet)
+
+    hints = get_type_hints(function, include_extras=True) | {"json_output": Json, "quiet": Quiet, "return": None}
+    own = [each.replace(annotation=hints[name]) for name, each in inspect.signature(function).parameters.items()]
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=hints[name])
+        for name in ("json_output", "quiet")
+    ]
+    run.__annotations__ = hints
+    run.__signature__ = inspect.Signature([*own, *added], return_annotation=None)  # type: ignore[attr-defined]
+    return run
 
 
 def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
@@ -58,58 +107,9 @@ def check_new(path: Path) -> None:
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
 
 
-def check_options(
-    out: Path,
-    budget: float | None,
-    draws: int | None,
-    runs: list[str] | None,
-    pool: Path | None,
-    of_runs: dict[str, object],
-    names: dict[str, tuple[str | None, Collection[str]]],
-) -> None:
-    """Refuse at once what would fail only after the files have been read."""
-    check_new(out)
-    if (budget is None) == (draws is None):
-        raise ValueError("say either --budget or --draws, and not both")
-    if bool(runs) == (pool is not None):
-        raise ValueError("say either --run (one for each ranker) or --pool, and not both")
-    given = [option for option, value in of_runs.items() if value]
-    if pool is not None and given:
-        raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
-    check_names(names)
-
-
 def command_line(*words: str | Path) -> str:
     """A command that can be pasted into a shell."""
     return shlex.join(["pt-active", *map(str, words)])
-
-
-def next_step(found: Status, plan: Path, qrels: Sequence[Path]) -> str:
-    """What to do, or to type, once a status is known.
-
-    Args:
-        found: The status.
-        plan: The folder of the plan.
-        qrels: The files of the labels so far.
-    """
-    if found.resolved:
-        return "There is nothing more to judge: the interval above is the result."
-    if found.judged < found.drawn:
-        order = ["--order", "drawn"] if found.unit == "queries" else []
-        worklist = command_line("export", plan, "--out", plan.with_name(f"{plan.name}.csv"), "--format", "csv", *order)
-        return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
-    if found.unit == "rounds":
-        out = plan.with_name(f"{plan.name}-more")
-        more = command_line("extend", plan, *qrels, "--budget", "BUDGET", "--out", out)
-        return f"Next, draw another round:\n  {more}"
-    if found.looks == "always":
-        return "Next, plan again with the same --seed and a larger --budget: that sample begins with these queries."
-    return "The planned looks are over."
-
-
-def show_answer(content: dict[str, Any], text: str, as_json: bool) -> None:
-    """Print an answer as JSON or as text."""
-    typer.echo(json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) if as_json else text)
 
 
 def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
@@ -125,20 +125,13 @@ def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
     return pd.concat([labels[["qid", "docno", "label"]] for labels in read.values()], ignore_index=True)
 
 
-def planned(made: Plan, out: Path) -> str:
-    """What a new plan is, and the command that comes next."""
-    worklist = out.with_name(f"{out.name}.csv")
-    export = command_line("export", out, "--out", worklist, "--format", "csv")
-    return f"{made}\n\nThe plan is in {out}. Next, write what people are to judge:\n  {export}"
-
-
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
     """The command that reads the judgments."""
     earlier = ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
     return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *earlier, worklist)
 
 
-@contextmanager
+@contextlib.contextmanager
 def plain_complaints() -> Iterator[None]:
     """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
     with warnings.catch_warnings():

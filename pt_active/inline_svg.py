@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 _COLOURS = {INK: "var(--ink)", FIRST: "var(--first)", SECOND: "var(--second)"}
 """Of the figure → of the page, which knows light and dark."""
 
+_REM_AN_INCH = 6.9
+"""How wide figures are at most, so that their text is about as large as the page's."""
+
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     """A figure as an ``<svg>`` element.
@@ -42,4 +45,5 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     words += f'<desc id="{name}-desc">{html.escape(description)}</desc>\n'
     opening, rest = text.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
+    opening += f' style="max-width: {_REM_AN_INCH * figure.get_size_inches()[0]:.4g}rem"'
     return f'{opening} role="img" aria-labelledby="{name}-title {name}-desc">\n{words}{rest}'

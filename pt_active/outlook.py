@@ -228,11 +228,18 @@ class Outlook:
             row["power"] = curve.power(budget, difference, confidence)
         return row | ({"optimism": self.optimism[method]} if self.optimism else {})
 
-    def __str__(self) -> str:
-        source = "the pilot's errors" if self.optimism else "the grade model's opinion of itself, which may flatter"
-        table = self.table()
+    @property
+    def source(self) -> str:
+        """What the errors are expected from."""
+        return "the pilot's errors" if self.optimism else "the grade model's opinion of itself, which may flatter"
+
+    def described(self, table: pd.DataFrame) -> str:
+        """A table of `table` or `budget_for`, for printing."""
         text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
-        return f"{self.measure} of {', '.join(self.names)}; expected from {source}\n{text}"
+        return f"{self.measure} of {', '.join(self.names)}; expected from {self.source}\n{text}"
+
+    def __str__(self) -> str:
+        return self.described(self.table())
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,13 +49,15 @@ class Section:
         svg: Its chart; empty if there is none.
         caption: Of the chart.
         tables: Below it, folded where there is a chart.
+        facts: Names and values, above it.
     """
 
     title: str
-    words: Sequence[str]
+    words: Sequence[str] = ()
     svg: str = ""
     caption: str = ""
     tables: Sequence[Shown] = ()
+    facts: Sequence[tuple[str, str]] = ()
 
 
 def page(report: Report) -> str:
@@ -116,21 +119,26 @@ def _sections(report: Report) -> list[Section]:
 
 def _estimate(report: Report) -> Section:
     result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
-    words = [line.strip() for line in str(result).splitlines()] if isinstance(result, (Comparison, Estimate)) else []
+    facts = _facts(result) if isinstance(result, (Comparison, Estimate)) else []
     figure = plots.plot_estimates(report.estimates, _quantity(report), null)
     said = "; ".join(
         f"{row.name} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
         for row in report.estimates.itertuples()
     )
     tables = [_shown(report.estimates, "Estimates and intervals")]
-    if not words:
+    if not facts:
         tables.append(_shown(_pairs(report), "All pairs, with p-values in view of all of them"))
     caption = "Points are estimates, arms their intervals" + (
         "; the dotted line is no difference." if null == 0 else "."
     )
-    return Section(
-        "Estimate", words[1:], inline_svg(figure, "estimates", "Estimates with intervals", said), caption, tables
-    )
+    svg = inline_svg(figure, "estimates", "Estimates with intervals", said)
+    return Section("Estimate", svg=svg, caption=caption, tables=tables, facts=facts)
+
+
+def _facts(printed: object) -> list[tuple[str, str]]:
+    """The lines below the first of what is printed, taken apart at the first wide space."""
+    lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in str(printed).splitlines()[1:]]
+    return [(name, rest[0]) for name, *rest in lines]
 
 
 def _pairs(report: Report) -> pd.DataFrame:
@@ -203,12 +211,13 @@ def _contributions(report: Report) -> Section:
 
 def _check(report: Report) -> Section:
     check, line = report.check, report.check.calibration
-    words = [each.strip() for each in str(check).splitlines()]
+    words, facts = [f"{str(check).splitlines()[0]}."], _facts(check)
     figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
     said = "; ".join(f"expected {number(r.expected)}, labels {number(r.observed)}" for r in check.bins.itertuples())
     svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
-    return Section("Can the grade model be trusted?", words, svg, caption, [_shown(check.bins, "Bins of documents")])
+    tables = [_shown(check.bins, "Bins of documents")]
+    return Section("Can the grade model be trusted?", words, svg, caption, tables, facts)
 
 
 def _weights(report: Report) -> Section:

@@ -15,7 +15,7 @@ from pt_active.cli import app
 from pt_active.files import read_run
 from pt_active.simulate import labelled_population
 
-COMMANDS = ("plan", "extend", "export", "estimate", "compare", "status", "report", "simulate", "demo")
+COMMANDS = ("budget", "plan", "export", "status", "extend", "compare", "estimate", "report", "simulate", "demo")
 QUERIES = [f"née-{i}/x" for i in range(30)]
 PAST = [f"past_{i}" for i in range(25)]
 DOCUMENTS = 12

@@ -1,0 +1,1 @@
+"""The commands of ``pt-active``, each a function that returns what is to be printed."""

@@ -1,0 +1,90 @@
+"""``pt-active budget``: how many judgments it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from pt_active.command_line import Answer, check_names, command_line, read_labels
+from pt_active.commands import options
+from pt_active.commands.options import one_of
+from pt_active.commands.pools import PoolFiles
+from pt_active.outlook import POWER, Outlook
+from pt_active.plan import Plan
+from pt_active.simulate_tables import plain_rows
+
+
+def budget(
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN]", help="A plan, instead of runs; with its labels, a pilot.")
+    ] = None,
+    qrels: Annotated[
+        list[Path] | None, typer.Argument(metavar="[QRELS]", help="The labels of the plan so far, of all rounds.")
+    ] = None,
+    measure: Annotated[str | None, one_of(options.MEASURES, "What to estimate; a plan has its own.")] = None,
+    width: Annotated[float | None, typer.Option(metavar="X", help="Half of the interval's width; or")] = None,
+    difference: Annotated[float | None, typer.Option(metavar="X", help="a difference that is to be found.")] = None,
+    power: Annotated[float, typer.Option(metavar="X", help="The chance of finding it.")] = POWER,
+    budget: Annotated[list[float] | None, typer.Option(metavar="X", help="A budget to look at; repeat it.")] = None,
+    run: options.Run = None,
+    pool: options.PoolFile = None,
+    seconds_per_document: options.SecondsPerDocument = None,
+    seconds_per_query: options.SecondsPerQuery = 0.0,
+    topics: options.Topics = None,
+    texts: options.Texts = None,
+    train_run: options.TrainRun = None,
+    train_qrels: options.TrainQrels = None,
+    grades: options.Grades = None,
+    judge: options.Judge = None,
+    max_grade: options.MaxGrade = None,
+    cost: options.CostName = "unit",
+    per_query: options.PerQuery = 0.0,
+    depth: options.Depth = None,
+    allow_missing_queries: options.AllowMissingQueries = False,
+    confidence: options.Confidence = 0.95,
+    seed: options.Seed = 0,
+) -> Answer:
+    """Say how many judgments, or hours, it takes, before any is made or after a first round."""
+    if budget and (width is not None or difference is not None):
+        raise ValueError("say either --budget, or what it is to reach: --width or --difference")
+    check_names({"--cost": (cost, options.COSTS)})
+    learned = train_run, train_qrels, grades, judge, max_grade
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
+    price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
+    prices = options.cost_words(cost, per_query, seconds_per_document, seconds_per_query)
+    if plan is None:
+        source.check()
+        if measure is None:
+            raise ValueError("say what to estimate, such as --measure DCG@10")
+        frame, queries = source.read(cost)
+        outlook = Outlook.of(frame, queries, measure, price, seed=seed)
+        again = command_line("plan", *source.words(), "--measure", measure, *prices)
+    else:
+        _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
+        outlook = Outlook.of_plan(Plan.load(plan), read_labels(qrels) if qrels else None)
+        again = "pt-active plan, with the files of this plan and"
+    if width is None and difference is None:
+        table, hint = outlook.table(budget, confidence=confidence), _ASK
+    else:
+        table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
+        hint = f"Next, draw the sample that costs least:\n  {again} {_cheapest(table)} --out my-plan"
+    head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
+    return Answer(head | {"rows": plain_rows(table)}, outlook.described(table), hint)
+
+
+_ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
+
+
+def _check_alone(given: list[str]) -> None:
+    extra = [word for word in given if word.startswith("--")]
+    if extra:
+        raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
+
+
+def _cheapest(table: pd.DataFrame) -> str:
+    """The options of what costs least."""
+    best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
+    return f"--level {best['level']} --design {best['design']} --budget {best['budget']:.6g}"
