@@ -2,6 +2,8 @@
 
 import gzip
 import json
+import os
+import shlex
 import subprocess
 import sys
 
@@ -10,9 +12,9 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from pt_active import OrderedLogitGrades, Plan, Runs
+from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.cli import app
-from pt_active.files import read_run
+from pt_active.files import read_qrels, read_run
 from pt_active.simulate import labelled_population
 
 COMMANDS = ("budget", "plan", "export", "status", "extend", "compare", "estimate", "report", "simulate", "demo")
@@ -541,3 +543,100 @@ def test_report(files):
     missing = complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", "colour")
     assert missing.startswith("the plan's queries have no column 'colour'; they have qid, query")
     assert not (files / "r.html").exists()
+
+
+PILOT = ("--level", "document", "--budget", "60")
+
+
+def test_how_much_it_takes_from_runs(files):
+    said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--per-query", "2")
+    assert said.startswith("DCG@5 of a, b; expected from the grade model's opinion of itself")
+    found = json.loads(run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2", "--json"))
+    model = OrderedLogitGrades(2).fit(read_run("past.run"), read_qrels("past.qrels.gz"))
+    pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
+    table = Outlook.of(model.transform(pool), None, "DCG@5").budget_for(width=0.2)
+    assert [row["budget"] for row in found["rows"]] == pytest.approx(table["budget"])
+    assert found["rankers"] == ["a", "b"]
+
+
+def test_what_a_budget_proposes_is_a_plan(files):
+    words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--seconds-per-document", "30", "--seconds-per-query", "60")
+    said = run("budget", *words, "--difference", "0.5", "--power", "0.7")
+    proposed = shlex.split(said.splitlines()[-1])
+    assert proposed[:2] == ["pt-active", "plan"]
+    run(*proposed[1:])
+    made = Plan.load("my-plan").manifest
+    assert made["arguments"]["cost"] == "TimeCost(seconds_per_document=30.0, seconds_per_query=60.0)"
+    assert made["spent"] < 10
+    row = [line.split() for line in said.splitlines()[2:5] if line.split()[0] == made["arguments"]["level"]][-1]
+    assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-3)
+
+
+def test_a_pilot_tells_what_a_plan_lacks(files):
+    planned(*TRAINING, *PILOT)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    before = json.loads(run("budget", "plan", "--budget", "100", "--json"))
+    after = json.loads(run("budget", "plan", "plan.csv", "--budget", "100", "--json"))
+    assert "optimism" in after["rows"][0]
+    assert "optimism" not in before["rows"][0]
+    said = run("budget", "plan", "plan.csv", "--width", "0.05")
+    proposed = shlex.split(said.splitlines()[-1])
+    assert proposed[:4] == ["pt-active", "extend", "plan", "plan.csv"]
+    run(*proposed[1:])
+    assert len(Plan.load("plan-more").manifest["rounds"]) == 2
+    assert run("budget", "plan", "plan.csv", "--width", "9").rstrip().endswith("The plan's own budget is enough.")
+    assert "plan again with a larger --budget" in run("budget", "plan", "--width", "0.05")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--difference", "0"), "difference must be a number other than 0, got 0.0"),
+        (("--difference", "1", "--power", "1"), "power must lie between 0.05"),
+        (("--width", "-1"), "width must be a positive number, got -1.0"),
+        (("--width", "1", "--difference", "1"), "say either width= or difference=, and not both"),
+        (("--width", "1", "--budget", "9"), "say either --budget, or what it is to reach"),
+        (("--seconds-per-document", "-3"), "seconds_per_document must be a positive number, got -3.0"),
+        (("--seconds-per-document", "3", "--cost", "log-length"), "--seconds-per-document is a cost of its own"),
+        (("--seconds-per-query", "3"), "--seconds-per-query goes with --seconds-per-document"),
+        (("--seconds-per-document", "3", "--seconds-per-query", "-3"), "per_query must be a finite number"),
+        (("--cost", "free"), "unknown --cost 'free'"),
+    ],
+)
+def test_budgets_that_cannot_be(files, words, said):
+    assert complaint("budget", *RUNS, *UNIFORM, "--measure", "DCG@5", *words).startswith(said)
+
+
+def test_a_budget_needs_one_source(files):
+    assert complaint("budget", *RUNS, *UNIFORM).startswith("say what to estimate")
+    assert complaint("budget").startswith("say either --run")
+    planned(*UNIFORM)
+    assert complaint("budget", "plan", *RUNS, "--measure", "DCG@5").endswith("leave out --run, --measure")
+
+
+def test_quiet_leaves_results_and_errors(files):
+    planned(*UNIFORM)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    extra = pd.read_csv("plan.csv").iloc[:1].assign(qid="not-drawn")
+    pd.concat([pd.read_csv("plan.csv"), extra]).to_csv("more.csv", index=False)
+    loud, quiet = invoke("compare", "plan", "more.csv"), invoke("compare", "plan", "more.csv", "--quiet")
+    assert loud.stderr.startswith("warning: ")
+    assert "All of it on one page" in loud.stdout
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    assert loud.stdout.startswith(quiet.stdout.rstrip())
+    assert "All of it on one page" not in quiet.stdout
+    assert complaint("compare", "plan", "absent.csv", "--quiet").startswith("absent.csv")
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"), [("plan --level do", "document"), ("compare x y --estimator sn", "snis"), ("sta", "status")]
+)
+def test_shells_complete_commands_and_names(typed, offered):
+    words = {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": f"pt-active {typed}"}
+    words["COMP_CWORD"] = str(len(typed.split()))
+    done = subprocess.run(
+        [sys.executable, "-m", "pt_active"], env=os.environ | words, capture_output=True, text=True, check=False
+    )
+    assert done.stdout.split() == [offered]

@@ -12,7 +12,7 @@ from pt_active.command_line import Answer, check_names, command_line, read_label
 from pt_active.commands import options
 from pt_active.commands.options import one_of
 from pt_active.commands.pools import PoolFiles
-from pt_active.outlook import POWER, Outlook
+from pt_active.outlook import POWER, Outlook, own_method
 from pt_active.plan import Plan
 from pt_active.simulate_tables import plain_rows
 
@@ -61,16 +61,16 @@ def budget(
             raise ValueError("say what to estimate, such as --measure DCG@10")
         frame, queries = source.read(cost)
         outlook = Outlook.of(frame, queries, measure, price, seed=seed)
-        again = command_line("plan", *source.words(), "--measure", measure, *prices)
+        again = [*source.words(), "--measure", measure, *prices]
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
-        outlook = Outlook.of_plan(Plan.load(plan), read_labels(qrels) if qrels else None)
-        again = "pt-active plan, with the files of this plan and"
+        loaded = Plan.load(plan)
+        outlook = Outlook.of_plan(loaded, read_labels(qrels) if qrels else None)
     if width is None and difference is None:
         table, hint = outlook.table(budget, confidence=confidence), _ASK
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
-        hint = f"Next, draw the sample that costs least:\n  {again} {_cheapest(table)} --out my-plan"
+        hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
     head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
     return Answer(head | {"rows": plain_rows(table)}, outlook.described(table), hint)
 
@@ -79,12 +79,27 @@ _ASK = "Next, ask what an interval or a difference takes: --width X, or --differ
 
 
 def _check_alone(given: list[str]) -> None:
-    extra = [word for word in given if word.startswith("--")]
+    extra = dict.fromkeys(word for word in given if word.startswith("--"))
     if extra:
         raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
 
 
-def _cheapest(table: pd.DataFrame) -> str:
-    """The options of what costs least."""
+def _draw(table: pd.DataFrame, options: list[str]) -> str:
+    """The command that draws what costs least."""
     best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
-    return f"--level {best['level']} --design {best['design']} --budget {best['budget']:.6g}"
+    how = ["--level", best["level"], "--design", best["design"], "--budget", f"{best['budget']:.6g}"]
+    return f"Next, draw the sample that costs least:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
+
+
+def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
+    """What a plan lacks; documents can be added to it, queries need another plan."""
+    own = own_method(plan)
+    row = table[(table["level"] == plan.manifest["arguments"]["level"]) & (table["design"] == own.design)]
+    lacking = float(row["budget"].iloc[0]) - plan.manifest["spent"]
+    if lacking <= 0:
+        return "The plan's own budget is enough."
+    if not (own.of_documents and qrels):
+        return f"The plan lacks {lacking:.6g} of it: plan again with a larger --budget."
+    out = folder.with_name(f"{folder.name}-more")
+    more = command_line("extend", folder, *qrels, "--budget", f"{lacking:.6g}", "--out", out)
+    return f"The plan lacks {lacking:.6g} of it. Next, draw another round:\n  {more}"
