@@ -12,12 +12,15 @@ from pt_active.feature_grades import ClassifierGrades, ForestGrades, OrderedLogi
 from pt_active.grade_models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
 from pt_active.grade_report import GradeReport
 from pt_active.measures import DCG, ERR, parse_measure
+from pt_active.model_check import ModelCheck
 from pt_active.outlook import Outlook
 from pt_active.plan import Plan
 from pt_active.ranking import Ranking
+from pt_active.report import Report
 from pt_active.results import Comparison, Estimate
 from pt_active.risk import Audit
 from pt_active.rounds.active_test import ActiveTest
+from pt_active.status import Status
 from pt_active.transformers import Draw, Runs, SamplingDistribution
 
 __all__ = [
@@ -37,13 +40,16 @@ __all__ = [
     "LearnerComparison",
     "LogLengthCost",
     "MixtureGrades",
+    "ModelCheck",
     "OrderedLogitGrades",
     "Outlook",
     "Plan",
     "PriorGrades",
     "Ranking",
+    "Report",
     "Runs",
     "SamplingDistribution",
+    "Status",
     "TimeCost",
     "UniformGrades",
     "UnitCost",

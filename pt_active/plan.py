@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -28,6 +29,9 @@ from pt_active.ranking import Ranking, rank_judged
 from pt_active.results import Comparison, Estimate
 from pt_active.reuse import with_rankers
 from pt_active.status import Status, plan_status
+
+if TYPE_CHECKING:
+    from pt_active.report import Report
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -333,6 +337,44 @@ class Plan(KeptArtifact[PlanTables]):
         """
         pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
         return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
+
+    def report(
+        self,
+        path: str | Path,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        slices: Sequence[str] = (),
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Report:
+        """Write all that the plan and its labels say into one HTML file; `Report.of` has the arguments.
+
+        Args:
+            path: A new file.
+            qrels: The labels, of all rounds.
+            measure: As for `Report.of`, like the arguments after it.
+            estimator: See there.
+            confidence: See there.
+            missing: See there.
+            slices: See there.
+            first: See there.
+            second: See there.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: As `Report.of` does.
+        """
+        from pt_active.report import Report, check_page
+
+        check_page(Path(path))
+        how = measure, estimator, confidence, missing
+        found = Report.of(self, qrels, *how, slices=slices, first=first, second=second)
+        found.save(path)
+        return found
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"

@@ -188,10 +188,7 @@ class Report:
             FileNotFoundError: If its folder does not.
         """
         path = Path(path)
-        if path.exists():
-            raise FileExistsError(f"{path} exists; choose another file for the report")
-        if not path.absolute().parent.is_dir():
-            raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        check_page(path)
         text = self.to_html()
         with path.open("x", encoding="utf-8") as stream:
             stream.write(text)
@@ -202,6 +199,19 @@ class Report:
 
     def _repr_html_(self) -> str:
         return f"<pre>{self}</pre>"
+
+
+def check_page(path: Path) -> None:
+    """Refuse a path at which no page can be made.
+
+    Raises:
+        FileExistsError: If the path exists.
+        FileNotFoundError: If its folder does not.
+    """
+    if path.exists():
+        raise FileExistsError(f"{path} exists; choose another file for the report")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
 
 
 def _finite(number: float) -> float | None:

@@ -569,7 +569,7 @@ def test_what_a_budget_proposes_is_a_plan(files):
     assert made["arguments"]["cost"] == "TimeCost(seconds_per_document=30.0, seconds_per_query=60.0)"
     assert made["spent"] < 10
     row = [line.split() for line in said.splitlines()[2:5] if line.split()[0] == made["arguments"]["level"]][-1]
-    assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-3)
+    assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-2)
 
 
 def test_a_pilot_tells_what_a_plan_lacks(files):

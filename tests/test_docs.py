@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib.util
 import inspect
 import io
 import re
@@ -23,6 +24,7 @@ from typer.testing import CliRunner
 
 import pt_active
 from pt_active import cli, costs, designs, estimators, exports, judged, measures, pool_files
+from pt_active.commands import options
 from pt_active.documents import design as document_design
 from pt_active.documents import estimators as document_estimators
 from pt_active.rounds import drawing as round_drawing
@@ -173,7 +175,7 @@ LISTED = {
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", exports.FORMATS),
     "grade models": ("quickstart", pool_files.GRADES),
-    "costs": ("quickstart", cli.COSTS),
+    "costs": ("quickstart", options.COSTS),
     "round estimators": ("rounds", ROUND_ESTIMATORS),
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.DRAWINGS),
@@ -206,7 +208,7 @@ def test_every_method_has_its_name_test_and_example():
 def test_the_grade_models_and_costs_are_described():
     concepts = (DOCS / "concepts.md").read_text(encoding="utf-8")
     names = [n for n in pt_active.__all__ if n.endswith(("Grades", "Cost"))]
-    assert len(names) == 10
+    assert len(names) == 11
     assert set(costs.__dict__) >= {n for n in names if n.endswith("Cost")}
     for name in names:
         assert f"\n| `{name}`" in concepts, name
@@ -233,3 +235,14 @@ def test_signatures_are_as_they_are(name, shown):
         if parameter.name != "self"
     ]
     assert str(inspect.Signature(parameters)) == shown
+
+
+def test_the_readme_shows_what_the_commands_print() -> None:
+    path = ROOT / "examples" / "transcript.py"
+    spec = importlib.util.spec_from_file_location("transcript", path)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2])) == plain(script.transcript())

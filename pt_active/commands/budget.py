@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -19,10 +20,10 @@ from pt_active.simulate_tables import plain_rows
 
 def budget(
     plan: Annotated[
-        Path | None, typer.Argument(metavar="[PLAN]", help="A plan, instead of runs; with its labels, a pilot.")
+        Path | None, typer.Argument(metavar="PLAN", help="A plan, instead of runs; with its labels, a pilot.")
     ] = None,
     qrels: Annotated[
-        list[Path] | None, typer.Argument(metavar="[QRELS]", help="The labels of the plan so far, of all rounds.")
+        list[Path] | None, typer.Argument(metavar="QRELS", help="The labels of the plan so far, of all rounds.")
     ] = None,
     measure: Annotated[str | None, one_of(options.MEASURES, "What to estimate; a plan has its own.")] = None,
     width: Annotated[float | None, typer.Option(metavar="X", help="Half of the interval's width; or")] = None,
@@ -87,7 +88,7 @@ def _check_alone(given: list[str]) -> None:
 def _draw(table: pd.DataFrame, options: list[str]) -> str:
     """The command that draws what costs least."""
     best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
-    how = ["--level", best["level"], "--design", best["design"], "--budget", f"{best['budget']:.6g}"]
+    how = ["--level", best["level"], "--design", best["design"], "--budget", _rounded_up(best["budget"])]
     return f"Next, draw the sample that costs least:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
 
 
@@ -99,7 +100,13 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     if lacking <= 0:
         return "The plan's own budget is enough."
     if not (own.of_documents and qrels):
-        return f"The plan lacks {lacking:.6g} of it: plan again with a larger --budget."
+        return f"The plan lacks {lacking:.4g} of it: plan again with a larger --budget."
     out = folder.with_name(f"{folder.name}-more")
-    more = command_line("extend", folder, *qrels, "--budget", f"{lacking:.6g}", "--out", out)
-    return f"The plan lacks {lacking:.6g} of it. Next, draw another round:\n  {more}"
+    more = command_line("extend", folder, *qrels, "--budget", _rounded_up(lacking), "--out", out)
+    return f"The plan lacks {lacking:.4g} of it. Next, draw another round:\n  {more}"
+
+
+def _rounded_up(budget: float) -> str:
+    """To three digits that count, but not above a whole number that is less."""
+    step = 10.0 ** (np.floor(np.log10(budget)) - 2)
+    return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"

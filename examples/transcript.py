@@ -1,0 +1,111 @@
+"""From two run files to a decision with ``pt-active`` alone: the transcript in the README.
+
+The files are those of the simulated collection, whose judgments stand for people's. Some lines of output are left out.
+
+    python examples/transcript.py                       # print it
+    python examples/transcript.py --readme README.md    # write it into the README
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from typer.testing import CliRunner
+
+from pt_active.cli import app
+from pt_active.demo import demo_collection
+
+RUNS = "--run new=new.run --run old=old.run --train-run past.run --train-qrels past.qrels --measure DCG@10"
+STEPS = (
+    (f"budget {RUNS} \\\n    --difference 0.5", ("   level", "document")),
+    (f"plan {RUNS} \\\n    --level document --budget 900 --out release-7", ("  judge", "  cost")),
+    ("export release-7 --out judge-me.csv --format csv", ("900",)),
+    ("compare release-7 judged.csv", ("  difference", "  p-value", "  winner")),
+    ("report release-7 judged.csv --out release-7.html", ("The report",)),
+)
+"""What is typed, and how the lines that are shown begin."""
+
+BLOCK = re.compile(r"(<!-- transcript: begin -->\n```text\n).*?(```\n<!-- transcript: end -->)", re.DOTALL)
+
+
+def write_files() -> pd.DataFrame:
+    """Leave runs and past judgments in the current folder.
+
+    Returns:
+        ``qid, docno, label``: what people would say.
+    """
+    collection = demo_collection()
+    for name, run in (
+        ("new", collection.runs["candidate"]),
+        ("old", collection.runs["production"]),
+        ("past", collection.past_run),
+    ):
+        lines = run.assign(iteration="Q0", tag=name)[["qid", "iteration", "docno", "rank", "score", "tag"]]
+        lines.to_csv(f"{name}.run", sep=" ", header=False, index=False)
+    qrels = collection.past_qrels.assign(iteration=0)[["qid", "iteration", "docno", "label"]]
+    qrels.to_csv("past.qrels", sep=" ", header=False, index=False)
+    return collection.qrels
+
+
+def judge(worklist: Path, truth: pd.DataFrame, out: Path) -> None:
+    """Fill in a worklist as people do."""
+    asked = pd.read_csv(worklist, dtype={"qid": str, "docno": str}).drop(columns="label")
+    asked.merge(truth, how="left", on=["qid", "docno"]).fillna({"label": 0}).astype({"label": int}).to_csv(out)
+
+
+def transcript() -> str:
+    """The commands and what they print.
+
+    Raises:
+        RuntimeError: If a command fails.
+    """
+    shown = []
+    with in_new_folder():
+        truth = write_files()
+        for typed, starts in STEPS:
+            result = CliRunner().invoke(app, shlex.split(typed.replace("\\\n", "")))
+            if result.exit_code:
+                raise RuntimeError(f"pt-active {typed}: {result.output}")
+            shown.append(f"$ pt-active {typed}")
+            shown += [line for line in result.stdout.splitlines() if line.startswith(starts)]
+            if typed.startswith("export"):
+                judge(Path("judge-me.csv"), truth, Path("judged.csv"))
+                shown.append("# people fill in the labels, and the file comes back as judged.csv")
+    return "\n".join(shown) + "\n"
+
+
+@contextlib.contextmanager
+def in_new_folder() -> Iterator[None]:
+    """Work in a folder that goes away."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def main() -> None:
+    """Print the transcript, or write it into the README."""
+    parser = argparse.ArgumentParser(description="The README's transcript")
+    parser.add_argument("--readme", type=Path, help="the file to write it into")
+    readme = parser.parse_args().readme
+    text = transcript()
+    if readme is None:
+        print(text, end="")
+    else:
+        page = readme.read_text(encoding="utf-8")
+        readme.write_text(BLOCK.sub(lambda found: found[1] + text + found[2], page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
