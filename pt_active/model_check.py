@@ -138,8 +138,11 @@ def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> fl
 def _advice(plan: Plan, line: Calibration, optimism: float) -> str:
     if not line.misleads and not optimism > FLATTERED:
         return ""
-    of_documents, now = plan.manifest["arguments"]["level"] == "document", plan.manifest["arguments"]["defensive"]
-    more = f"defensive={4 * now:g}" if of_documents else f"defensive={min(1.0, max(0.5, 2 * now)):g}"
-    again = "extend the plan with the grades of a model that is fitted to these labels" if of_documents else ""
-    again = again or "plan the next queries with a model that is fitted to these labels"
-    return f"{again}, or lean on the model less in a new plan ({more} instead of {now:g})"
+    arguments = plan.manifest["arguments"]
+    if arguments["level"] == "document":
+        return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
+    less = min(1.0, max(0.5, 2 * arguments["defensive"]))
+    return (
+        "plan the next queries with a model that is fitted to these labels, or lean on it less in a new plan "
+        f"(defensive={less:g} instead of {arguments['defensive']:g})"
+    )

@@ -168,7 +168,8 @@ class Plan(KeptArtifact[PlanTables]):
             budget: What the round may spend, in the unit of the cost.
             qrels: The labels of all rounds so far.
             grades: A frame with grade columns for every document of the plan, or a pipeline that makes it from the
-                topics, of a model that was fitted again on those labels; the plan's own grades if left out.
+                topics, of a model that was fitted again on those labels; the plan's own if left out, mixed with the
+                labels' own shares where the labels say that the model misleads.
             topics: ``qid, query``, for a pipeline.
             texts: ``docno, text``, for the judges; those in ``grades`` if left out.
             seed: Of the draws; the plan's own if left out.

@@ -92,8 +92,7 @@ def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt) -> None:
     plan, qrels = judged(spoilt, demo, level, budget=600)
     check = ModelCheck.of(plan, qrels)
     assert check.misleads
-    now, then = ("1", "4") if level == "document" else ("0.1", "0.5")
-    assert f"defensive={then} instead of {now}" in check.advice
+    assert ("extend leans on it less" if level == "document" else "defensive=0.5 instead of 0.1") in check.advice
     assert "advice" in str(check)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # documents cannot tell of a single ranker what they were not drawn for
@@ -122,6 +121,29 @@ def test_drawing_on_with_a_spoilt_model_warns(demo, spoilt, graded) -> None:
     second = demo.judge(longer.assessments).merge(longer.assessments[["qid", "docno", "inclusion"]])
     assert len(second) + len(qrels) == len(every)
     assert ModelCheck.of(plan, qrels).calibration.slope < check.calibration.slope
+
+
+def test_a_round_counts_what_the_labels_show_instead(demo, spoilt) -> None:
+    """By hand: the slope b of the check's line, and the labels' shares with half a label added to each grade."""
+    plan, qrels = judged(spoilt, demo, budget=600)
+    with pytest.warns(UserWarning, match="the round counts its grades for"):
+        longer = plan.extend(100, qrels)
+    trust = np.clip(ModelCheck.of(plan, qrels).calibration.slope, 0, 1)
+    table = qrels.merge(plan.assessments[["qid", "docno", "inclusion"]], on=["qid", "docno"])
+    counts = (1 / table["inclusion"]).groupby(table["label"]).sum().reindex(range(4), fill_value=0).to_numpy()
+    shares = (len(table) * counts / counts.sum() + 0.5) / (len(table) + 2)
+    first, second = longer.tables.rounds
+    assert second.grades == pytest.approx(trust * first.grades + (1 - trust) * shares, abs=1e-12)
+    assert trust < 0.3
+
+
+def test_a_round_that_leans_less_is_kept(demo, spoilt, tmp_path) -> None:
+    plan, qrels = judged(spoilt, demo, budget=600)
+    with pytest.warns(UserWarning, match="the round counts its grades for"):
+        longer = plan.extend(100, qrels)
+    again = Plan.load(longer.save(tmp_path / "plan").path)
+    every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
+    assert again.compare(every).to_dict() == longer.compare(every).to_dict()
 
 
 def test_a_census_and_uniform_grades_say_nothing(demo, spoilt, graded) -> None:

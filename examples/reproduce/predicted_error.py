@@ -47,7 +47,7 @@ def _foreseen(
     labels, frame = frame[["qid", "docno", "label"]], frame.drop(columns="label")
     budget, pilot = SHARE * population.cost.sum(), PILOT_SHARE * population.cost.sum()
     model = Outlook.of(frame, None, measure, cost)
-    found = replays(population, list(model.curves), repetitions, budgets=[budget], progress=False)
+    found = replays(population, list(model.curves), repetitions, budgets=[budget], seed=0, progress=False)
     realised = {method: float(np.sqrt((replay.error**2).mean())) for method, replay in found.items()}
     for level in ("query", "document"):
         chosen = [method for method in model.curves if method.of_documents == (level == "document")]

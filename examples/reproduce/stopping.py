@@ -3,9 +3,10 @@
     python examples/reproduce/stopping.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/stopping.md]
 
 The default design and estimator draw queries without replacement to a quarter of the pool's cost, and look 60 times on
-the way (planned looks: 5 times). Wrong is the share of null replays (the rankers trade places in a random half of the
-queries) in which any of the intervals misses the truth. Found and spent are of the pair as it is: how often a
-difference is resolved by the end, and the mean cost until then, as a share of the fixed budget's.
+the way (planned looks: 5 times); documents come in five rounds. Wrong is the share of null replays (the rankers trade
+places in a random half of the queries) in which any of the intervals misses the truth. Found and spent are of the pair
+as it is: how often a difference is resolved by the end, and the mean cost until then, as a share of the fixed budget's
+(of documents from a fifth of the repetitions).
 """
 
 from __future__ import annotations
@@ -24,6 +25,9 @@ from tqdm import tqdm
 from pt_active import UnitCost
 from pt_active.budget import ErrorCurve
 from pt_active.designs import DEFENSIVE
+from pt_active.documents.design import natural_drawing
+from pt_active.documents.replay import LabelledPool
+from pt_active.documents.rounds import Round, RoundSettings, draw_round, estimate_rounds
 from pt_active.query_plan import DESIGN
 from pt_active.replay import Population, Replays, joined, replay
 from pt_active.sequential import LOOKS, PLANNED, critical_values, information
@@ -32,6 +36,7 @@ from pt_active.stopping import half_widths
 
 MEASURE, SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
 WAYS = (None, *LOOKS)
+ROUNDS = 5
 
 
 def looked_at(looks: str | None) -> np.ndarray:
@@ -69,9 +74,67 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
             null, time = peeks(population, repetitions, True, 1)
             real, _ = peeks(population, repetitions, False, 2)
             head = {"data": pool.name, "task": task}
-            yield head | {"looks": "every time, plain interval"} | _naive(null)
+            yield head | {"drawn": "queries", "looks": "every time, plain interval"} | _naive(null)
             for looks in WAYS:
-                yield head | {"looks": looks or "once, at the end"} | _row(null, real, time, looks)
+                yield head | {"drawn": "queries", "looks": looks or "once, at the end"} | _row(null, real, time, looks)
+            yield from (
+                head | {"drawn": f"{ROUNDS} rounds of documents"} | row for row in of_rounds(population, repetitions)
+            )
+
+
+def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, str]]:
+    """The same for documents in rounds, each of which may be looked at."""
+    null, time = rounds_of(population, repetitions, True, 3)
+    real, ahead = rounds_of(population, repetitions // 5, False, 4)
+    low, high = null.intervals(1 - ALPHA)
+    missed = (null.truth < low) | (null.truth > high)
+    yield {"looks": "every time, plain interval", "wrong": f"{missed.any(axis=0).mean():.3f}", "found": "", "spent": ""}
+    for looks, at in ((None, np.array([ROUNDS - 1])), ("always", np.arange(ROUNDS))):
+        wrong = (np.abs(null.error[at]) > _half(null, time, looks, at)).any(axis=0).mean()
+        resolved = np.abs(real.estimate[at]) > _half(real, ahead, looks, at)
+        stop = np.where(resolved.any(axis=0), at[resolved.argmax(axis=0)], ROUNDS - 1)
+        spent = real.spent[stop, np.arange(len(stop))].mean() / real.spent[-1].mean()
+        found = {"found": f"{resolved.any(axis=0).mean():.2f}", "spent": f"{spent:.2f}"}
+        yield {"looks": looks or "once, at the end", "wrong": f"{wrong:.3f}"} | found
+
+
+def rounds_of(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
+    """Estimates after each round, and the information that the rounds' designs expect by then, float64[L, R]."""
+    pool, rng = population.single, np.random.default_rng(seed)
+    assert pool is not None
+    settings = RoundSettings(natural_drawing(pool.graded.seen.form))
+    samples, clocks = [], []
+    for _ in tqdm(range(repetitions), unit="sample", leave=False):
+        now = pool.swapped(rng) if null else pool
+        sample, clock = _rounds(now, settings, SHARE * population.cost.sum() / ROUNDS, rng)
+        samples.append(sample)
+        clocks.append(clock)
+    return joined(samples), np.column_stack(clocks)
+
+
+def _half(found: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
+    """Half-widths after the rounds ``at``, float64[L, R]."""
+    critical = np.column_stack([critical_values(looks, at + 1, clock[at], ALPHA) for clock in time.T])
+    return half_widths(critical, found.standard_error[at], found.degrees[at])
+
+
+def _rounds(
+    pool: LabelledPool, settings: RoundSettings, budget: float, rng: np.random.Generator
+) -> tuple[Replays, np.ndarray]:
+    """One sample in rounds: what is estimated after each, and the information by then, in units of the first round."""
+    drawn: list[Round] = []
+    label, seen, rows = np.full(len(pool.label), -1), pool.graded.seen, []
+    for _ in range(ROUNDS):
+        drawn.append(draw_round(pool.graded, settings, budget, rng, labels=label if drawn else None))
+        label = np.where(drawn[-1].sample.drawn, pool.label, label)
+        found = estimate_rounds(seen, drawn, label, pool.contrast, "regression")
+        judged = int((label >= 0).sum())
+        spent = sum(each.sample.spent for each in drawn)
+        rows.append((found.value, found.standard_error, found.degrees_of_freedom, judged, spent, found.n_effective))
+    value, error, degrees, judged_, spent_, effective = np.array(rows).T[..., None]
+    fields = {"n_draws": judged_, "n_queries": judged_, "n_judged": judged_, "spent": spent_, "n_effective": effective}
+    time = np.cumsum([drawn[0].expected / each.expected for each in drawn])
+    return Replays(truth=np.array([pool.truth]), estimate=value, standard_error=error, degrees=degrees, **fields), time
 
 
 def _naive(null: Replays) -> dict[str, str]:

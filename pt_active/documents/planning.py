@@ -117,9 +117,7 @@ def next_round(
     given = labels
     if missing == "nonrelevant":
         labels = np.where(drawn & (labels < 0), 0, labels)
-    grades = None if frame is None else _refitted(pool, frame)
-    if grades is None:
-        _warn_of_model(tables, given)
+    grades = _trusted_less(tables, given) if frame is None else _refitted(pool, frame)
     rng = np.random.default_rng([seed, len(tables.rounds)])
     arguments = manifest["arguments"]
     graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
@@ -137,16 +135,26 @@ def next_round(
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
 
 
-def _warn_of_model(tables: PlanTables, label: np.ndarray) -> None:
-    """Say that the grades that the next round is to be drawn by mislead, if they do."""
-    measure = parse_measure(tables.manifest["arguments"]["measure"])
-    line = label_calibration(tables.pool, measure, label, round_chance(tables.pool, tables.rounds))
-    if line is not None and line.misleads:
-        warnings.warn(
-            f"{line.caution}; the round is drawn by it all the same: better give the grades of a model that was fitted "
-            "to the labels so far, or make a new plan with a larger defensive",
-            stacklevel=4,
-        )
+def _trusted_less(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
+    """Grades between the model's and the shares that the labels show, where these say that the model misleads.
+
+    ``b P + (1 − b) S`` with the slope b of the model check, cut to [0, 1], and the grades' shares S among the labels,
+    each weighted by the inverse of its chance, with half a label added to each grade.
+    """
+    pool, chance = tables.pool, round_chance(tables.pool, tables.rounds)
+    line = label_calibration(pool, parse_measure(tables.manifest["arguments"]["measure"]), label, chance)
+    if line is None or not line.misleads:
+        return None
+    use = (label >= 0) & (chance > 0)
+    counts = np.bincount(label[use], weights=1 / chance[use], minlength=pool.max_grade + 1)
+    shares = use.sum() * counts / counts.sum() + 0.5
+    trust = float(np.clip(line.slope, 0.0, 1.0))
+    warnings.warn(
+        f"{line.caution}; the round counts its grades for {trust:.2f} and the shares of the labels so far for "
+        f"{1 - trust:.2f}: better give the grades of a model that was fitted to these labels",
+        stacklevel=4,
+    )
+    return np.ascontiguousarray(trust * pool.grades + (1 - trust) * shares / shares.sum())
 
 
 def _something(drawn: Round) -> Round:

@@ -1,0 +1,92 @@
+"""What it is worth that a round leans less on a grade model which the labels contradict.
+
+    python examples/reproduce/misleading_model.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/reports.md]
+
+Two rounds of documents, an eighth of the pool's cost each. In the second one `Plan.extend` is left to itself, or it is
+given the grades as they are, so that it cannot lean on them less. `misleads` is the share of samples whose first round
+tells that the model misleads; the error is the root mean squared one after both rounds, from the same first rounds.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from leagues import SPOILERS, insert, markdown, tasks
+from tqdm import tqdm
+
+from pt_active import Plan
+from pt_active.frames import grade_columns
+from pt_active.model_check import ModelCheck
+from pt_active.simulate import labelled_population, pool_of_rankers
+
+MEASURES = ("DCG@10", "ERR@10")
+SHARE = 1 / 8
+MODELS = ("useless", "wrong-signed")
+
+
+def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, str]]:
+    """One row a spoilt model, measure and task."""
+    fold = pool.train_folds[0]
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    columns = grade_columns(graded.columns)
+    for model in MODELS:
+        spoilt = graded.assign(**dict(zip(columns, SPOILERS[model](graded[columns].to_numpy()).T, strict=True)))
+        for measure in MEASURES:
+            for task, rankers in tasks(pool, fold).items():
+                frame = pool_of_rankers(spoilt, rankers)
+                head = {"data": pool.name, "model": model, "measure": measure, "task": task}
+                yield head | compared(frame, measure, repetitions)
+
+
+def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, str]:
+    """The errors of both ways, and how often they differ."""
+    population = labelled_population(frame, measure)
+    labels, frame = frame[["qid", "docno", "label"]], frame.drop(columns="label")
+    grades = frame[["qid", "docno", *grade_columns(frame.columns)]].drop_duplicates(["qid", "docno"])
+    budget, found, misled = SHARE * population.cost.sum(), [], 0
+    for seed in tqdm(range(repetitions), unit="sample", leave=False):
+        first = Plan.create(frame, None, measure, budget=budget, level="document", seed=seed)
+        judged = first.assessments[["qid", "docno"]].merge(labels)
+        misled += ModelCheck.of(first, judged).calibration.misleads
+        errors = []
+        for again in (grades, None):
+            second = first.extend(budget, judged, again)
+            every = pd.concat([judged, second.assessments[["qid", "docno"]].merge(labels)])
+            errors.append(_estimate(second, every) - population.truth)
+        found.append(errors)
+    as_it_is, less = np.sqrt((np.array(found) ** 2).mean(axis=0))
+    row = {"misleads": f"{misled / repetitions:.2f}", "error, as it is": f"{as_it_is:.4f}"}
+    return row | {"error, leaning less": f"{less:.4f}", "labels it is worth": f"{(as_it_is / less) ** 2:.2f}"}
+
+
+def _estimate(plan: Plan, qrels: pd.DataFrame) -> float:
+    if len(plan.rankers) == 2:
+        return plan.compare(qrels).difference
+    return plan.estimate(qrels)[plan.rankers[0]].value
+
+
+def main() -> None:
+    """Replay, and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--quick", action="store_true", help="few repetitions")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows: list[dict[str, str]] = []
+    for path in tqdm(arguments.pools, unit="pool"):
+        rows += rows_of(read_judged_pool(path), 5 if arguments.quick else 100)
+    table = markdown(pd.DataFrame(rows))
+    if arguments.docs:
+        insert(table, arguments.docs)
+    print(table)
+
+
+if __name__ == "__main__":
+    main()
