@@ -17,7 +17,8 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import ERR, Runs, SamplingDistribution, montecarlo, parse_measure
+from pt_active import ERR, Outlook, Runs, SamplingDistribution, montecarlo, parse_measure
+from pt_active.budget import ErrorCurve
 from pt_active.designs import DESIGNS, sampling_distribution
 from pt_active.documents.estimators import DocumentPool
 from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round
@@ -151,6 +152,24 @@ def document_draw(queries: int, documents: int) -> Callable[[], object]:
     return lambda: draw_round(pool, RoundSettings("depth"), budget, np.random.default_rng(1))
 
 
+def budget_planner(queries: int, documents: int) -> Callable[[], object]:
+    """Two ways to draw queries and one to draw documents, over five budgets, and the budget for a wanted width."""
+    rng = np.random.default_rng(9)
+    weight, per_query = np.full(queries, 1 / queries), np.full(queries, float(documents))
+    curves = {
+        Method(design, "regression", False): ErrorCurve(
+            rng.random(queries), weight**2, per_query, per_query, np.arange(queries), share=weight
+        )
+        for design in ("passive", "hedged")
+    }
+    n, query = queries * documents, np.repeat(np.arange(queries), documents)
+    curves[Method("spread", "regression", False)] = ErrorCurve(
+        rng.random(n), np.full(n, 1 / n**2), np.ones(n), np.ones(n), query
+    )
+    outlook = Outlook(parse_measure("DCG@10"), ("first", "second"), curves, {})
+    return lambda: (outlook.table(), outlook.budget_for(width=0.5 / np.sqrt(n)))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -171,6 +190,9 @@ def main() -> None:
     numbers = np.random.default_rng(8).random(pairs)
     ours, theirs = timed(audit_design(pairs), 3), timed(lambda: np.argsort(numbers), 3)
     rows.append((f"design of an audit, F1 of two predictors, {pairs:,} pairs", "sorting as many numbers", ours, theirs))
+    numbers = np.random.default_rng(8).random(queries * documents)
+    ours, theirs = timed(budget_planner(queries, documents), 3), timed(lambda: np.argsort(numbers), 3)
+    rows.append((f"budget planner, {queries:,} × {documents}", "sorting as many numbers", ours, theirs))
     label_vectors(2, generic=False)()
     ours, theirs = timed(label_vectors(1000, generic=False)), 100 * timed(label_vectors(10, generic=True))
     rows.append(("1,000 label vectors of nDCG@10, 1,000 × 40", "ir_measures (100 × 10 queries)", ours, theirs))
