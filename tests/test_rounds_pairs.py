@@ -99,6 +99,16 @@ def test_sizes_are_expectations_over_all_labels(loss: Loss, sliced: bool) -> Non
     same_up_to_scale(PairInstances.of(frame, loss).size(believed), expected)
 
 
+def test_the_score_is_what_the_loss_looks_at() -> None:
+    """``P(y ≥ rel)`` for precision and its kin and for two grades, else the expected loss."""
+    grades = np.random.default_rng(4).dirichlet(np.ones(4), size=9)
+    frame, entropy = frame_of(grades), -(grades * np.log(grades)).sum(axis=1)
+    np.testing.assert_allclose(PairInstances.of(frame, Recall(2)).score(), grades[:, 2:].sum(axis=1), atol=1e-15)
+    np.testing.assert_allclose(PairInstances.of(frame, CrossEntropy()).score(), entropy, atol=1e-14)
+    np.testing.assert_allclose(PairInstances.of(frame, ZeroOne()).score(), 1 - grades.max(axis=1), atol=1e-14)
+    np.testing.assert_array_equal(PairInstances.of(frame_of(binary(RHO)), CrossEntropy()).score(), RHO)
+
+
 def test_precision_of_nothing_is_refused() -> None:
     test = ActiveTest.create(frame_of(binary(np.array([0.1, 0.2]))), None, Precision())
     with pytest.raises(ValueError, match="no pair has a weight in the risk"):
@@ -143,9 +153,27 @@ def test_the_slice_of_the_loss_decides_what_is_drawn_and_what_is_estimated(pool:
     wrong = pool.filter(like="grade_").to_numpy().argmax(axis=1) != pool["label"]
     judged = qrels.merge(drawn[["docno"]])
     for measure, truth in ((None, wrong[pool["long"]].mean()), (ZeroOne(), wrong.mean())):
-        found = test.estimate(judged, measure, "lur")
+        found = test.estimate(judged, measure)
         assert abs(found.value - truth) < 4 * found.standard_error
+        assert (found.basis.estimator, found.note) == ("lur", "")
     assert "Error(slice='long') of grades" in str(test.estimate(judged))
+
+
+@pytest.mark.parametrize(
+    ("loss", "known"),
+    [(CrossEntropy(), True), (F1(2), True), (Squared(), False), (COSTS, False), (ZeroOne(slice="long"), False)],
+    ids=str,
+)
+def test_kernel_estimators_warn_where_the_draws_look_beyond_the_score(pool, loss: Loss, known: bool) -> None:
+    """Sizes of the first round are a function of g for some losses, and then no note is due."""
+    pairs = PairInstances.of(pool, loss)
+    order = np.argsort(pairs.score(), kind="stable")
+    ranked = pairs.size(pairs.grades)[order]
+    jumps = np.abs(np.diff(ranked)).mean() / np.abs(np.diff(np.sort(ranked))).mean()
+    assert (jumps < 10) == known
+    test = ActiveTest.create(pool, None, loss).next_round(40)
+    judged = pool[["qid", "docno", "label"]].merge(test.assessments[["docno"]])
+    assert ("takes for granted" in test.estimate(judged, estimator="aiipw_ratio").note) != known
 
 
 def test_areas_have_a_lowest_relevant_grade(pool: pd.DataFrame) -> None:

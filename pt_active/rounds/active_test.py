@@ -171,7 +171,8 @@ class ActiveTest(KeptArtifact[Progress]):
             qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored and warned of.
             measure: Another measure than the test's, on the same labels; for pairs also ``AUC()`` and ``AP()``.
             estimator: A name in `estimators.ROUND_ESTIMATORS`; ratios, areas and slices take those without a model. If
-                left out ``lur_regression`` for queries (``lur`` for slices of them) and ``aiipw_ratio`` for pairs.
+                left out ``lur_regression`` for queries (``lur`` for slices of them) and ``aiipw_ratio`` for pairs
+                (``lur`` where a slice of them was drawn for).
             confidence: Level of the interval.
             missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).

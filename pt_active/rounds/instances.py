@@ -269,12 +269,19 @@ class PairInstances(Instances):
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """``rf``, and ``rec`` where it bends more than two grades apart."""
-        return frozenset({"rf"} if self.grades.shape[1] == 2 else {"rf", "rec"})
+        """``rf``, and ``rec`` where it bends more than two grades apart.
+
+        All that are active where the design sees who belongs to a slice, or how a loss spreads over more than two
+        grades beside its mean.
+        """
+        two, loss = self.grades.shape[1] == 2, self.measure
+        if loss.slice is not None or not (two or loss.proportion or loss.drawn_by_mean):
+            return frozenset({"ori", "rec", "rf"})
+        return frozenset({"rf"} if two else {"rf", "rec"})
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """``aiipw_ratio``."""
-        return "aiipw_ratio"
+        """``aiipw_ratio``, and ``lur`` where a slice was drawn for, of which the score says nothing."""
+        return "aiipw_ratio" if self.measure.slice is None else "lur"
 
     @property
     def name(self) -> str:
@@ -292,12 +299,15 @@ class PairInstances(Instances):
         return label_table(loss, loss.decision(self.grades), self.grades.shape[1], member)
 
     def score(self) -> np.ndarray:
-        """``P(y ≥ rel)``, which is all that two grades say; of a loss over more grades its expectation [theory 7]."""
+        """``P(y ≥ rel)``, which is all that two grades say; of a loss over more grades its expectation [theory 7].
+
+        In a slice and outside it alike, since other measures are estimated from the same labels.
+        """
         if self.grades.shape[1] == 2:
             return self.grades[:, 1]
         if isinstance(self.measure, FMeasure):
             return relevance(self.grades, self.measure.rel)
-        return np.asarray((self.grades * self.table(self.measure)[0]).sum(axis=1))
+        return np.asarray((self.grades * self.table(replace(self.measure, slice=None))[0]).sum(axis=1))
 
     def size(self, believed: np.ndarray) -> np.ndarray:
         """``√E[(u − Ǧ w)²]`` with the introspective ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25].
@@ -321,7 +331,11 @@ class PairInstances(Instances):
         return np.ones(len(self.frame), dtype=bool)
 
     def parsed(self, measure: Measure) -> Loss | Area:
-        """A loss or an area that fits the grades."""
+        """A loss or an area that fits the grades.
+
+        Raises:
+            ValueError: If it is neither, or does not fit.
+        """
         if not isinstance(measure, Loss | Area):
             raise ValueError(
                 f"a measure of pairs is a loss or an area, such as Precision(rel=2) or AUC(), got {measure!r}"
