@@ -19,7 +19,7 @@ from pt_active.designs import DESIGNS
 from pt_active.documents.design import DRAWINGS, OBJECTIVES
 from pt_active.estimators import ESTIMATORS
 from pt_active.exports import FORMATS, read_judgments
-from pt_active.judged import MISSING_POLICIES
+from pt_active.labels import MISSING_POLICIES
 from pt_active.plan import LEVELS, Plan
 from pt_active.pool_files import (
     DEFAULT_GRADES,

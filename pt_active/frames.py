@@ -309,6 +309,33 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
     return frame[rest].merge(known, on="qid", how="inner")
 
 
+def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
+    """bool[N], the rows of a slice; all of them without one.
+
+    Args:
+        frame: ``qid, docno``, and the column.
+        column: Its name, or None.
+
+    Raises:
+        ValueError: If there is no such column, it is not true or false everywhere, or nowhere true.
+    """
+    if column is None:
+        return np.ones(len(frame), dtype=bool)
+    if column not in frame.columns:
+        raise ValueError(f"slice must name a column of the pool that is true or false, got {column!r}")
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~np.isin(values, (0.0, 1.0))
+    if wrong.any():
+        row = frame.iloc[int(np.argmax(wrong))]
+        raise ValueError(
+            f"slice {column!r}: values must be true or false; {int(wrong.sum())} are not, such as {row[column]!r} for "
+            f"document {row['docno']!r} of query {row['qid']!r}"
+        )
+    if not values.any():
+        raise ValueError(f"the slice {column!r} holds no pair")
+    return values > 0
+
+
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """Refuse grade probabilities that are none.
 

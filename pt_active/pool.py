@@ -100,6 +100,11 @@ class Pool:
         """int64[N], the query that each document belongs to."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.indptr))
 
+    @property
+    def keys(self) -> pd.DataFrame:
+        """``qid, docno`` of each document."""
+        return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
+
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""
         return _seen(self.ranks, measure)

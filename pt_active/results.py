@@ -39,7 +39,7 @@ class Basis:
         missing: The (qid, docno) pairs that were to be judged and have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
         ignored: Labels of what was not sampled; they are not part of the sample.
-        level: What was sampled, ``query``, ``document``, or ``pair`` in an audit of predictors.
+        level: What was sampled, ``query``, ``document``, or ``pair`` where predictors are tested.
         n_rounds: Of judging.
         error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
         error_of_documents: The part that is due to the choice of documents in them.
@@ -83,9 +83,12 @@ class Basis:
             lines.append(f"ignored     {self.ignored} labels of what was not sampled")
         return lines
 
+    @property
+    def _rounds(self) -> str:
+        return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
+
     def _document_lines(self) -> list[str]:
-        rounds = "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
-        where = f"{self.n_judged} documents of {self.n_queries} queries{rounds}"
+        where = f"{self.n_judged} documents of {self.n_queries} queries{self._rounds}"
         if self.census:
             return [f"sample      {where}: all that matter"]
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
@@ -96,7 +99,7 @@ class Basis:
         if self.census:
             return [f"sample      census of {self.n_judged} pairs of {self.n_queries} queries"]
         drawn = "" if self.n_draws == self.n_judged + len(self.missing) else f"{self.n_draws} draws, "
-        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries"
+        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries{self._rounds}"
         return [f"sample      {where}, {self.n_effective:.1f} effective; {self.n_judged} judgments"]
 
 

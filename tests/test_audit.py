@@ -16,11 +16,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
+from pt_active.losses import LOSSES as LOSS_TYPES
+from pt_active.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.designs import GAP_DESIGNS, STRATIFIED
 from pt_active.risk.estimators import RISK_ESTIMATORS
-from pt_active.risk.losses import LOSSES as LOSS_TYPES
-from pt_active.risk.losses import Loss
 
 BOTH = {"first": "a", "second": "b"}
 
@@ -300,7 +300,7 @@ def test_gap_designs_stay_in_the_slice(frame, design: str) -> None:
 
 def test_labels_of_other_pairs_are_ignored(frame, qrels) -> None:
     audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
-    with pytest.warns(UserWarning, match="350 labels of pairs that were not sampled are ignored"):
+    with pytest.warns(UserWarning, match="350 labels of pairs that were not drawn are ignored"):
         found = audit.estimate(qrels)["first"]
     assert found.basis.ignored == 350
     assert found.value == audit.estimate(labels(audit, qrels))["first"].value
@@ -318,7 +318,7 @@ def test_missing_labels(frame, qrels) -> None:
     assert "missing     2 labels, taken as nonrelevant" in str(found)
     with pytest.raises(ValueError, match="unknown missing 'expected'"):
         audit.estimate(known, missing="expected")
-    with pytest.raises(ValueError, match="no label belongs to a sampled pair"):
+    with pytest.raises(ValueError, match="no label belongs to a drawn pair"):
         audit.estimate(known.assign(qid="other" + known["qid"]))
     with pytest.raises(ValueError, match="must not be above the highest grade, 2"):
         audit.estimate(known.assign(label=3))

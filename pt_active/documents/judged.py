@@ -10,13 +10,12 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active import frames
+from pt_active import frames, labels
 from pt_active.documents.design import Variables
 from pt_active.documents.estimators import DocumentEstimate, DocumentPool
 from pt_active.documents.rounds import Round, estimate_rounds, judged_before
 from pt_active.documents.tables import seen_by
 from pt_active.estimators import reference_degrees
-from pt_active.judged import MISSING_POLICIES, labels_of, missing_pairs
 from pt_active.pool import Pool
 from pt_active.results import Basis, Comparison, Estimate
 
@@ -141,18 +140,17 @@ def judged_documents(
         rounds: Of judging.
         measure: The measure to estimate, additive or cascade.
         qrels: The labels of all rounds. Those of documents that were not drawn are ignored, counted and warned of.
-        missing: One of `MISSING_POLICIES`.
+        missing: One of `labels.MISSING_POLICIES`.
 
     Raises:
         ValueError: If a label is not one of the model's grades, no label belongs to a drawn document, or one has none
             and ``missing`` is ``"error"``; or the measure is neither additive nor cascade.
     """
-    if missing not in MISSING_POLICIES:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    labels.check_policy(missing)
     seen = seen_by(measure, pool)
     drawn = judged_before(rounds)
     label, ignored = drawn_labels(pool, drawn, qrels)
-    unlabelled = missing_pairs(pool, drawn & (label < 0), missing)
+    unlabelled = labels.missing_pairs(pool.keys, drawn & (label < 0), missing)
     if missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
@@ -186,21 +184,7 @@ def drawn_labels(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np
     Raises:
         ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
     """
-    qrels = frames.checked_qrels(qrels)
-    label = np.where(drawn, labels_of(pool, qrels), -1)
-    if label.max(initial=-1) > pool.max_grade:
-        z = int(label.argmax())
-        raise ValueError(
-            f"label {label[z]} of document {pool.docno[z]!r} of query {pool.qids[pool.query_of_document[z]]!r} lies "
-            f"above the model's highest grade {pool.max_grade}"
-        )
-    if (label < 0).all():
-        raise ValueError("no label belongs to a drawn document; do the qids and docnos of the qrels match the plan's?")
-    ignored = len(qrels) - int((label >= 0).sum())
-    if ignored:
-        warnings.warn(
-            f"{ignored} labels of documents that were not drawn are ignored: hand-picked judgments are not part of the "
-            "sample",
-            stacklevel=5,
-        )
+    label = np.full(len(drawn), -1, dtype=np.int64)
+    found, ignored = labels.drawn_labels(pool.keys[drawn], frames.checked_qrels(qrels), pool.max_grade)
+    label[drawn] = np.nan_to_num(found, nan=-1.0)
     return label, ignored

@@ -13,13 +13,13 @@ from pt_active import exports, frames
 from pt_active.arguments import whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
+from pt_active.losses import Loss, described
 from pt_active.pairs import named_pair
 from pt_active.results import Comparison, Estimate
 from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.designs import check_design, default_defensive
 from pt_active.risk.drawing import draw_pairs
 from pt_active.risk.judged import JudgedPairs, judged_pairs
-from pt_active.risk.losses import Loss, described
 from pt_active.risk.pairs import Pairs
 
 DESIGN = "optimal"
@@ -65,7 +65,7 @@ class Audit(KeptArtifact[AuditTables]):
                 grade_G``, what a label model believes of each pair (any grade model adds them).
             predictions: Name of a predictor → its column. One means that its own risk is wanted, two their difference,
                 more all differences of two.
-            loss: `ZeroOne`, `FMeasure`, … of `pt_active.risk.losses`.
+            loss: `ZeroOne`, `FMeasure`, … of `pt_active.losses`.
             budget: What may be spent, in the unit of the cost. A budget that pays for all pairs is a census.
             design: A name in `designs.AUDIT_DESIGNS`.
             seed: Of the draws.

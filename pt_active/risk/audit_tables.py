@@ -14,8 +14,8 @@ import pandas as pd
 
 from pt_active import files
 from pt_active.frames import grade_columns
+from pt_active.losses import described, from_description
 from pt_active.risk.drawing import PairSample
-from pt_active.risk.losses import described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import Sample
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.estimators import MeanEstimate, effective_size, is_rounding, reference_degrees
+from pt_active.labels import check_policy, drawn_labels, missing_pairs
 from pt_active.results import Basis, Comparison, Estimate
 from pt_active.risk.designs import STRATIFIED
 from pt_active.risk.drawing import PairSample
@@ -192,24 +192,13 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
         ValueError: If a label is none, no label belongs to the sample, or a drawn pair has none and ``missing`` is
             ``"error"``.
     """
-    if missing not in MISSING_LABELS:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_LABELS)}")
+    check_policy(missing, MISSING_LABELS)
     rows = np.flatnonzero(sample.sample.draws > 0)
     keys = pairs.keys.iloc[rows]
-    qrels = _checked(qrels, pairs)
-    found = keys.merge(qrels, how="left", on=["qid", "docno"])
-    label = found["label"].to_numpy(dtype=np.float64)
+    known = _real_qrels(qrels) if pairs.is_gaussian else frames.checked_qrels(qrels)
+    label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
-    if absent.all():
-        raise ValueError("no label belongs to a sampled pair; do the qids and docnos of the qrels match the audit's?")
-    without = tuple(found.loc[absent, ["qid", "docno"]].itertuples(index=False, name=None))
-    if without and missing == "error":
-        raise ValueError(
-            f"{len(without)} sampled pairs have no label: {frames.some(without)}; judge them, or say "
-            'missing="nonrelevant"'
-        )
-    ignored = len(qrels) - int((~absent).sum())
-    _warn_of_ignored(ignored)
+    without = missing_pairs(keys, absent, missing, "pair", others=False)
     draws = sample.sample.draws[rows]
     basis = Basis(
         measure=str(pairs.loss),
@@ -227,12 +216,8 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
     return JudgedPairs(pairs, sample, rows, pairs.observed(rows, np.where(absent, 0.0, label)), basis)
 
 
-def _checked(qrels: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
-    """``qid, docno, label`` with string ids, each pair once, and labels that the audit's loss knows."""
-    if not pairs.is_gaussian:
-        known = frames.checked_qrels(qrels)
-        frames.checked_qrels(known.merge(pairs.keys, on=["qid", "docno"]), pairs.max_grade)
-        return known
+def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
+    """``qid, docno, label`` with string ids, each pair once, and labels that are real numbers."""
     lacking = {"qid", "docno", "label"} - set(qrels.columns)
     if lacking:
         raise ValueError(f"qrels need the columns qid, docno, label; they lack {frames.some(sorted(lacking))}")
@@ -242,12 +227,3 @@ def _checked(qrels: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
         raise ValueError(f"qrels: {int((~np.isfinite(label)).sum())} labels are not finite numbers")
     frames.check_pairs(known, "the qrels")
     return known.assign(label=label)
-
-
-def _warn_of_ignored(ignored: int) -> None:
-    if ignored:
-        warnings.warn(
-            f"{ignored} labels of pairs that were not sampled are ignored: hand-picked judgments are not part of the "
-            "sample",
-            stacklevel=4,
-        )

@@ -11,8 +11,8 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.costs import Cost, check_per_query
+from pt_active.losses import GaussianSquared, Loss
 from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
-from pt_active.risk.losses import GaussianSquared, Loss
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Pairs:
         found = np.column_stack([_numbers(frame, column) for column in predictions.values()])
         if loss.needs_grades:
             _check_predicted(frame, predictions, found, loss.grades_allowed(grades.shape[1] - 1))
-        member = np.ones(len(frame), dtype=bool) if loss.slice is None else _member(frame, loss.slice)
+        member = frames.slice_rows(frame, loss.slice)
         prices = np.asarray(cost.document_costs(columns, query), dtype=np.float64)
         variances = _variances(frame, predictions, loss)
         return cls(frame[["qid", "docno"]], tuple(predictions), found, grades, variances, member, prices, loss)
@@ -139,6 +139,11 @@ class Pairs:
 def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> None:
     if not predictions:
         raise ValueError("predictions must name at least one predictor, as {name: column}")
+    if loss.needs_distribution:
+        raise ValueError(
+            f"{loss} judges a distribution over grades, but an audit's predictor is one column; give the predictor's "
+            "grade_0 … grade_G to pt_active.ActiveTest"
+        )
     gaussian = [f"{column}_variance" for column in predictions.values()] if isinstance(loss, GaussianSquared) else []
     wanted = ["qid", "docno", *predictions.values(), *gaussian, *([] if loss.slice is None else [loss.slice])]
     missing = [column for column in wanted if column not in frame.columns]
@@ -172,14 +177,6 @@ def _check_predicted(frame: pd.DataFrame, predictions: Mapping[str, str], found:
     for column, values in zip(predictions.values(), found.T, strict=True):
         wrong = (values != np.floor(values)) | (values < 0) | (values > highest)
         _refuse(frame, column, values, wrong, f"must be grades from 0 to {highest}")
-
-
-def _member(frame: pd.DataFrame, column: str) -> np.ndarray:
-    values = _numbers(frame, column)
-    _refuse(frame, column, values, ~np.isin(values, (0.0, 1.0)), "must be true or false")
-    if not values.any():
-        raise ValueError(f"the slice {column!r} holds no pair")
-    return values > 0
 
 
 def _variances(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> np.ndarray:
