@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pyterrier as pt
 
+from pt_active.results import Printed
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Tables = TypeVar("Tables")
 
 
-class KeptArtifact(pt.Artifact, Generic[Tables]):
+class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
     """An artifact whose content is read on first use.
 
     A kind of artifact says its ``ARTIFACT_TYPE`` and how its content is read and written.

@@ -17,12 +17,12 @@ from pt_active.estimators import interval, is_rounding
 from pt_active.evaluation import measure_values
 from pt_active.learners import Learner, Part, Trainee, trainees
 from pt_active.measures import parse_measure
-from pt_active.results import ConfidenceInterval
+from pt_active.results import ConfidenceInterval, Printed
 from pt_active.tests_of_difference import cross_validated_error, two_sided_pvalue
 
 
 @dataclass(frozen=True, eq=False)
-class LearnerComparison:
+class LearnerComparison(Printed):
     """The difference of two learning algorithms by cross-validation, first minus second [theory 8].
 
     It is about rankers that were trained on ``(K − 1)/K`` of as many queries, for queries like these; not about one
@@ -165,9 +165,6 @@ class LearnerComparison:
         train, test = self._n_queries - tested, tested
         span = [f"{min(n)}" if min(n) == max(n) else f"{min(n)} or {max(n)}" for n in (train, test)]
         return f"in each fold {span[0]} to learn from, {span[1]} to test"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
 
 
 def compare_learners(

@@ -331,6 +331,3 @@ class Plan(KeptArtifact[PlanTables]):
 
     def __str__(self) -> str:
         return in_words(self.tables)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"

@@ -14,6 +14,7 @@ from pt_active.arguments import whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
 from pt_active.pairs import named_pair
+from pt_active.ranking import Ranking, rank_judged
 from pt_active.results import Comparison, Estimate
 from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.designs import check_design, default_defensive
@@ -21,6 +22,7 @@ from pt_active.risk.drawing import draw_pairs
 from pt_active.risk.judged import JudgedPairs, judged_pairs
 from pt_active.risk.losses import Loss, described
 from pt_active.risk.pairs import Pairs
+from pt_active.risk.proportions import refuse_binomial
 
 DESIGN = "optimal"
 """The design if none is named."""
@@ -206,8 +208,40 @@ class Audit(KeptArtifact[AuditTables]):
         pair = named_pair(self.predictors, first, second, "predictor", "audit")
         return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
 
+    def rank(
+        self,
+        qrels: pd.DataFrame,
+        estimator: str | None = None,
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        correction: str = "holm",
+    ) -> Ranking:
+        """Estimate all predictors, test all their differences, and say which cannot be told apart [theory 5].
+
+        Args:
+            qrels: As for `compare`, like the arguments after it.
+            estimator: See `compare`.
+            confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
+            missing: See `compare`.
+            reference: See `compare`.
+            correction: ``"tukey"``, or a method of statsmodels' ``multipletests``.
+
+        Returns:
+            The predictors, the best first: that with the smallest error or cost, or the largest accuracy, precision,
+            recall or F.
+
+        Raises:
+            ValueError: As `estimate` and `compare`, and if there is one predictor.
+        """
+        refuse_binomial(reference)
+        judged, lower_is_better = self.judged(qrels, missing), self.loss.lower_is_better
+        ranking = rank_judged(judged, estimator, reference, confidence, correction, lower_is_better)
+        return replace(ranking, estimates=tuple(map(self._with_caution, ranking.estimates)))
+
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
-        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
+        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow; see there."""
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
 
     def __str__(self) -> str:
@@ -219,6 +253,3 @@ class Audit(KeptArtifact[AuditTables]):
             f"  judge     {counts['assessments']} of {counts['pairs']} pairs of {counts['queries']} queries ({kind})\n"
             f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for all pairs"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"

@@ -25,7 +25,7 @@ from pt_active.risk.estimators import (
     stratified_estimate,
 )
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, counted
+from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, counted, refuse_binomial
 
 MISSING_LABELS = ("error", "nonrelevant")
 """What to do about a sampled pair without a label: refuse, or take grade 0."""
@@ -51,6 +51,11 @@ class JudgedPairs:
     rows: np.ndarray
     observed: list[tuple[np.ndarray, np.ndarray]]
     basis: Basis
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The k predictors."""
+        return self.pairs.names
 
     @property
     def drawn(self) -> Drawn:
@@ -89,8 +94,7 @@ class JudgedPairs:
 
     def compare(self, first: int, second: int, estimator: str | None, reference: str, confidence: float) -> Comparison:
         """Estimate and test the difference of two risks, first minus second; see `estimate`."""
-        if reference in BINOMIAL_REFERENCES:
-            raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
+        refuse_binomial(reference)
         estimator, pairs = self._estimator(estimator), self.pairs
         scores, names = [self.scores(first), self.scores(second)], (pairs.names[first], pairs.names[second])
         domain, differ = None, pairs.counts(first) | pairs.counts(second)
@@ -176,7 +180,8 @@ class JudgedPairs:
         caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
         basis = replace(self.basis, estimator=estimator, caution=caution)
         fields = {"basis": basis, "standard_error": 0.0, "degrees_of_freedom": np.inf, "degenerate": True}
-        return Comparison.tested(first, second, 0.0, fields | {"confidence_level": confidence})
+        fields |= {"confidence_level": confidence, "lower_is_better": self.pairs.loss.lower_is_better}
+        return Comparison.tested(first, second, 0.0, fields)
 
 
 def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:

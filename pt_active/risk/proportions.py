@@ -56,6 +56,16 @@ class ProportionEstimate(Estimate):
         return ConfidenceInterval(float(low), float(high))
 
 
+def refuse_binomial(reference: str) -> None:
+    """Refuse an interval of one share where differences are tested.
+
+    Raises:
+        ValueError: If the reference is one of `BINOMIAL_REFERENCES`.
+    """
+    if reference in BINOMIAL_REFERENCES:
+        raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
+
+
 def counted(
     numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
 ) -> tuple[int, int]:
