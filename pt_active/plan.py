@@ -11,9 +11,9 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import number, truth_value, whole_number
 from pt_active.artifacts import KeptArtifact
-from pt_active.costs import Cost, UnitCost
+from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.documents.judged import JudgedDocuments, judged_documents
 from pt_active.documents.planning import first_round, next_round
 from pt_active.judged import JudgedSample, judged_sample
@@ -96,9 +96,12 @@ class Plan(KeptArtifact[PlanTables]):
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
-        seed = whole_number("seed", seed, 0)
+        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1)
-        cost = cost or UnitCost()
+        budget = None if budget is None else number("budget", budget)
+        defensive = None if defensive is None else number("defensive", defensive)
+        cost = UnitCost() if cost is None else cost
+        check_per_query(cost)
         frame = graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
@@ -185,7 +188,7 @@ class Plan(KeptArtifact[PlanTables]):
         seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
         if texts is None and grades is not None and "text" in grades.columns:
             texts = grades[["docno", "text"]]
-        return self._of(next_round(self.tables, budget, qrels, grades, texts, seed, missing))
+        return self._of(next_round(self.tables, number("budget", budget), qrels, grades, texts, seed, missing))
 
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.

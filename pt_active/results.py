@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from pt_active import arguments
 from pt_active.estimators import interval
 from pt_active.tests_of_difference import two_sided_pvalue
 
@@ -183,9 +184,12 @@ class _Inference(Printed):
         Raises:
             ValueError: If the level lies outside (0, 1).
         """
-        level = self.confidence_level if confidence_level is None else confidence_level
+        level = self._level(confidence_level)
         ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
         return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
+
+    def _level(self, asked: float | None) -> float:
+        return self.confidence_level if asked is None else arguments.level("confidence_level", asked)
 
     def interval_text(self) -> str:
         """The interval as it is printed."""

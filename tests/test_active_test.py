@@ -355,7 +355,7 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
         (PAIRS, "squared", {"seed": -1}, "seed must be at least 0"),
         (PAIRS.iloc[:0], "squared", {}, "need rows with grade columns"),
         (PAIRS.drop(columns=["grade_1", "grade_0"]), "squared", {}, "need rows with grade columns"),
-        (PAIRS.drop(columns="docno"), "squared", {}, "they lack 'docno'"),
+        (PAIRS.drop(columns="docno"), "squared", {}, "it lacks 'docno'"),
         (pd.concat([PAIRS, PAIRS.head(1)]), "squared", {}, "the pairs: 1 duplicate rows"),
         (PAIRS.assign(grade_1=0.9), "squared", {}, "grade probabilities must sum to 1"),
         (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),

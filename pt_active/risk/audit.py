@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pt_active import exports, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import number, truth_value, whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
 from pt_active.pairs import named_pair
@@ -85,10 +85,12 @@ class Audit(KeptArtifact[AuditTables]):
                 says what and where.
         """
         check_design(design)
-        seed, draws = whole_number("seed", seed, 0), None if draws is None else whole_number("draws", draws, 1)
-        defensive = default_defensive(design) if defensive is None else defensive
+        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
+        draws = None if draws is None else whole_number("draws", draws, 1)
+        budget = None if budget is None else number("budget", budget)
+        defensive = default_defensive(design) if defensive is None else number("defensive", defensive)
         described(loss)
-        cost = cost or UnitCost()
+        cost = UnitCost() if cost is None else cost
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
         sample = draw_pairs(pairs, design, budget, draws, replace, defensive, seed)
         arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}

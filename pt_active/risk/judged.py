@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.arguments import level
 from pt_active.estimators import MeanEstimate, effective_size, is_rounding, reference_degrees
 from pt_active.results import Basis, Comparison, Estimate
 from pt_active.risk.designs import STRATIFIED
@@ -84,7 +85,7 @@ class JudgedPairs:
         """
         counts = self.pairs.counts(predictor)
         self._check_drawable(counts, f"that count in the risk of {self.pairs.names[predictor]!r}")
-        if reference in BINOMIAL_REFERENCES:
+        if reference in tuple(BINOMIAL_REFERENCES):
             return self._proportion(predictor, estimator, reference, confidence)
         scores, estimator = self.scores(predictor), self._estimator(estimator)
         domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
@@ -129,7 +130,8 @@ class JudgedPairs:
 
     def _estimator(self, estimator: str | None) -> str:
         stratified = bool(self.sample.stratum.max() >= 0)
-        estimator = estimator or (STRATIFIED if stratified else DEFAULT_ESTIMATOR)
+        if estimator is None:
+            estimator = STRATIFIED if stratified else DEFAULT_ESTIMATOR
         if stratified != (estimator == STRATIFIED):
             raise ValueError(f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does")
         return estimator
@@ -156,8 +158,7 @@ class JudgedPairs:
         confidence: float,
     ) -> dict[str, Any]:
         """The fields that `Estimate` and `Comparison` have in common."""
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         draws, census = self.drawn.count, self._all_judged(count)
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         still, undefined = bool(is_rounding(mean.standard_error, draws, size)), bool(np.isnan(mean.value))
@@ -238,10 +239,7 @@ def _checked(qrels: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
         known = frames.checked_qrels(qrels)
         frames.checked_qrels(known.merge(pairs.keys, on=["qid", "docno"]), pairs.max_grade)
         return known
-    lacking = {"qid", "docno", "label"} - set(qrels.columns)
-    if lacking:
-        raise ValueError(f"qrels need the columns qid, docno, label; they lack {frames.some(sorted(lacking))}")
-    known = frames.with_string_ids(qrels[["qid", "docno", "label"]]).drop_duplicates()
+    known = frames.with_string_ids(frames.label_columns(qrels)).drop_duplicates()
     label = pd.to_numeric(known["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(label).all():
         raise ValueError(f"qrels: {int((~np.isfinite(label)).sum())} labels are not finite numbers")

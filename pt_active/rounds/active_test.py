@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, files, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import level, shown, whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.designs import DEFENSIVE
 from pt_active.grade_models import FittedGrades
@@ -62,7 +62,8 @@ class ActiveTest(KeptArtifact[Progress]):
             ValueError: If the measure is unknown, the pool is malformed or has more than two rankers.
         """
         frame = graded_frame(pool, topics)
-        arguments = {"measure": str(measure), "relevant": relevant, "seed": whole_number("seed", seed, 0)}
+        relevant, seed = whole_number("relevant", relevant, 1), whole_number("seed", seed, 0)
+        arguments = {"measure": str(measure), "relevant": relevant, "seed": seed}
         instances = instances_of(frame, arguments)
         arguments["measure"] = str(instances.parsed(str(measure)))
         packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
@@ -126,6 +127,8 @@ class ActiveTest(KeptArtifact[Progress]):
         size = whole_number("size", size, 1)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
+        if not (model is None or isinstance(model, FittedGrades)):
+            raise ValueError(f"model must be a grade model that learns, such as ForestGrades, got {shown(model)}")
         if model is not None and strategy != "rf":
             raise ValueError(f'a model is fitted for strategy="rf" only, not for {strategy!r}')
         expected = np.ones(state.instances.number)
@@ -176,8 +179,7 @@ class ActiveTest(KeptArtifact[Progress]):
             ValueError: If an argument is unknown or out of range, or the labels do not fit.
         """
         state = self.tables
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         if estimator is None:
             estimator = state.instances.usual_estimator(where is not None)
         if estimator not in estimators.ROUND_ESTIMATORS:

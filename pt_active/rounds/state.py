@@ -89,6 +89,12 @@ class Progress:
             return recalibrated_grades(grades, labels, weights[self.instances.instance])
         model = model or ForestGrades(grades.shape[1] - 1, min_leaf=_MIN_LEAF)
         known = self.instances.frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
+        columns = self.instances.frame.columns
+        if absent := [column for column in model.needed_columns(columns) if column not in columns]:
+            raise ValueError(
+                f'strategy="rf" fits {type(model).__name__} to features or scores of the documents, and the pool lacks '
+                f"{frames.some(absent)}; give it a column features, or choose another strategy or model"
+            )
         fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
         return fitted.transform(self.instances.frame)[frames.grade_columns(self.instances.frame.columns)].to_numpy(
             float
@@ -128,7 +134,7 @@ class Progress:
         frame = self.instances.frame
         if where is None:
             return np.ones(len(frame), dtype=bool)
-        if where not in frame.columns or not pd.api.types.is_bool_dtype(frame[where]):
+        if not isinstance(where, str) or where not in frame.columns or not pd.api.types.is_bool_dtype(frame[where]):
             raise ValueError(f"where must name a column of the pool that is true or false, got {where!r}")
         return frame[where].to_numpy(dtype=bool)
 
@@ -241,7 +247,7 @@ def read_state(folder: Path) -> Progress:
         instances = instances_of(pool, manifest["arguments"])
         if len(drawn) != instances.number:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
-    except (OSError, KeyError, AttributeError, ValueError) as error:
+    except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"the active test at {folder} cannot be read: {error}") from error
     rounds = Rounds(
         instances.score(),
