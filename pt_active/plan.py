@@ -271,15 +271,8 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Comparison:
         """Estimate and test the difference of two rankers, first minus second [theory 5].
 
-        Args:
-            qrels: As for `estimate`, like the arguments after it.
-            measure: See `estimate`.
-            estimator: See `estimate`.
-            confidence: Level of the interval; the test's level is ``1 − confidence``.
-            missing: See `estimate`.
-            reference: See `estimate`.
-            first: A ranker; the first of the plan if left out.
-            second: Another; of two rankers the other one if left out.
+        The arguments are those of `estimate`, and two rankers: ``first``, the first of the plan if left out, and
+        ``second``, of two rankers the other one if left out. The level of the test is ``1 − confidence``.
 
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
@@ -300,14 +293,8 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Ranking:
         """Estimate all rankers, test all their differences, and say which cannot be told apart [theory 5].
 
-        Args:
-            qrels: As for `estimate`, like the arguments after it.
-            measure: See `estimate`.
-            estimator: See `estimate`.
-            confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
-            missing: See `estimate`.
-            reference: See `estimate`.
-            correction: ``"tukey"``, or a method of statsmodels' ``multipletests``.
+        The arguments are those of `estimate`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
+        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
 
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker.

@@ -191,14 +191,8 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        Args:
-            qrels: As for `estimate`, like the arguments after it.
-            estimator: See `estimate`.
-            confidence: Level of the interval; the test's level is ``1 − confidence``.
-            missing: See `estimate`.
-            reference: See `estimate`; not the binomial ones.
-            first: A predictor; the first if left out.
-            second: Another; of two predictors the other one if left out.
+        The arguments are those of `estimate`, but for the binomial references, and two predictors, as for
+        `Plan.compare`.
 
         Returns:
             The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
@@ -222,13 +216,7 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Ranking:
         """Estimate all predictors, test all their differences, and say which cannot be told apart [theory 5].
 
-        Args:
-            qrels: As for `compare`, like the arguments after it.
-            estimator: See `compare`.
-            confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
-            missing: See `compare`.
-            reference: See `compare`.
-            correction: ``"tukey"``, or a method of statsmodels' ``multipletests``.
+        The arguments are those of `compare`, and a ``correction``, as for `Plan.rank`.
 
         Returns:
             The predictors, the best first: that with the smallest error or cost, or the largest accuracy, precision,
