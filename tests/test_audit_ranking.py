@@ -165,6 +165,10 @@ def test_predictors_that_agree_have_no_test(world) -> None:
     assert np.isnan(pair["pvalue_corrected"])
     assert pair["winner"] is None
     assert "fair − twin: 'fair' and 'twin' agree on every pair that counts" in ranking.note
+    assert ranking.note.endswith(
+        "; the pairs were drawn for differences; the interval of one risk alone may be too narrow"
+    )
+    assert all(found.lower_is_better for found in ranking.comparisons)
     others = [p for p, found in zip(ranking.corrected, ranking.comparisons, strict=True) if found.difference != 0]
     assert np.isfinite(others).all()
     alone = min(found.pvalue for found in ranking.comparisons if found.difference != 0)
