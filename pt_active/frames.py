@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from pt_active.arguments import data_frame
+
 UNJUDGED = -1
 """TREC's label for a document that was pooled but not judged: as good as no label."""
 
@@ -133,7 +135,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
         ValueError: If the run is empty or has a score that is not a number.
     """
     what = f"run {name!r}"
-    missing = {"qid", "docno", "score"} - set(run.columns)
+    missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
     if missing:
         raise ValueError(f"{what} needs the columns qid, docno, score; it lacks {some(sorted(missing))}")
     if run.empty:
@@ -215,10 +217,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
         ValueError: If a label is not a whole number, is below -2 or above ``max_grade``, or if a pair has
             two different labels.
     """
-    missing = {"qid", "docno", "label"} - set(qrels.columns)
-    if missing:
-        raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
-    qrels = with_string_ids(qrels[["qid", "docno", "label"]]).reset_index(drop=True)
+    qrels = with_string_ids(label_columns(qrels)).reset_index(drop=True)
     label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")
     _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
@@ -233,6 +232,18 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
         raise ValueError(f"qrels: document {row.docno!r} of query {row.qid!r} has different labels: {labels}")
     return qrels
+
+
+def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
+    """``qid, docno, label`` of judgments, as they came.
+
+    Raises:
+        ValueError: If that is no frame, or a column is missing.
+    """
+    columns = ["qid", "docno", "label"]
+    if missing := set(columns) - set(data_frame("qrels", qrels).columns):
+        raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
+    return qrels[columns]
 
 
 def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.arguments import level
 from pt_active.estimators import effective_size, estimator_named, is_rounding, reference_degrees
 from pt_active.labels import Labels, check_policy, labels_of, missing_pairs, warn_of_ignored
 from pt_active.measures import has_rank_form
@@ -66,8 +67,7 @@ class JudgedSample:
     def _infer(
         self, values: np.ndarray, model: np.ndarray, pool_mean: float, estimator: str, reference: str, confidence: float
     ) -> tuple[float, dict]:
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean), self.inclusion)
         error, census = float(mean.standard_error), self.basis.census
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)

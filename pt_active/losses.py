@@ -271,8 +271,8 @@ class FMeasure(Loss):
     lower_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.eta <= 1:
-            raise ValueError(f"eta must lie between 0 and 1, got {self.eta}")
+        if not (isinstance(self.eta, (int, float, np.number)) and 0 <= self.eta <= 1):
+            raise ValueError(f"eta must be a number between 0 and 1, got {self.eta!r}")
         check_rel(self.rel)
 
     @property
@@ -335,7 +335,7 @@ def check_rel(rel: int, max_grade: int | None = None) -> None:
     Raises:
         ValueError: If it is no whole number of at least 1, or above the highest grade.
     """
-    if not (float(rel).is_integer() and rel >= 1):
+    if isinstance(rel, bool) or not isinstance(rel, (int, np.integer)) or rel < 1:
         raise ValueError(f"rel must be a whole number of at least 1, got {rel!r}")
     if max_grade is not None and rel > max_grade:
         raise ValueError(f"rel={rel} is above the highest grade, {max_grade}: nothing could be relevant")

@@ -382,7 +382,7 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
         (PAIRS, Squared(), {"seed": -1}, "seed must be at least 0"),
         (PAIRS.iloc[:0], Squared(), {}, "need rows with grade columns"),
         (PAIRS.drop(columns=["grade_1", "grade_0"]), Squared(), {}, "need rows with grade columns"),
-        (PAIRS.drop(columns="docno"), Squared(), {}, "they lack 'docno'"),
+        (PAIRS.drop(columns="docno"), Squared(), {}, "it lacks 'docno'"),
         (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate rows"),
         (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must sum to 1"),
         (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames, labels
+from pt_active.arguments import level
 from pt_active.documents.design import Variables
 from pt_active.documents.estimators import DocumentEstimate, DocumentPool
 from pt_active.documents.rounds import Round, estimate_rounds, judged_before
@@ -69,8 +70,7 @@ class JudgedDocuments:
     def _infer(
         self, contrast: np.ndarray, what: str, estimator: str, reference: str, confidence: float
     ) -> tuple[float, dict]:
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         found = estimate_rounds(self.pool, self.rounds, self.label, contrast, estimator)
         unreached, variance = self._unreached(contrast)
         error = float(np.sqrt(found.standard_error**2 + variance))

@@ -14,7 +14,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, files, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import level, shown, whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.designs import DEFENSIVE
 from pt_active.grade_models import FittedGrades
@@ -137,6 +137,8 @@ class ActiveTest(KeptArtifact[Progress]):
         size = whole_number("size", size, 1)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
+        if not (model is None or isinstance(model, FittedGrades)):
+            raise ValueError(f"model must be a grade model that learns, such as ForestGrades, got {shown(model)}")
         if model is not None and strategy != "rf":
             raise ValueError(f'a model is fitted for strategy="rf" only, not for {strategy!r}')
         expected = np.ones(state.instances.number)
@@ -191,8 +193,7 @@ class ActiveTest(KeptArtifact[Progress]):
         state = self.tables
         if not state.rounds.drawn.any():
             raise ValueError("nothing was drawn yet, so there is nothing to estimate from: call next_round first")
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
         if estimator not in estimators.ROUND_ESTIMATORS:

@@ -103,6 +103,12 @@ class Progress:
             return recalibrated_grades(grades, labels, weights[self.instances.instance])
         model = model or ForestGrades(grades.shape[1] - 1, min_leaf=_MIN_LEAF)
         known = self.instances.frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
+        columns = self.instances.frame.columns
+        if absent := [column for column in model.needed_columns(columns) if column not in columns]:
+            raise ValueError(
+                f'strategy="rf" fits {type(model).__name__} to features or scores of the documents, and the pool lacks '
+                f"{frames.some(absent)}; give it a column features, or choose another strategy or model"
+            )
         fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
         return fitted.transform(self.instances.frame)[frames.grade_columns(self.instances.frame.columns)].to_numpy(
             float
@@ -260,7 +266,7 @@ def read_state(folder: Path) -> Progress:
         instances = instances_of(pool, _measure_kept(manifest["arguments"]))
         if len(drawn) != instances.number:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
-    except (OSError, KeyError, AttributeError, ValueError) as error:
+    except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"the active test at {folder} cannot be read: {error}") from error
     rounds = Rounds(
         instances.score(),
