@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from pt_active.arguments import data_frame
+from pt_active.arguments import data_frame, shown
 
 UNJUDGED = -1
 """TREC's label for a document that was pooled but not judged: as good as no label."""
@@ -332,15 +332,15 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     """
     if column is None:
         return np.ones(len(frame), dtype=bool)
-    if column not in frame.columns:
+    if not isinstance(column, str) or column not in frame.columns:
         raise ValueError(f"slice must name a column of the pool that is true or false, got {column!r}")
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = ~np.isin(values, (0.0, 1.0))
     if wrong.any():
         row = frame.iloc[int(np.argmax(wrong))]
         raise ValueError(
-            f"slice {column!r}: values must be true or false; {int(wrong.sum())} are not, such as {row[column]!r} for "
-            f"document {row['docno']!r} of query {row['qid']!r}"
+            f"slice {column!r}: values must be true or false; {int(wrong.sum())} are not, such as {shown(row[column])} "
+            f"for document {row['docno']!r} of query {row['qid']!r}"
         )
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")

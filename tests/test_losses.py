@@ -90,8 +90,8 @@ def test_a_loss_of_ones_own_has_no_description() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FMeasure(1.5), "eta must lie between 0 and 1, got 1.5"),
-        (lambda: FMeasure(np.nan), "eta must lie"),
+        (lambda: FMeasure(1.5), "eta must be a number between 0 and 1, got 1.5"),
+        (lambda: FMeasure(np.nan), "eta must be a number"),
         (lambda: FMeasure(0.5, rel=0), "rel must be a whole number of at least 1"),
         (lambda: FMeasure(0.5, rel=1.5), "rel must be a whole number"),
         (lambda: CostMatrix([[0, 1], [1]]), "rows of one length"),
