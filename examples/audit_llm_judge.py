@@ -20,8 +20,8 @@ from tqdm import tqdm
 
 from pt_active import Estimate, JudgeGrades, MixtureGrades
 from pt_active.files import read_qrels
+from pt_active.losses import Loss
 from pt_active.risk import Audit, Precision, Recall, ZeroOne
-from pt_active.risk.losses import Loss
 
 MAX_GRADE = 3
 RELEVANT = 2

@@ -19,7 +19,7 @@ from pt_active.ranking import Ranking
 from pt_active.report import Report
 from pt_active.results import Comparison, Estimate
 from pt_active.risk import Audit
-from pt_active.rounds.active_test import ActiveTest
+from pt_active.rounds import ActiveTest
 from pt_active.status import Status
 from pt_active.transformers import Draw, Runs, SamplingDistribution
 

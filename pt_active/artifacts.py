@@ -9,13 +9,16 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import pyterrier as pt
 
+from pt_active.arguments import file_path
+from pt_active.results import Printed
+
 if TYPE_CHECKING:
     from typing_extensions import Self
 
 Tables = TypeVar("Tables")
 
 
-class KeptArtifact(pt.Artifact, Generic[Tables]):
+class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
     """An artifact whose content is read on first use.
 
     A kind of artifact says its ``ARTIFACT_TYPE`` and how its content is read and written.
@@ -62,10 +65,11 @@ class KeptArtifact(pt.Artifact, Generic[Tables]):
 
         Raises:
             FileNotFoundError: If there is none at the path.
-            ValueError: If it is damaged, or was saved in a format that this version does not read.
+            ValueError: If the path is none, or what is there is damaged or of a format that this version does not read.
         """
+        folder = file_path("path", path)
         loaded = cls(path, **kwargs)
-        loaded._tables = cls._read(Path(path))
+        loaded._tables = cls._read(folder)
         return loaded
 
     def save(self, path: str | Path) -> Self:
@@ -78,7 +82,7 @@ class KeptArtifact(pt.Artifact, Generic[Tables]):
             FileExistsError: If the path exists.
             FileNotFoundError: If its parent folder does not.
         """
-        path = Path(path).absolute()
+        path = file_path("path", path).absolute()
         if path.exists():
             raise FileExistsError(f"{path} exists; choose another folder for the {type(self).__name__.lower()}")
         if not path.parent.is_dir():

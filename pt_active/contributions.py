@@ -13,7 +13,8 @@ from pt_active.documents.estimators import query_residuals
 from pt_active.documents.judged import JudgedDocuments
 from pt_active.documents.rounds import RoundLabels, round_labels, round_weights
 from pt_active.estimators import estimator_named
-from pt_active.judged import JudgedSample, labels_of
+from pt_active.judged import JudgedSample
+from pt_active.labels import whole_labels
 from pt_active.measures import has_rank_form, rank_form
 from pt_active.moments import variable_values
 from pt_active.montecarlo import Evaluator, evaluator
@@ -79,7 +80,7 @@ class Contributions:
         judged = plan.judged(qrels, measure, missing)
         if isinstance(judged, JudgedDocuments):
             return cls(*_of_documents(plan.tables.pool, judged, contrast, estimator))
-        label = labels_of(plan.tables.pool, frames.checked_qrels(qrels))
+        label = whole_labels(plan.tables.pool.keys, frames.checked_qrels(qrels))
         return cls(*_of_queries(plan, judged, label, contrast, measure, estimator))
 
     def deciding(self, queries: int) -> pd.DataFrame:

@@ -126,8 +126,10 @@ def check_per_query(cost: Cost) -> float:
     """The overhead of a query.
 
     Raises:
-        ValueError: If it is negative or not a finite number.
+        ValueError: If it is negative or not a finite number, or that is no cost.
     """
+    if isinstance(cost, type) or not (hasattr(cost, "per_query") and hasattr(cost, "document_costs")):
+        raise ValueError(f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {cost!r}")
     if not (np.isfinite(cost.per_query) and cost.per_query >= 0):
         raise ValueError(f"per_query must be a finite number and not negative, got {cost.per_query}")
     return float(cost.per_query)
@@ -153,5 +155,7 @@ def _positive(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) 
     wrong = values <= 0
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
-        raise ValueError(f"column {name!r}: costs must be positive; {int(wrong.sum())} are not, such as {example!r}'s")
+        raise ValueError(
+            f"column {name!r}: costs must be positive; {int(wrong.sum())} are not, such as that of {example!r}"
+        )
     return values

@@ -13,16 +13,17 @@ import pandas as pd
 from tqdm.auto import tqdm
 
 from pt_active import frames
+from pt_active.arguments import data_frame, level, number, shown, truth_value, whole_number
 from pt_active.estimators import interval, is_rounding
 from pt_active.evaluation import measure_values
 from pt_active.learners import Learner, Part, Trainee, trainees
 from pt_active.measures import parse_measure
-from pt_active.results import ConfidenceInterval
+from pt_active.results import ConfidenceInterval, Printed
 from pt_active.tests_of_difference import cross_validated_error, two_sided_pvalue
 
 
 @dataclass(frozen=True, eq=False)
-class LearnerComparison:
+class LearnerComparison(Printed):
     """The difference of two learning algorithms by cross-validation, first minus second [theory 8].
 
     It is about rankers that were trained on ``(K − 1)/K`` of as many queries, for queries like these; not about one
@@ -121,8 +122,8 @@ class LearnerComparison:
         Raises:
             ValueError: If the level lies outside (0, 1).
         """
-        level = self.confidence_level if confidence_level is None else confidence_level
-        ends = interval(self.difference, self.standard_error, self.degrees_of_freedom, level)
+        asked = self.confidence_level if confidence_level is None else level("confidence_level", confidence_level)
+        ends = interval(self.difference, self.standard_error, self.degrees_of_freedom, asked)
         return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
 
     def to_frame(self) -> pd.DataFrame:
@@ -156,18 +157,29 @@ class LearnerComparison:
             f"p-value     {self.pvalue:.4g}",
             f"winner      {self.winner or f'unresolved at the {1 - self.confidence_level:.2g} level'}",
             f"sample      {self._n_queries} queries; {self._sizes()}",
+            f"SE²         {self._error_terms()}",
             f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
         ]
         return "\n  ".join(lines + ([f"note        {self.note}"] if self.note else []))
 
     def _sizes(self) -> str:
         tested = self.per_fold["n_queries"]
-        train, test = self._n_queries - tested, tested
-        span = [f"{min(n)}" if min(n) == max(n) else f"{min(n)} or {max(n)}" for n in (train, test)]
-        return f"in each fold {span[0]} to learn from, {span[1]} to test"
+        seen = self._n_queries - tested
+        validating = seen.map(lambda n: validation_size(self.validation, n))
+        parts = {"to learn from": seen - validating, "to validate": validating, "to test": tested}
+        said = [
+            f"{min(n)} {what}" if min(n) == max(n) else f"{min(n)} or {max(n)} {what}"
+            for what, n in parts.items()
+            if max(n)
+        ]
+        return f"in each fold {', '.join(said)}"
 
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
+    def _error_terms(self) -> str:
+        """What the variance of the folds' differences is multiplied by; see `tests_of_difference`."""
+        folds, each = self.folds, f"1/{self.repeats * self.folds}"
+        if not self.corrected:
+            return f"variance over folds × {each}"
+        return f"variance over folds × ({each} + 1/{folds - 1}); 1/{folds - 1} = queries to test / all others"
 
 
 def compare_learners(
@@ -216,8 +228,10 @@ def compare_learners(
             has anything to learn, a learner cannot be copied, or a function does not make its estimators anew.
     """
     measure = parse_measure(measure)
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+    confidence, corrected = level("confidence", confidence), truth_value("corrected", corrected)
+    progress = truth_value("progress", progress)
+    if not 0 <= number("validation", validation) < 1:
+        raise ValueError(f"validation must be at least 0 and below 1, got {shown(validation)}")
     first, second = pair = trainees(learners)
     data = _Data.checked(topics, qrels)
     measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # labels that do not fit fail before any training
@@ -254,15 +268,21 @@ def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarra
     Raises:
         ValueError: If an argument is not a whole number or out of range.
     """
-    for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("seed", seed, 0)):
-        if not isinstance(value, (int, np.integer)) or value < least:
-            raise ValueError(f"{name} must be a whole number of at least {least}, got {value!r}")
+    folds, repeats, seed = (
+        whole_number(name, value, least)
+        for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("seed", seed, 0))
+    )
     if folds > queries:
         raise ValueError(
             f"folds must not outnumber the queries that have qrels, got {folds} folds of {queries} queries"
         )
     rng = np.random.default_rng(seed)
     return np.array([rng.permutation(np.arange(queries) % folds) for _ in range(repeats)])
+
+
+def validation_size(share: float, queries: int) -> int:
+    """How many of the queries that a learner may see go to its validation set; one at least, if any."""
+    return max(round(share * queries), 1) if share else 0
 
 
 @dataclass(frozen=True)
@@ -281,7 +301,7 @@ class _Data:
 
     @classmethod
     def checked(cls, topics: pd.DataFrame, qrels: pd.DataFrame) -> _Data:
-        if "qid" not in topics.columns:
+        if "qid" not in data_frame("topics", topics).columns:
             raise ValueError(f"topics need the column qid, got {frames.some(topics.columns, 20)}")
         topics, qrels = frames.with_string_ids(topics), frames.checked_qrels(qrels)
         if "docno" in topics.columns:
@@ -324,9 +344,9 @@ def _runs(
 def _training(data: _Data, seen: np.ndarray, validation: float, seed: list[int]) -> tuple[Part, Part | None]:
     """What learners are trained on, and what they validate on, of the queries bool[n] that they may see."""
     n = int(seen.sum())
-    count = max(round(validation * n), 1) if validation else 0
-    if not 0 <= validation < 1 or count == n:
-        raise ValueError(f"validation must be at least 0 and leave a training query, got {validation} of {n} queries")
+    count = validation_size(validation, n)
+    if count == n:
+        raise ValueError(f"validation must leave a training query, got {validation} of {n} queries")
     validating = np.zeros(len(seen), dtype=bool)
     validating[np.random.default_rng(seed).permutation(np.flatnonzero(seen))[:count]] = True
     return data.of(seen & ~validating), data.of(validating) if count else None

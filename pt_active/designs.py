@@ -80,7 +80,7 @@ def design_named(name: str) -> tuple[Part, ...]:
     Raises:
         ValueError: If there is none of that name; the message lists those there are.
     """
-    if name not in DESIGNS:
+    if name not in tuple(DESIGNS):
         raise ValueError(f"unknown design {name!r}; the designs are {', '.join(DESIGNS)}")
     return DESIGNS[name]
 

@@ -149,7 +149,7 @@ def estimator_named(name: str) -> Estimator:
     Raises:
         ValueError: If there is none of that name; the message lists those there are.
     """
-    if name not in ESTIMATORS:
+    if name not in tuple(ESTIMATORS):
         raise ValueError(f"unknown estimator {name!r}; the estimators are {', '.join(ESTIMATORS)}")
     return ESTIMATORS[name]
 

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
+from pt_active.arguments import file_path
 from pt_active.files import (
     CODE,
     INCLUSION,
@@ -87,9 +88,9 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
         ValueError: If the format is not known, there is nothing to judge, a column is missing, a pair stands
             there twice, or an id, an inclusion probability or a stratum does not fit the format.
     """
-    if format not in FORMATS:
+    if format not in tuple(FORMATS):
         raise ValueError(f"format must be one of {some(FORMATS)}, got {format!r}")
-    if Path(path).exists():
+    if file_path("path", path).exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     content = FORMATS[format].write(_worklist(assessments, format))
     with pt.io.finalized_open(str(path), "b") as stream:

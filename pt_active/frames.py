@@ -13,6 +13,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from pt_active.arguments import data_frame, shown
+
 UNJUDGED = -1
 """TREC's label for a document that was pooled but not judged: as good as no label."""
 
@@ -133,7 +135,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
         ValueError: If the run is empty or has a score that is not a number.
     """
     what = f"run {name!r}"
-    missing = {"qid", "docno", "score"} - set(run.columns)
+    missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
     if missing:
         raise ValueError(f"{what} needs the columns qid, docno, score; it lacks {some(sorted(missing))}")
     if run.empty:
@@ -215,10 +217,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
         ValueError: If a label is not a whole number, is below -2 or above ``max_grade``, or if a pair has
             two different labels.
     """
-    missing = {"qid", "docno", "label"} - set(qrels.columns)
-    if missing:
-        raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
-    qrels = with_string_ids(qrels[["qid", "docno", "label"]]).reset_index(drop=True)
+    qrels = with_string_ids(label_columns(qrels)).reset_index(drop=True)
     label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")
     _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
@@ -233,6 +232,18 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
         raise ValueError(f"qrels: document {row.docno!r} of query {row.qid!r} has different labels: {labels}")
     return qrels
+
+
+def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
+    """``qid, docno, label`` of judgments, as they came.
+
+    Raises:
+        ValueError: If that is no frame, or a column is missing.
+    """
+    columns = ["qid", "docno", "label"]
+    if missing := set(columns) - set(data_frame("qrels", qrels).columns):
+        raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
+    return qrels[columns]
 
 
 def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
@@ -307,6 +318,33 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
     known = topics[query_columns(topics.columns)]
     rest = [c for c in frame.columns if c == "qid" or c not in known.columns]
     return frame[rest].merge(known, on="qid", how="inner")
+
+
+def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
+    """bool[N], the rows of a slice; all of them without one.
+
+    Args:
+        frame: ``qid, docno``, and the column.
+        column: Its name, or None.
+
+    Raises:
+        ValueError: If there is no such column, it is not true or false everywhere, or nowhere true.
+    """
+    if column is None:
+        return np.ones(len(frame), dtype=bool)
+    if not isinstance(column, str) or column not in frame.columns:
+        raise ValueError(f"slice must name a column of the pool that is true or false, got {column!r}")
+    values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~np.isin(values, (0.0, 1.0))
+    if wrong.any():
+        row = frame.iloc[int(np.argmax(wrong))]
+        raise ValueError(
+            f"slice {column!r}: values must be true or false; {int(wrong.sum())} are not, such as {shown(row[column])} "
+            f"for document {row['docno']!r} of query {row['qid']!r}"
+        )
+    if not values.any():
+        raise ValueError(f"the slice {column!r} holds no pair")
+    return values > 0
 
 
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:

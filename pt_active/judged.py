@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import ir_measures.measures as irm
@@ -10,31 +9,15 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.arguments import level
 from pt_active.calibration import Calibration, calibration
 from pt_active.estimators import effective_size, estimator_named, is_rounding, reference_degrees
+from pt_active.labels import Labels, check_policy, missing_pairs, warn_of_ignored, whole_labels
 from pt_active.measures import has_rank_form, rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
 from pt_active.pool import Pool
 from pt_active.results import Basis, Comparison, Estimate
-
-MISSING_POLICIES = ("error", "nonrelevant", "expected")
-"""What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
-
-
-@dataclass(frozen=True)
-class Labels:
-    """Labels of the documents that were to be judged.
-
-    Attributes:
-        label: int64[N] in the order of the sampled pool; -1 where there is none.
-        missing: The (qid, docno) pairs without a label that the measure sees.
-        ignored: How many labels belong to queries that were not sampled.
-    """
-
-    label: np.ndarray
-    missing: tuple[tuple[str, str], ...]
-    ignored: int
 
 
 @dataclass(frozen=True)
@@ -85,8 +68,7 @@ class JudgedSample:
     def _infer(
         self, values: np.ndarray, model: np.ndarray, pool_mean: float, estimator: str, reference: str, confidence: float
     ) -> tuple[float, dict]:
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean), self.inclusion)
         error, census = float(mean.standard_error), self.basis.census
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
@@ -119,7 +101,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         pool: The sampled queries alone.
         qrels: ``qid, docno, label``, as they came back.
         measure: Decides which documents need a label.
-        missing: One of `MISSING_POLICIES`.
+        missing: One of `labels.MISSING_POLICIES`.
 
     Returns:
         The labels; a warning says how many belong to queries that were not sampled.
@@ -128,56 +110,18 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         ValueError: If a label is not one of the model's grades, no label belongs to the sample, or a document that
             the measure sees has none and ``missing`` is ``"error"``.
     """
-    if missing not in MISSING_POLICIES:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    check_policy(missing)
     qrels = frames.checked_qrels(qrels)
     sampled = qrels["qid"].isin(pool.qids)
     frames.checked_qrels(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
-    if ignored:
-        warnings.warn(
-            f"{ignored} labels of {qrels['qid'][~sampled].nunique()} queries that were not sampled are ignored: "
-            "hand-picked judgments are not part of the sample",
-            stacklevel=5,
-        )
-    label = labels_of(pool, qrels)
+    warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
+    label = whole_labels(pool.keys, qrels)
     if (label < 0).all():
         raise ValueError(
             "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         )
-    return Labels(label, missing_pairs(pool, pool.seen(measure) & (label < 0), missing), ignored)
-
-
-def labels_of(pool: Pool, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the label of each document of a pool; -1 where there is none.
-
-    Args:
-        pool: Any.
-        qrels: As `frames.checked_qrels` returns them.
-    """
-    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
-    label = documents.merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])["label"]
-    return label.fillna(-1).to_numpy(np.int64)
-
-
-def missing_pairs(pool: Pool, unlabelled: np.ndarray, missing: str) -> tuple[tuple[str, str], ...]:
-    """The (qid, docno) pairs of some documents.
-
-    Args:
-        pool: Any.
-        unlabelled: bool[N], documents that should have a label.
-        missing: One of `MISSING_POLICIES`.
-
-    Raises:
-        ValueError: If there are any and ``missing`` is ``"error"``.
-    """
-    pairs = tuple(zip(pool.qids[pool.query_of_document[unlabelled]], pool.docno[unlabelled], strict=True))
-    if pairs and missing == "error":
-        raise ValueError(
-            f"{len(pairs)} sampled documents have no label: {frames.some(pairs)}; judge them, or say "
-            'missing="nonrelevant" or missing="expected"'
-        )
-    return pairs
+    return Labels(label, missing_pairs(pool.keys, pool.seen(measure) & (label < 0), missing), ignored)
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
@@ -266,7 +210,7 @@ def judged_sample(
         measure: The measure to estimate.
         model: float64[m, k], what the grade model expects of it.
         qrels: The labels that came back.
-        missing: One of `MISSING_POLICIES`.
+        missing: One of `labels.MISSING_POLICIES`.
         census: Whether all queries were to be judged.
 
     Raises:

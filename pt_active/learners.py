@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -144,6 +145,8 @@ def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
     for name, learner in learners.items():
         if not isinstance(learner, pt.Transformer) and not callable(learner):
             raise ValueError(f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}")
+        if not isinstance(learner, pt.Transformer) and not _callable_alone(learner):
+            raise ValueError(f"learner {name!r} must be a function without arguments, got {learner!r}")
     first, second = (Trainee(str(name), learner) for name, learner in learners.items())
     if first.learner is second.learner:
         raise ValueError(
@@ -158,6 +161,20 @@ def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
     for trainee, pipeline in zip((first, second), pipelines, strict=True):
         _warn_of_hidden_estimators(trainee.name, pipeline)
     return first, second
+
+
+def _callable_alone(function: Callable[..., object]) -> bool:
+    """Whether a function can be called without arguments; assumed of those that do not say what they take."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return True
+    required = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    )
+    return not any(p.kind in required and p.default is p.empty for p in signature.parameters.values())
 
 
 def _children(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:

@@ -21,7 +21,7 @@ def check_correction(correction: str) -> None:
     """
     from statsmodels.stats.multitest import multitest_alias
 
-    if correction != TUKEY and correction not in multitest_alias:
+    if not isinstance(correction, str) or (correction != TUKEY and correction not in multitest_alias):
         raise ValueError(
             f"unknown correction {correction!r}; it is {TUKEY}, or a method of statsmodels' multipletests such as holm"
         )

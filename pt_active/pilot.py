@@ -13,7 +13,8 @@ from pt_active import frames
 from pt_active.documents.judged import JudgedDocuments, round_chance
 from pt_active.documents.rounds import estimate_rounds, round_weights
 from pt_active.estimators import estimator_named
-from pt_active.judged import JudgedSample, labels_of, query_chance
+from pt_active.judged import JudgedSample, query_chance
+from pt_active.labels import whole_labels
 from pt_active.measures import rank_form
 from pt_active.plan import Plan
 from pt_active.pool import Pool
@@ -57,7 +58,7 @@ class Pilot:
             ValueError: If a label is missing and ``missing`` does not allow it, or does not fit the plan.
         """
         judged, pool = plan.judged(qrels, missing=missing), plan.tables.pool
-        given = labels_of(pool, frames.checked_qrels(qrels))
+        given = whole_labels(pool.keys, frames.checked_qrels(qrels))
         drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
         if isinstance(judged, JudgedDocuments):
             label, chance = np.where(judged.label >= 0, given, -1), round_chance(pool, judged.rounds)

@@ -12,9 +12,9 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import number, truth_value, whole_number
 from pt_active.artifacts import KeptArtifact
-from pt_active.costs import Cost, UnitCost
+from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.documents.judged import JudgedDocuments
 from pt_active.documents.planning import extended, first_round
 from pt_active.growth import Question
@@ -103,9 +103,12 @@ class Plan(KeptArtifact[PlanTables]):
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
-        seed = whole_number("seed", seed, 0)
+        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1)
-        cost = cost or UnitCost()
+        budget = None if budget is None else number("budget", budget)
+        defensive = None if defensive is None else number("defensive", defensive)
+        cost = UnitCost() if cost is None else cost
+        check_per_query(cost)
         frame = graded_frame(pool, topics)
         grades = frames.grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
@@ -183,7 +186,7 @@ class Plan(KeptArtifact[PlanTables]):
                 left to judge.
         """
         seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
-        return self._of(extended(self.tables, budget, qrels, grades, topics, texts, seed, missing))
+        return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
 
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
@@ -269,15 +272,8 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Comparison:
         """Estimate and test the difference of two rankers, first minus second [theory 5].
 
-        Args:
-            qrels: As for `estimate`, like the arguments after it.
-            measure: See `estimate`.
-            estimator: See `estimate`.
-            confidence: Level of the interval; the test's level is ``1 − confidence``.
-            missing: See `estimate`.
-            reference: See `estimate`.
-            first: A ranker; the first of the plan if left out.
-            second: Another; of two rankers the other one if left out.
+        The arguments are those of `estimate`, and two rankers: ``first``, the first of the plan if left out, and
+        ``second``, of two rankers the other one if left out. The level of the test is ``1 − confidence``.
 
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
@@ -298,14 +294,8 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Ranking:
         """Estimate all rankers, test all their differences, and say which cannot be told apart [theory 5].
 
-        Args:
-            qrels: As for `estimate`, like the arguments after it.
-            measure: See `estimate`.
-            estimator: See `estimate`.
-            confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
-            missing: See `estimate`.
-            reference: See `estimate`.
-            correction: ``"tukey"``, or a method of statsmodels' ``multipletests``.
+        The arguments are those of `estimate`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
+        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
 
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker.
@@ -390,6 +380,3 @@ class Plan(KeptArtifact[PlanTables]):
 
     def __str__(self) -> str:
         return in_words(self.tables)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"

@@ -12,6 +12,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import frames
+from pt_active.arguments import data_frame
 from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.designs import needs_uniform_grades, sampling_distribution
 from pt_active.measures import cutoff_of
@@ -100,6 +101,11 @@ class Pool:
         """int64[N], the query that each document belongs to."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.indptr))
 
+    @property
+    def keys(self) -> pd.DataFrame:
+        """``qid, docno`` of each document."""
+        return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
+
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""
         return _seen(self.ranks, measure)
@@ -175,15 +181,16 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
         The graded frame; a warning names topics without any document.
 
     Raises:
-        ValueError: If there are no topics for a pipeline.
+        ValueError: If there are no topics for a pipeline, or one is no frame or lacks its ids.
     """
     if isinstance(pool, pt.Transformer):
         if topics is None:
             raise ValueError("topics are needed where the pool is a pipeline")
         pool = pool.transform(topics)
+    pool = data_frame("pool", pool, "qid", "docno")
     if topics is None:
         return pool
-    pool, topics = frames.with_string_ids(pool), frames.with_string_ids(topics)
+    pool, topics = frames.with_string_ids(pool), frames.with_string_ids(data_frame("topics", topics, "qid"))
     absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
     if len(absent):
         warnings.warn(

@@ -12,7 +12,8 @@ import pandas as pd
 from pt_active.budget import ErrorCurve
 from pt_active.estimators import estimator_named, is_rounding
 from pt_active.growth import ESTIMATOR, Growth, Question, foreign_labels, to_come
-from pt_active.judged import labels_of, match_labels, measured_values
+from pt_active.judged import match_labels, measured_values
+from pt_active.labels import whole_labels
 from pt_active.plan_labels import model_means
 from pt_active.plan_tables import PlanTables
 from pt_active.pool import Pool
@@ -85,7 +86,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
         ValueError: As `DrawingOrder.of`, or if the looks are unknown.
     """
     order = DrawingOrder.of(tables.queries)
-    label = labels_of(tables.pool, qrels)
+    label = whole_labels(tables.pool.keys, qrels)
     complete = _fully_judged(tables.pool, label, question.measure)[order.rows[: order.drawn]]
     judged = sum(1 for _ in takewhile(bool, complete))
     spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)

@@ -1,27 +1,25 @@
-"""A ranking of many rankers: what each is worth, which differences are real, and who cannot be told apart."""
+"""A ranking of rankers or predictors: what each is worth, which differences are real, and who cannot be told apart."""
 
 from __future__ import annotations
 
-import html
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from string import ascii_lowercase
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 
-from pt_active.documents.judged import JudgedDocuments
-from pt_active.judged import JudgedSample
 from pt_active.multiple_comparisons import TUKEY, check_correction, indistinct_groups, tukey_pvalues
-from pt_active.results import Basis, Comparison, Estimate
+from pt_active.results import Basis, Comparison, Estimate, Printed
 from pt_active.simulate_tables import plain_rows
 from pt_active.tests_of_difference import corrected_pvalues
 
 _SHOWN = 20
-"""Rankers that are printed."""
+"""Rankers or predictors that are printed."""
 
 _LETTERS = 26
 """Groups that are printed as letters."""
@@ -32,15 +30,35 @@ _COMMON = (
 )
 """What all comparisons have in common."""
 
+_RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
+"""What is ranked, by level."""
+
+
+class Judged(Protocol):
+    """A judged sample of queries, documents or pairs, and what can be asked of it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The k rankers or predictors."""
+
+    @property
+    def basis(self) -> Basis:
+        """What every inference rests on."""
+
+    def estimate(self, system: int, estimator: Any, reference: str, confidence: float, /) -> Estimate:
+        """Estimate one of them."""
+
+    def compare(self, first: int, second: int, estimator: Any, reference: str, confidence: float, /) -> Comparison:
+        """Estimate and test the difference of two."""
+
 
 @dataclass(frozen=True)
-class Ranking:
-    """All rankers of a plan, best estimate first, and the tests of all their differences.
+class Ranking(Printed):
+    """All rankers of a plan, or predictors of an audit, best estimate first, and the tests of all their differences.
 
     Attributes:
         estimates: One a ranker, best first.
-        comparisons: One a pair, the ranker that stands higher minus the other, in the order of
-            ``combinations(names, 2)``.
+        comparisons: One a pair, the one that stands higher minus the other, in the order of ``combinations(names, 2)``.
         corrected: The p-value of each comparison in view of all of them; NaN where there is no test.
         correction: Its name.
     """
@@ -52,7 +70,7 @@ class Ranking:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The rankers, best estimate first."""
+        """The rankers or predictors, best estimate first."""
         return tuple(estimate.name for estimate in self.estimates)
 
     @property
@@ -62,20 +80,20 @@ class Ranking:
 
     @property
     def basis(self) -> Basis:
-        """What the comparison that rests on least rests on."""
-        return min((found.basis for found in self.comparisons), key=lambda basis: basis.n_effective)
+        """What the comparison that rests on least rests on; a census rests on everything."""
+        return min((found.basis for found in self.comparisons), key=lambda basis: (basis.census, basis.n_effective))
 
     @property
     def winners(self) -> tuple[str | None, ...]:
-        """The better ranker of each comparison, None where all tests together do not resolve it at their level."""
+        """The better one of each comparison, None where all tests together do not resolve it at their level."""
         return tuple(
-            (found.first if found.difference > 0 else found.second) if pvalue < self.alpha else None
+            found.better if pvalue < self.alpha else None
             for found, pvalue in zip(self.comparisons, self.corrected, strict=True)
         )
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of rankers no two of which can be told apart, as large as can be; a ranker may be in several.
+        """Sets of names no two of which can be told apart, as large as can be; one may be in several.
 
         Each pair that cannot be told apart is in one of them [`multiple_comparisons.indistinct_groups`].
         """
@@ -88,7 +106,7 @@ class Ranking:
 
     @property
     def letters(self) -> dict[str, str]:
-        """Ranker → a letter for each of its groups; two rankers share one if they cannot be told apart."""
+        """Name → a letter for each of its groups; two share one if they cannot be told apart."""
         return {name: cell.replace(" ", "") for name, cell in self._letter_columns().items()}
 
     @property
@@ -99,6 +117,9 @@ class Ranking:
         if len({found.note for found in self.comparisons}) > 1:
             pair = f"{noted[0].first} − {noted[0].second}"
             said = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
+        cautions = {found.basis.caution for found in self.estimates}
+        if len(cautions) == 1:
+            said += [caution for caution in cautions if caution and caution not in said]
         if not said:
             said = [f"{found.name}: {found.note}" for found in self.estimates if found.note][:1]
         for found, winner in zip(self.comparisons, self.winners, strict=True):
@@ -107,7 +128,7 @@ class Ranking:
         return "; ".join(said)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a ranker, best first: ``name, estimate, low, high, groups``."""
+        """One row a ranker or predictor, best first: ``name, estimate, low, high, groups``."""
         intervals = [estimate.confidence_interval() for estimate in self.estimates]
         columns = {"name": self.names, "estimate": [estimate.value for estimate in self.estimates]}
         columns |= {"low": [low for low, _ in intervals], "high": [high for _, high in intervals]}
@@ -125,20 +146,22 @@ class Ranking:
         """Everything, ready for JSON: NaN and infinite numbers become None."""
         head = {name: getattr(self.basis, name) for name in _COMMON} | {"missing": len(self.basis.missing)}
         head |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
-        body = {"rankers": plain_rows(self.to_frame()), "groups": [list(group) for group in self.groups]}
+        body = {
+            _RANKED[self.basis.level]: plain_rows(self.to_frame()),
+            "groups": [list(group) for group in self.groups],
+        }
         return head | body | {"pairs": plain_rows(self.pairs())}
 
     def __str__(self) -> str:
         resolved = sum(winner is not None for winner in self.winners)
         level = f"{self.alpha:.2g} level, {self.correction}"
-        head = f"{self.basis.measure} of {len(self.names)} rankers, best first ({self.basis.estimator})"
+        ranked = _RANKED[self.basis.level]
+        head = f"{self.basis.measure} of {len(self.names)} {ranked}, best first ({self.basis.estimator})"
         lines = [head, *self._rows()]
         where = "those without a common letter" if len(self.groups) <= _LETTERS else "see groups and pairs()"
-        lines.append(f"told apart  {resolved} of {len(self.comparisons)} pairs ({level}): {where}")
+        pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
+        lines.append(f"told apart  {resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")
         return "\n  ".join(lines + self._sample_lines() + ([f"note        {self.note}"] if self.note else []))
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
 
     def _letter_columns(self) -> dict[str, str]:
         """Each group's letter in a column of its own; after z come a', b' and so on."""
@@ -165,39 +188,48 @@ class Ranking:
 
     def _sample_lines(self) -> list[str]:
         lines = [line for line in self.basis.lines() if not line.startswith("error from")]
-        if self.basis.level == "document" and not self.basis.census:
-            lines[0] += " in the pair with the fewest"
+        if self.basis.level != "query" and not self.basis.census:
+            lines[0] = lines[0].replace(" effective", " effective in the comparison with the fewest", 1)
         return lines
 
 
 def rank_judged(
-    judged: JudgedSample | JudgedDocuments, estimator: str, reference: str, confidence: float, correction: str
+    judged: Judged,
+    estimator: str | None,
+    reference: str,
+    confidence: float,
+    correction: str,
+    lower_is_better: bool = False,
 ) -> Ranking:
     """Rank the systems of a judged sample [theory 5].
 
     Args:
-        judged: The labels and what was sampled, of queries or of documents.
+        judged: The labels and what was sampled, of queries, documents or pairs.
         estimator: As for ``judged.estimate``.
         reference: As for ``judged.estimate``.
         confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
         correction: ``tukey``, or a method that statsmodels' ``multipletests`` knows.
+        lower_is_better: Whether the smallest estimate stands first, as for errors.
 
     Returns:
-        The ranking; one warning for all cautions that comparisons of documents give.
+        The ranking; undefined estimates stand last. One warning for all cautions that comparisons of documents give.
 
     Raises:
         ValueError: If there is only one ranker, or an argument is unknown or out of range.
     """
+    level = judged.basis.level
     if len(judged.names) < 2:
-        raise ValueError(f"a ranking needs at least two rankers; there is only {judged.names[0]!r}")
+        raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")
     check_correction(correction)
     how = estimator, reference, confidence
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         found = [(judged.estimate(s, *how), s) for s in range(len(judged.names))]
-        found.sort(key=lambda row: (-row[0].value, row[0].name))
+        sign = 1 if lower_is_better else -1
+        found.sort(key=lambda row: (np.isnan(row[0].value), sign * row[0].value, row[0].name))
         comparisons = _comparisons(judged, [s for _, s in found], how)
-    _warn_of_cautions([*comparisons, *(estimate for estimate, _ in found)])
+    if level != "pair":
+        _warn_of_cautions([*comparisons, *(estimate for estimate, _ in found)])
     corrected = _corrected(comparisons, len(found), correction, 1 - confidence)
     return Ranking(tuple(each for each, _ in found), comparisons, tuple(map(float, corrected)), correction)
 
@@ -212,9 +244,7 @@ def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: st
     return corrected_pvalues(pvalues, alpha, correction)[1]
 
 
-def _comparisons(
-    judged: JudgedSample | JudgedDocuments, order: list[int], how: tuple[str, str, float]
-) -> tuple[Comparison, ...]:
+def _comparisons(judged: Judged, order: list[int], how: tuple[str | None, str, float]) -> tuple[Comparison, ...]:
     from tqdm.auto import tqdm
 
     pairs = list(combinations(order, 2))

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import html
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from pt_active import arguments
 from pt_active.estimators import interval
 from pt_active.tests_of_difference import two_sided_pvalue
+
+
+class Printed:
+    """What a notebook shows as it is printed."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
 
 
 class ConfidenceInterval(NamedTuple):
@@ -39,7 +48,7 @@ class Basis:
         missing: The (qid, docno) pairs that were to be judged and have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
         ignored: Labels of what was not sampled; they are not part of the sample.
-        level: What was sampled, ``query``, ``document``, or ``pair`` in an audit of predictors.
+        level: What was sampled, ``query``, ``document``, or ``pair`` where predictors are tested.
         n_rounds: Of judging.
         error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
         error_of_documents: The part that is due to the choice of documents in them.
@@ -86,9 +95,12 @@ class Basis:
             lines.append(f"ignored     {self.ignored} labels of what was not sampled")
         return lines
 
+    @property
+    def _rounds(self) -> str:
+        return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
+
     def _document_lines(self) -> list[str]:
-        rounds = "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
-        where = f"{self.n_judged} documents of {self.n_queries} queries{rounds}"
+        where = f"{self.n_judged} documents of {self.n_queries} queries{self._rounds}"
         if self.census:
             return [f"sample      {where}: all that matter"]
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
@@ -99,7 +111,7 @@ class Basis:
         if self.census:
             return [f"sample      census of {self.n_judged} pairs of {self.n_queries} queries"]
         drawn = "" if self.n_draws == self.n_judged + len(self.missing) else f"{self.n_draws} draws, "
-        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries"
+        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries{self._rounds}"
         return [f"sample      {where}, {self.n_effective:.1f} effective; {self.n_judged} judgments"]
 
 
@@ -115,7 +127,7 @@ _SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
 
 
 @dataclass(frozen=True)
-class _Inference:
+class _Inference(Printed):
     """A number with its spread; the common part of `Estimate` and `Comparison`."""
 
     basis: Basis
@@ -179,9 +191,12 @@ class _Inference:
         Raises:
             ValueError: If the level lies outside (0, 1).
         """
-        level = self.confidence_level if confidence_level is None else confidence_level
+        level = self._level(confidence_level)
         ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
         return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
+
+    def _level(self, asked: float | None) -> float:
+        return self.confidence_level if asked is None else arguments.level("confidence_level", asked)
 
     def interval_text(self) -> str:
         """The interval as it is printed."""
@@ -206,9 +221,6 @@ class _Inference:
         row = {str(k): v for k, v in self.to_frame().astype(object).iloc[0].items()}
         plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
         return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in plain.items()}
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
 
 
 @dataclass(frozen=True)
@@ -286,11 +298,14 @@ class Comparison(_Inference):
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
 
     @property
+    def better(self) -> str:
+        """The one that the difference speaks for, whether or not the data resolve it."""
+        return self.first if (self.difference > 0) != self.lower_is_better else self.second
+
+    @property
     def winner(self) -> str | None:
         """The better ranker, or None where the data do not resolve it at the level of the test."""
-        if not self.pvalue < 1 - self.confidence_level:
-            return None
-        return self.first if (self.difference > 0) != self.lower_is_better else self.second
+        return self.better if self.pvalue < 1 - self.confidence_level else None
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the comparison."""

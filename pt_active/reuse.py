@@ -46,7 +46,7 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
 
 def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.ndarray:
     """int32[1, N], ranks of the pool's documents in a run, from 1; the warning counts those above the cutoff."""
-    run = frames.ordered_run(frames.with_string_ids(run), name, None)
+    run = frames.ordered_run(run, name)
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:
         raise ValueError(f"run {name!r} answers none of the plan's {len(pool.queries)} queries; do the qids match?")

@@ -11,7 +11,7 @@ import pandas as pd
 from pt_active import frames
 from pt_active.documents.growth import grown_documents
 from pt_active.growth import ESTIMATOR, Growth, Question
-from pt_active.judged import labels_of
+from pt_active.labels import whole_labels
 from pt_active.plan_tables import PlanTables
 from pt_active.query_growth import grown_queries
 from pt_active.sequential import FIRST, SECOND, WITHIN, enough, prospect, verdicts
@@ -169,7 +169,7 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         ValueError: If the labels do not fit the plan, or the plan cannot be looked at in this way.
     """
     qrels = frames.checked_qrels(qrels, tables.pool.max_grade)
-    if len(qrels) and (labels_of(tables.pool, qrels) < 0).all():
+    if len(qrels) and (whole_labels(tables.pool.keys, qrels) < 0).all():
         raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
     names = tables.pool.names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
@@ -15,11 +16,23 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, precisi
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo import DemoCollection
 from pt_active.designs import sampling_distribution
-from pt_active.rounds.active_test import ActiveTest
+from pt_active.losses import GaussianSquared, Loss, PairMeasure
+from pt_active.rounds import (
+    AP,
+    AUC,
+    F1,
+    Accuracy,
+    ActiveTest,
+    CostMatrix,
+    CrossEntropy,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+)
 from pt_active.rounds.drawing import DRAWINGS, defended, inclusion_probabilities
 from pt_active.rounds.estimators import ROUND_ESTIMATORS, inclusion_regression
 from pt_active.rounds.instances import QueryInstances
-from pt_active.rounds.losses import expected_size, pair_measure
 from pt_active.rounds.recalibration import recalibrated_grades
 from pt_active.rounds.state import STRATEGIES
 
@@ -129,33 +142,33 @@ def test_queries_are_drawn_by_the_optimal_design_at_equal_costs(demo, grades, ra
     q = sampling_distribution("optimal", pool.moments(DCG @ 10), np.ones(len(size)), pool.query_weight, defensive=0)
     np.testing.assert_allclose(size / size.sum(), q, atol=1e-14)
     everything = np.zeros(len(queries.frame), dtype=int)
-    model = queries.statistic(DCG @ 10, everything, False, everything == 0)[1]
+    model = queries.statistic(DCG @ 10, everything, False)[1]
     np.testing.assert_allclose(model, queries.score(), atol=1e-14)
     means = pool.moments(DCG @ 10).mean @ [1, -1][: len(rankers)]
     assert model.mean() == pytest.approx(pool.query_weight @ means, abs=1e-12)
 
 
-MEASURED = {
-    "cross_entropy": lambda y, p: log_loss(y, p),
-    "zero_one": lambda y, p: np.mean(y != (p >= 0.5)),
-    "accuracy": lambda y, p: np.mean(y == (p >= 0.5)),
-    "squared": lambda y, p: np.mean((y - p) ** 2),
-    "precision": lambda y, p: precision_score(y, p >= 0.5),
-    "recall": lambda y, p: recall_score(y, p >= 0.5),
-    "F1": lambda y, p: f1_score(y, p >= 0.5),
-    "AUC": roc_auc_score,
-    "AP": average_precision_score,
+MEASURED: dict[Callable[..., PairMeasure], Callable[[np.ndarray, np.ndarray], float]] = {
+    CrossEntropy: lambda y, p: log_loss(y, p),
+    ZeroOne: lambda y, p: np.mean(y != (p >= 0.5)),
+    Accuracy: lambda y, p: np.mean(y == (p >= 0.5)),
+    Squared: lambda y, p: np.mean((y - p) ** 2),
+    Precision: lambda y, p: precision_score(y, p >= 0.5),
+    Recall: lambda y, p: recall_score(y, p >= 0.5),
+    F1: lambda y, p: f1_score(y, p >= 0.5),
+    AUC: roc_auc_score,
+    AP: average_precision_score,
 }
 
 
-@pytest.mark.parametrize("measure", MEASURED)
-def test_a_census_of_pairs_is_what_scikit_learn_says(measure: str) -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, "cross_entropy"), ["ori", "rec"], size=150)
+@pytest.mark.parametrize("measure", MEASURED, ids=lambda measure: str(measure()))
+def test_a_census_of_pairs_is_what_scikit_learn_says(measure: Callable[..., PairMeasure]) -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori", "rec"], size=150)
     y, p = PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy()
     inside = PAIRS["short"].to_numpy()
-    assert test.estimate(labels, measure).value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
-    assert test.estimate(labels, measure, "lur").value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
-    sliced = test.estimate(labels, measure, where="short").value
+    assert test.estimate(labels, measure()).value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
+    assert test.estimate(labels, measure(), "lur").value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
+    sliced = test.estimate(labels, measure(slice="short")).value
     assert sliced == pytest.approx(MEASURED[measure](y[inside], p[inside]), abs=1e-9)
 
 
@@ -163,21 +176,22 @@ def test_a_census_of_pairs_is_what_scikit_learn_says(measure: str) -> None:
 def test_rounds_of_pairs_estimate_every_measure(strategy: str) -> None:
     first = strategy if strategy in ("ori", "uniform") else "ori"
     test, labels = in_rounds(
-        ActiveTest.create(PAIRS, None, "cross_entropy", seed=2), [first, strategy, strategy], size=40
+        ActiveTest.create(PAIRS, None, CrossEntropy(), seed=2), [first, strategy, strategy], size=40
     )
     y, p = PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy()
     for measure, exact in MEASURED.items():
-        found = test.estimate(labels, measure, "lur")
+        found = test.estimate(labels, measure(), "lur")
         assert abs(found.value - exact(y, p)) <= 4 * found.standard_error, measure
-        assert found.basis.level == "document"
-        assert "120 documents" in str(found)
+        assert found.basis.level == "pair"
+        assert "120 pairs of 30 queries in 3 rounds" in str(found)
+        assert "error from" not in str(found)
     warned = test.estimate(labels).note
     assert ("takes for granted" in warned) == (strategy == "rf")
     assert test.estimate(labels, estimator="lur").note == ""
 
 
 def test_recalibration_changes_what_is_drawn_and_depends_on_the_labels() -> None:
-    first = ActiveTest.create(PAIRS, None, "cross_entropy", seed=5).next_round(60)
+    first = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=5).next_round(60)
     labels = judged(first)
     flipped = labels.assign(label=1 - labels["label"])
     chances = {}
@@ -189,31 +203,31 @@ def test_recalibration_changes_what_is_drawn_and_depends_on_the_labels() -> None
 
 
 def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
-    first = ActiveTest.create(PAIRS, None, "cross_entropy", seed=5).next_round(60)
+    first = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=5).next_round(60)
     pairs = PAIRS.sort_values(["qid", "docno"])
     grades, drawn = pairs[["grade_0", "grade_1"]].to_numpy(), first.rounds.drawn
     weights = 1 / np.where(drawn, inclusion_regression(first.rounds), 1.0)
     believed = recalibrated_grades(grades, np.where(drawn, pairs["label"], -1), weights)
-    size = expected_size(pair_measure("cross_entropy"), grades, believed, 1)[~drawn]
+    size = -(believed * np.log(grades)).sum(axis=1)[~drawn]
     chance = pd.Series(inclusion_probabilities(defended(size), 40), pairs["docno"][~drawn])
     found = first.next_round(40, judged(first), "rec").assessments
     np.testing.assert_allclose(found["inclusion"], chance[found["docno"]], atol=1e-12)
 
 
 def test_one_class_leaves_auc_undefined_and_says_so() -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, "cross_entropy"), ["ori"], size=20)
-    for measure in ("AUC", "AP", "recall"):
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"], size=20)
+    for measure, needs in ((AUC(), "labels of both classes"), (AP(), "a relevant pair"), (Recall(), "an instance")):
         found = test.estimate(labels.assign(label=0), measure)
         assert np.isnan(found.value)
         assert np.isnan(found.confidence_interval()).all()
-        assert f"{measure} is undefined" in found.note
+        assert f"{measure} is undefined: it needs {needs}" in found.note
         assert found.to_dict()["value"] is None
-    still = test.estimate(labels.assign(label=0), "zero_one", where=None)
+    still = test.estimate(labels.assign(label=0), ZeroOne())
     assert np.isfinite(still.value)
 
 
 def test_a_saved_test_goes_on_as_if_it_had_not_been_saved(tmp_path) -> None:
-    test, labels = in_rounds(ActiveTest.create(PAIRS, None, "cross_entropy", seed=6), ["ori", "rec"])
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy(), seed=6), ["ori", "rec"])
     test.save(tmp_path / "test")
     again = ActiveTest.load(tmp_path / "test")
     assert str(again) == str(test)
@@ -246,11 +260,11 @@ def test_queries_are_saved_too(queries, truth, tmp_path) -> None:
 def test_damaged_folders_are_refused(tmp_path) -> None:
     with pytest.raises(FileNotFoundError, match="no active test"):
         ActiveTest.load(tmp_path / "none")
-    saved = ActiveTest.create(PAIRS, None, "squared").next_round(5).save(tmp_path / "test")
+    saved = ActiveTest.create(PAIRS, None, Squared()).next_round(5).save(tmp_path / "test")
     manifest = tmp_path / "test" / "manifest.json"
     text = manifest.read_text()
     manifest.write_text(json.dumps(json.loads(text) | {"format_version": 99}))
-    with pytest.raises(ValueError, match="its format is 99; this version reads format 1"):
+    with pytest.raises(ValueError, match="its format is 99; this version reads format 2"):
         ActiveTest.load(tmp_path / "test")
     manifest.write_text("{")
     with pytest.raises(ValueError, match="cannot be read"):
@@ -263,8 +277,8 @@ def test_damaged_folders_are_refused(tmp_path) -> None:
 
 
 @settings(max_examples=6)
-@given(st.integers(0, 2**16), st.sampled_from(["cross_entropy", "precision"]))
-def test_row_order_and_names_do_not_matter(seed: int, measure: str) -> None:
+@given(st.integers(0, 2**16), st.sampled_from([CrossEntropy(), Precision()]))
+def test_row_order_and_names_do_not_matter(seed: int, measure: Loss) -> None:
     rng = np.random.default_rng(seed)
     mixed = PAIRS.sample(frac=1, random_state=seed)
     mixed = mixed.assign(qid=mixed["qid"].str.replace("q", "topic-"), docno="x" + mixed["docno"])
@@ -281,7 +295,7 @@ def test_row_order_and_names_do_not_matter(seed: int, measure: str) -> None:
 def test_missing_labels_are_never_zeros_by_stealth(queries, truth) -> None:
     test, labels = in_rounds(queries, ["ori"], truth)
     part = labels.iloc[5:]
-    with pytest.raises(ValueError, match="5 drawn documents have no label"):
+    with pytest.raises(ValueError, match="5 sampled documents have no label"):
         test.estimate(part)
     low, expected, full = (
         test.estimate(q, missing=m) for q, m in ((part, "nonrelevant"), (part, "expected"), (labels, "error"))
@@ -289,10 +303,10 @@ def test_missing_labels_are_never_zeros_by_stealth(queries, truth) -> None:
     assert len(low.missing) == len(expected.missing) == 5
     assert full.missing == ()
     assert len({low.value, expected.value, full.value}) == 3
-    with pytest.warns(UserWarning, match="labels of what was not drawn are ignored"):
+    with pytest.warns(UserWarning, match="labels of documents that were not drawn are ignored"):
         found = test.estimate(truth)
     assert found.value == pytest.approx(full.value, abs=1e-12)
-    with pytest.raises(ValueError, match="no label is of a drawn document"):
+    with pytest.raises(ValueError, match="no label belongs to a drawn document"):
         test.estimate(labels.assign(qid="no " + labels["qid"]))
     with pytest.raises(ValueError, match="unknown missing 'zero'"):
         test.estimate(labels, missing="zero")
@@ -301,9 +315,9 @@ def test_missing_labels_are_never_zeros_by_stealth(queries, truth) -> None:
 
 
 def test_a_poisson_round_may_draw_nothing() -> None:
-    test = ActiveTest.create(PAIRS.head(3), None, "squared", seed=0)
+    test = ActiveTest.create(PAIRS.head(3), None, Squared(), seed=0)
     for seed in range(200):
-        test = ActiveTest.create(PAIRS.head(3), None, "squared", seed=seed).next_round(1, drawing="poisson")
+        test = ActiveTest.create(PAIRS.head(3), None, Squared(), seed=seed).next_round(1, drawing="poisson")
         if test.assessments.empty:
             break
     assert list(test.assessments.columns) == ["qid", "docno", "inclusion"]
@@ -312,7 +326,7 @@ def test_a_poisson_round_may_draw_nothing() -> None:
 
 
 def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
-    test = ActiveTest.create(PAIRS, None, "cross_entropy")
+    test = ActiveTest.create(PAIRS, None, CrossEntropy())
     assert test.assessments.empty
     assert "drawn     0 of 300 pairs" in str(test)
     for strategy in ("rec", "rf"):
@@ -337,12 +351,20 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
         drawn.estimate(labels, confidence=95)
     with pytest.raises(ValueError, match="bandwidth must be a positive number or 'cross_validated', got -1"):
         drawn.estimate(labels, bandwidth=-1)
-    with pytest.raises(ValueError, match="where must name a column of the pool that is true or false, got 'label'"):
-        drawn.estimate(labels, where="label")
+    with pytest.raises(ValueError, match="slice must name a column of the pool that is true or false, got 'long'"):
+        drawn.estimate(labels, ZeroOne(slice="long"))
+    with pytest.raises(ValueError, match="slice 'grade_1': values must be true or false; 300 are not"):
+        drawn.estimate(labels, AUC(slice="grade_1"))
+    with pytest.raises(ValueError, match="slice='short' belongs into Precision"):
+        drawn.estimate(labels, Precision(), slice="short")
     with pytest.raises(ValueError, match="lur_difference is for means"):
-        drawn.estimate(labels, "precision", "lur_difference")
-    with pytest.raises(ValueError, match="unknown measure 'roc'"):
-        drawn.estimate(labels, "roc")
+        drawn.estimate(labels, Precision(), "lur_difference")
+    with pytest.raises(ValueError, match=r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"):
+        drawn.estimate(labels, "AUC")
+    with pytest.raises(ValueError, match="rel=2 is above the highest grade, 1"):
+        drawn.estimate(labels, AUC(rel=2))
+    with pytest.raises(ValueError, match="rel must be a whole number of at least 1, got 0"):
+        AP(rel=0)
     with pytest.raises(ValueError, match="topics are needed where the pool is a pipeline"):
         ActiveTest.create(pipeline, None, DCG @ 10)
 
@@ -350,17 +372,22 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
 @pytest.mark.parametrize(
     ("frame", "measure", "options", "message"),
     [
-        (PAIRS, "AUC", {}, "draw for cross_entropy, and estimate AUC"),
-        (PAIRS, "squared", {"relevant": 2}, "relevant must lie between 1 and the highest grade, 1, got 2"),
-        (PAIRS, "squared", {"seed": -1}, "seed must be at least 0"),
-        (PAIRS.iloc[:0], "squared", {}, "need rows with grade columns"),
-        (PAIRS.drop(columns=["grade_1", "grade_0"]), "squared", {}, "need rows with grade columns"),
-        (PAIRS.drop(columns="docno"), "squared", {}, "they lack 'docno'"),
-        (pd.concat([PAIRS, PAIRS.head(1)]), "squared", {}, "the pairs: 1 duplicate rows"),
-        (PAIRS.assign(grade_1=0.9), "squared", {}, "grade probabilities must sum to 1"),
+        (PAIRS, AUC(), {}, r"draw for CrossEntropy\(\), and estimate AUC"),
+        (PAIRS, "cross_entropy", {}, "the pool has no ranker, so its grades are what is tested"),
+        (PAIRS, Precision(rel=2), {}, "rel=2 is above the highest grade, 1"),
+        (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), {}, "the cost matrix has 3 columns, but the labels have 2 grades"),
+        (PAIRS, GaussianSquared(), {}, r"for real labels without grades; the squared error of grades is Squared\(\)"),
+        (PAIRS, ZeroOne(slice="long"), {}, "slice must name a column of the pool"),
+        (PAIRS.assign(short=False), ZeroOne(slice="short"), {}, "the slice 'short' holds no pair"),
+        (PAIRS, Squared(), {"seed": -1}, "seed must be at least 0"),
+        (PAIRS.iloc[:0], Squared(), {}, "need rows with grade columns"),
+        (PAIRS.drop(columns=["grade_1", "grade_0"]), Squared(), {}, "need rows with grade columns"),
+        (PAIRS.drop(columns="docno"), Squared(), {}, "it lacks 'docno'"),
+        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate rows"),
+        (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must sum to 1"),
         (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),
     ],
 )
-def test_malformed_pools(frame: pd.DataFrame, measure: str, options: dict, message: str) -> None:
+def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ActiveTest.create(frame, None, measure, **options)

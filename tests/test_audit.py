@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+from dataclasses import replace
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -16,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
+from pt_active.losses import LOSSES as LOSS_TYPES
+from pt_active.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.designs import GAP_DESIGNS, STRATIFIED
 from pt_active.risk.estimators import RISK_ESTIMATORS
-from pt_active.risk.losses import LOSSES as LOSS_TYPES
-from pt_active.risk.losses import Loss
 
 BOTH = {"first": "a", "second": "b"}
 
@@ -280,6 +281,56 @@ def test_predictors_that_agree_everywhere(frame, qrels) -> None:
         Audit.create(frame, {"first": "a", "twin": "a"}, ZeroOne(), draws=10, design="disagreement")
 
 
+@pytest.fixture(scope="module")
+def one_by_chance() -> tuple[Audit, str]:
+    """An audit of ten pairs that are sure to be drawn and thirty of which four were, and one of those four."""
+    relevant = np.where(np.arange(40) < 10, 0.5, 1e-3)
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(40)]})
+    predicted = np.where(np.arange(40) < 10, np.arange(40) % 2, 0)
+    frame = frame.assign(a=predicted, grade_0=1 - relevant, grade_1=relevant)
+    audit = Audit.create(frame, {"first": "a"}, Recall(), draws=14, defensive=0.05)
+    drawn = audit.pairs.query("draws > 0")
+    assert (drawn["inclusion"] == 1).tolist() == [True] * 10 + [False] * 4
+    return audit, drawn["docno"].iloc[-1]
+
+
+@pytest.mark.parametrize("loss", [Recall(), F1()], ids=str)
+@pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
+def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss: Loss, estimator: str) -> None:
+    """The others that count were certain, so the whole error is that one's: ``√(1 − π) v |u − Ĝ w| / Σ v w``."""
+    audit, lone = one_by_chance
+    tables = audit.tables
+    audit = Audit._of(replace(tables, pairs=replace(tables.pairs, loss=loss)))
+    drawn = audit.pairs.query("draws > 0")
+    known = drawn[["qid", "docno"]].assign(label=(drawn["inclusion"] == 1) | (drawn["docno"] == lone))
+    found = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
+    assert not found.basis.census
+    assert not found.degenerate
+    assert found.standard_error > 0.02
+    low, high = found.confidence_interval()
+    assert low < found.value < high
+    if estimator == "snis":
+        u, w = loss.terms(drawn["prediction_first"].to_numpy(), known["label"].to_numpy(float))
+        v, chance = drawn["importance"].to_numpy(), drawn["inclusion"].to_numpy()
+        assert found.value == pytest.approx((v @ u) / (v @ w), abs=1e-12)
+        part = np.sqrt(1 - chance) * v * (u - found.value * w) / (v @ w)
+        assert found.standard_error == pytest.approx(np.sqrt(part @ part), abs=1e-12)
+        assert np.count_nonzero(part) == 1
+
+
+@pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
+def test_a_lone_relevant_pair_that_came_by_chance_has_no_interval(one_by_chance, estimator: str) -> None:
+    audit, lone = one_by_chance
+    known = audit.assessments[["qid", "docno"]].assign(label=lambda d: (d["docno"] == lone).astype(int))
+    found = audit.estimate(known, estimator=estimator)["first"]
+    assert found.value == pytest.approx(0, abs=1e-12)
+    assert not found.basis.census
+    assert found.degenerate
+    assert np.isnan(found.confidence_interval()).all()
+    assert "cannot tell how far off the estimate is" in found.note
+    assert "no interval" in str(found)
+
+
 @pytest.mark.parametrize("design", ["passive", "optimal"])
 def test_only_pairs_of_the_slice_are_drawn(frame, qrels, design: str) -> None:
     audit = Audit.create(frame, {"first": "a"}, Accuracy(slice="long"), draws=60, design=design)
@@ -300,7 +351,7 @@ def test_gap_designs_stay_in_the_slice(frame, design: str) -> None:
 
 def test_labels_of_other_pairs_are_ignored(frame, qrels) -> None:
     audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
-    with pytest.warns(UserWarning, match="350 labels of pairs that were not sampled are ignored"):
+    with pytest.warns(UserWarning, match="350 labels of pairs that were not drawn are ignored"):
         found = audit.estimate(qrels)["first"]
     assert found.basis.ignored == 350
     assert found.value == audit.estimate(labels(audit, qrels))["first"].value
@@ -318,7 +369,7 @@ def test_missing_labels(frame, qrels) -> None:
     assert "missing     2 labels, taken as nonrelevant" in str(found)
     with pytest.raises(ValueError, match="unknown missing 'expected'"):
         audit.estimate(known, missing="expected")
-    with pytest.raises(ValueError, match="no label belongs to a sampled pair"):
+    with pytest.raises(ValueError, match="no label belongs to a drawn pair"):
         audit.estimate(known.assign(qid="other" + known["qid"]))
     with pytest.raises(ValueError, match="must not be above the highest grade, 2"):
         audit.estimate(known.assign(label=3))

@@ -419,11 +419,11 @@ def test_learners_that_never_differ_are_not_tested(data) -> None:
     ("arguments", "message"),
     [
         ({"folds": 18}, "got 18 folds of 17 queries"),
-        ({"folds": 1}, "folds must be a whole number of at least 2, got 1"),
-        ({"folds": 2.5}, "folds must be a whole number of at least 2, got 2.5"),
-        ({"repeats": 0}, "repeats must be a whole number of at least 1, got 0"),
-        ({"seed": -1}, "seed must be a whole number of at least 0, got -1"),
-        ({"validation": 1.0}, "validation must be at least 0 and leave a training query, got 1.0 of 12"),
+        ({"folds": 1}, "folds must be at least 2, got 1"),
+        ({"folds": 2.5}, "folds must be a whole number, got 2.5"),
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"validation": 1.0}, "validation must be at least 0 and below 1, got 1.0"),
         ({"validation": -0.1}, "validation must be at least 0"),
         ({"validation": 0.99}, "leave a training query, got 0.99 of 12 queries"),
         ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
@@ -500,7 +500,9 @@ def test_the_result_on_one_screen(result: LearnerComparison) -> None:
     assert shown[0] == "DCG@3: ridge − one (3 × 4-fold cross-validation, corrected t-test)"
     assert f"difference  {result.difference:+.4f}   95% interval" in shown[1]
     assert "sample      17 queries; in each fold 12 or 13 to learn from, 4 or 5 to test" in str(result)
+    assert "SE²         variance over folds × (1/12 + 1/3); 1/3 = queries to test / all others" in str(result)
     plain = replace(result, corrected=False)
+    assert "SE²         variance over folds × 1/12\n" in str(plain)
     assert f"plain       SE {plain.standard_error:.4f}, p-value {plain.pvalue:.4g}" in shown[-1]
     assert f"corrected   SE {result.standard_error:.4f}, p-value {result.pvalue:.4g}" in str(plain)
     assert "plain t-test" in str(plain).splitlines()[0]
@@ -509,6 +511,15 @@ def test_the_result_on_one_screen(result: LearnerComparison) -> None:
     assert (row["low"], row["high"]) == result.confidence_interval()
     assert (row["n_queries"], row["degrees_of_freedom"], row["corrected"]) == (17, 11, True)
     assert row["pvalue"] == result.pvalue
+
+
+@pytest.mark.parametrize(("share", "sizes"), [(0.25, "9 or 10 to learn from, 3 to validate"), (0.001, "1 to validate")])
+def test_the_validation_set_is_shown(data, share: float, sizes: str) -> None:
+    found = compare_learners(
+        {"ridge": ridge(), "one": by_feature(1)}, *data, DCG @ 3, folds=4, validation=share, progress=False
+    )
+    assert f"{sizes}, 4 or 5 to test" in str(found)
+    assert "variance over folds × (1/4 + 1/3); 1/3 = queries to test / all others" in str(found)
 
 
 def test_the_winner_is_the_one_with_the_larger_measure() -> None:

@@ -23,7 +23,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pt_active
-from pt_active import cli, costs, designs, estimators, exports, judged, measures, pool_files
+from pt_active import cli, costs, designs, estimators, exports, labels, measures, pool_files
 from pt_active.commands import options
 from pt_active.documents import design as document_design
 from pt_active.documents import estimators as document_estimators
@@ -170,7 +170,7 @@ LISTED = {
     "designs": ("concepts", designs.DESIGNS),
     "estimators": ("concepts", estimators.ESTIMATORS),
     "references": ("concepts", estimators.REFERENCES),
-    "missing": ("concepts", judged.MISSING_POLICIES),
+    "missing": ("concepts", labels.MISSING_POLICIES),
     "drawings": ("documents", document_design.DRAWINGS),
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", exports.FORMATS),

@@ -189,7 +189,7 @@ def test_labels_of_documents_that_were_not_drawn_are_ignored_and_counted(plan, q
 
 
 def test_bad_labels_are_refused(plan: Plan, qrels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="lies above the model's highest grade 3"):
+    with pytest.raises(ValueError, match="must not be above the highest grade, 3"):
         plan.compare(qrels.assign(label=7))
     with pytest.raises(ValueError, match="no label belongs to a drawn document"):
         plan.compare(qrels.assign(docno="x" + qrels["docno"]))

@@ -191,7 +191,7 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
 
     class Judged:
         def __init__(self) -> None:
-            self.names = names
+            self.names, self.basis = names, basis
 
         def estimate(self, ranker, *how):
             return Estimate(name=names[ranker], value=float(values[ranker]), degenerate=False, **common)

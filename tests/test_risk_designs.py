@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from pt_active.designs import sampling_distribution
+from pt_active.losses import Loss
 from pt_active.risk import FMeasure, Squared, ZeroOne
 from pt_active.risk.designs import AUDIT_DESIGNS, check_design, gap_distribution
 from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
-from pt_active.risk.losses import Loss
 
 N = 40
 

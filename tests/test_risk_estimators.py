@@ -16,6 +16,7 @@ from scipy import stats
 
 from pt_active.designs import sampling_distribution
 from pt_active.estimators import MeanEstimate, interval
+from pt_active.losses import Loss
 from pt_active.risk import F1, Precision, Recall, ZeroOne
 from pt_active.risk.designs import gap_distribution
 from pt_active.risk.estimators import (
@@ -31,7 +32,6 @@ from pt_active.risk.estimators import (
     stratified_estimate,
 )
 from pt_active.risk.introspection import introspection, label_tables
-from pt_active.risk.losses import Loss
 from pt_active.risk.proportions import counted
 from pt_active.risk.stratified import allocation, draw_strata, strata_by, stratified_mean
 from pt_active.sampling import priorities

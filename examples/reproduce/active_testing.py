@@ -34,9 +34,9 @@ from tqdm import tqdm
 
 from pt_active.documents.design import natural_drawing
 from pt_active.features import document_features
-from pt_active.judged import labels_of
+from pt_active.losses import CrossEntropy, label_table
 from pt_active.replay import Population
-from pt_active.rounds import losses, statistics
+from pt_active.rounds import statistics
 from pt_active.rounds.drawing import Rounds, defended, draw_round
 from pt_active.rounds.estimators import WEIGHTINGS, estimate_mean, inclusion_regression
 from pt_active.rounds.instances import QueryInstances
@@ -102,8 +102,8 @@ def pairs_task(data: str, grades: np.ndarray, labels: np.ndarray, features: np.n
         features: float64[N, d], for ``rf``.
         number: Labels a round.
     """
-    loss, chance, called = losses.pair_measure("cross_entropy"), grades[:, 1], grades[:, 1] >= 0.5
-    table = loss.numerator(grades, 1)
+    chance, called = grades[:, 1], grades[:, 1] >= 0.5
+    table, _ = label_table(CrossEntropy(), grades, 2, np.ones(len(grades), dtype=bool))
     values = table[np.arange(len(labels)), labels]
 
     def size(strategy: str, rounds: Rounds) -> np.ndarray:
@@ -114,7 +114,7 @@ def pairs_task(data: str, grades: np.ndarray, labels: np.ndarray, features: np.n
         elif strategy == "rf" and len(np.unique(known[known >= 0])) == 2:
             forest = RandomForestClassifier(**FOREST).fit(features[known >= 0], known[known >= 0])
             believed = forest.predict_proba(features)
-        return losses.expected_size(loss, grades, believed, 1)
+        return np.asarray((believed * table).sum(axis=1))
 
     wanted = {
         "cross-entropy": statistics.mean(values),
@@ -187,10 +187,8 @@ def pool_tasks(pool: JudgedPool, seed: int) -> Iterator[Task]:
 
 def queries_task(data: str, queries: QueryInstances, measure: str, population: Population) -> Task:
     """Queries, whose values are the measure; what is learnt is learnt from the labels of their documents."""
-    labels = labels_of(queries.pool, queries.frame[["qid", "docno", "label"]])
-    labels = np.maximum(labels, 0)
-    everything = np.ones(len(labels), dtype=bool)
-    values, model = queries.statistic(measure, labels, False, everything)
+    labels = np.maximum(queries.frame["label"].fillna(0).to_numpy(np.int64), 0)
+    values, model = queries.statistic(measure, labels, False)
     features = document_features(queries.frame)
     seen = queries.wanted(measure)
 

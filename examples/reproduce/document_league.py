@@ -12,14 +12,12 @@ documents, in one round and in five. Everything is relative to a plain random sa
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import DRAWS, LARGEST_SHARE, SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
+from leagues import DRAWS, LARGEST_SHARE, SPOILERS, averaged, budget_of, covered, markdown, parser_of, tasks, written
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -178,21 +176,8 @@ def page(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Replay everything, print the tables, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
-    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
-    parser.add_argument("--repetitions", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="one training fold of each pool, 50 repetitions")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    table = league(arguments)
-    if arguments.csv:
-        table.to_csv(arguments.csv, index=False)
-    if arguments.docs:
-        insert(page(table), arguments.docs)
-    print(page(table))
+    parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 50 repetitions")
+    print(page(written(parser.parse_args(), league, page)))
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ grade model.
 from __future__ import annotations
 
 import argparse
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, averaged, budget_of, covered, insert, markdown, tasks
+from leagues import SPOILERS, averaged, budget_of, covered, markdown, parser_of, tasks, written
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 from tqdm import tqdm
@@ -193,22 +192,9 @@ def page(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Replay everything, print the short table, and write what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser = parser_of(__doc__, repetitions=2000, quick="one training fold of each pool")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
-    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
-    parser.add_argument("--repetitions", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="one training fold of each pool")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    table = league(arguments)
-    if arguments.csv:
-        table.to_csv(arguments.csv, index=False)
-    if arguments.docs:
-        insert(page(table), arguments.docs)
-    print(short_table(table))
+    print(short_table(written(parser.parse_args(), league, page)))
 
 
 if __name__ == "__main__":

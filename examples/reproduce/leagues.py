@@ -1,7 +1,9 @@
-"""What the league tables share: rankers and grade models to replay, and tables for the docs."""
+"""What the league tables share: their command line, rankers and grade models to replay, and tables for the docs."""
 
 from __future__ import annotations
 
+import argparse
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,6 +75,39 @@ def markdown(table: pd.DataFrame) -> str:
     """A frame as a table for the docs."""
     lines = [" | ".join(map(str, row)) for row in [table.columns, ["---"] * len(table.columns), *table.to_numpy()]]
     return "\n".join(f"| {line} |" for line in lines)
+
+
+def parser_of(description: str | None, repetitions: int, quick: str) -> argparse.ArgumentParser:
+    """The command line of a league table.
+
+    Args:
+        description: What the script does.
+        repetitions: The default.
+        quick: What ``--quick`` does.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--csv", type=Path, metavar="FILE.csv")
+    parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    return parser
+
+
+def written(
+    arguments: argparse.Namespace,
+    league: Callable[[argparse.Namespace], pd.DataFrame],
+    page: Callable[[pd.DataFrame], str],
+) -> pd.DataFrame:
+    """Replay a league, write its table and its page where they were asked for, and return the table."""
+    warnings.simplefilter("ignore")
+    table = league(arguments)
+    if arguments.csv:
+        table.to_csv(arguments.csv, index=False)
+    if arguments.docs:
+        insert(page(table), arguments.docs)
+    return table
 
 
 def insert(text: str, path: Path) -> None:

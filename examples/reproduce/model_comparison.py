@@ -28,8 +28,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from tqdm import tqdm
 
+from pt_active.losses import ZeroOne
 from pt_active.risk.introspection import introspection, label_tables
-from pt_active.risk.losses import ZeroOne
 
 LABELS = [10, 15, 25, 40, 60, 100, 150]
 TRAINING = 60

@@ -18,10 +18,10 @@ from sklearn.preprocessing import StandardScaler
 
 from pt_active.designs import sampling_distribution
 from pt_active.estimators import MeanEstimate
+from pt_active.losses import Squared, ZeroOne
 from pt_active.risk.designs import GAP_DESIGNS, gap_distribution
 from pt_active.risk.estimators import Drawn, Scores, domain_estimate, risk_domain
 from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
-from pt_active.risk.losses import Squared, ZeroOne
 from pt_active.risk.stratified import allocation, draw_strata, strata_by, stratified_mean
 from pt_active.sampling import priorities
 

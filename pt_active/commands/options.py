@@ -10,7 +10,7 @@ import typer
 
 from pt_active.costs import Cost, LogLengthCost, TimeCost, UnitCost
 from pt_active.estimators import ESTIMATORS
-from pt_active.judged import MISSING_POLICIES
+from pt_active.labels import MISSING_POLICIES
 from pt_active.pool_files import DEFAULT_GRADES, GRADES
 
 COSTS: dict[str, Callable[..., Cost]] = {"unit": UnitCost, "log-length": LogLengthCost}

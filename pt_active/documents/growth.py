@@ -15,7 +15,7 @@ import pandas as pd
 from pt_active.documents.judged import JudgedDocuments, judged_documents
 from pt_active.documents.rounds import judged_before
 from pt_active.growth import ESTIMATOR, Growth, Question, foreign_labels, to_come
-from pt_active.judged import labels_of
+from pt_active.labels import whole_labels
 from pt_active.plan_tables import PlanTables
 from pt_active.results import Comparison, Estimate
 from pt_active.sequential import Looks, critical_values, look_sizes
@@ -40,7 +40,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
             f"looks={question.looks!r} needs to know from the start how many looks there will be, and a plan of "
             'documents can always be extended; say looks="always"'
         )
-    rounds, label = tables.rounds, labels_of(tables.pool, qrels)
+    rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
     foreign_labels((label >= 0) & ~judged_before(rounds), "documents")
     judged = sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))
     spent, sizes = np.cumsum([each.sample.spent for each in rounds]), look_sizes(question.looks, len(rounds))

@@ -10,13 +10,14 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active import frames
+from pt_active import frames, labels
+from pt_active.arguments import level
 from pt_active.documents.design import Variables
 from pt_active.documents.estimators import DocumentEstimate, DocumentPool
 from pt_active.documents.rounds import Round, estimate_rounds, judged_before
 from pt_active.documents.tables import seen_by
 from pt_active.estimators import reference_degrees
-from pt_active.judged import MISSING_POLICIES, label_calibration, labels_of, missing_pairs
+from pt_active.judged import label_calibration
 from pt_active.pool import Pool
 from pt_active.results import Basis, Comparison, Estimate
 
@@ -70,8 +71,7 @@ class JudgedDocuments:
     def _infer(
         self, contrast: np.ndarray, what: str, estimator: str, reference: str, confidence: float
     ) -> tuple[float, dict]:
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         found = estimate_rounds(self.pool, self.rounds, self.label, contrast, estimator)
         unreached, variance = self._unreached(contrast)
         error = float(np.sqrt(found.standard_error**2 + variance))
@@ -141,19 +141,18 @@ def judged_documents(
         rounds: Of judging.
         measure: The measure to estimate, additive or cascade.
         qrels: The labels of all rounds. Those of documents that were not drawn are ignored, counted and warned of.
-        missing: One of `MISSING_POLICIES`.
+        missing: One of `labels.MISSING_POLICIES`.
 
     Raises:
         ValueError: If a label is not one of the model's grades, no label belongs to a drawn document, or one has none
             and ``missing`` is ``"error"``; or the measure is neither additive nor cascade.
     """
-    if missing not in MISSING_POLICIES:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    labels.check_policy(missing)
     seen = seen_by(measure, pool)
     drawn = judged_before(rounds)
     label, ignored = drawn_labels(pool, drawn, qrels)
     line = label_calibration(pool, measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
-    unlabelled = missing_pairs(pool, drawn & (label < 0), missing)
+    unlabelled = labels.missing_pairs(pool.keys, drawn & (label < 0), missing)
     if missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
@@ -205,21 +204,7 @@ def drawn_labels(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np
     Raises:
         ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
     """
-    qrels = frames.checked_qrels(qrels)
-    label = np.where(drawn, labels_of(pool, qrels), -1)
-    if label.max(initial=-1) > pool.max_grade:
-        z = int(label.argmax())
-        raise ValueError(
-            f"label {label[z]} of document {pool.docno[z]!r} of query {pool.qids[pool.query_of_document[z]]!r} lies "
-            f"above the model's highest grade {pool.max_grade}"
-        )
-    if (label < 0).all():
-        raise ValueError("no label belongs to a drawn document; do the qids and docnos of the qrels match the plan's?")
-    ignored = len(qrels) - int((label >= 0).sum())
-    if ignored:
-        warnings.warn(
-            f"{ignored} labels of documents that were not drawn are ignored: hand-picked judgments are not part of the "
-            "sample",
-            stacklevel=6,
-        )
+    label = np.full(len(drawn), -1, dtype=np.int64)
+    found, ignored = labels.drawn_labels(pool.keys[drawn], frames.checked_qrels(qrels), pool.max_grade)
+    label[drawn] = np.nan_to_num(found, nan=-1.0)
     return label, ignored

@@ -15,7 +15,8 @@ from pt_active.documents.design import DEFENSIVE, natural_drawing
 from pt_active.documents.judged import drawn_labels, round_chance
 from pt_active.documents.rounds import Round, RoundSettings, draw_round, judged_before
 from pt_active.documents.tables import graded_pool, worklist
-from pt_active.judged import MISSING_POLICIES, label_calibration, missing_pairs
+from pt_active.judged import label_calibration
+from pt_active.labels import check_policy, missing_pairs
 from pt_active.measures import parse_measure
 from pt_active.pairs import stored_weights
 from pt_active.plan_tables import PlanTables, plan_manifest
@@ -108,12 +109,11 @@ def next_round(
         ValueError: If an argument is out of range, labels are missing, a document of the pool has no grades, or nothing
             is left to judge.
     """
-    if missing not in MISSING_POLICIES:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
+    check_policy(missing)
     pool, manifest = tables.pool, tables.manifest
     drawn = judged_before(tables.rounds)
     labels, _ = drawn_labels(pool, drawn, qrels)
-    missing_pairs(pool, drawn & (labels < 0), missing)
+    missing_pairs(pool.keys, drawn & (labels < 0), missing)
     given = labels
     if missing == "nonrelevant":
         labels = np.where(drawn & (labels < 0), 0, labels)

@@ -3,8 +3,7 @@
 The road: predictions → pairs → loss → introspection → design → draw → audit → judgments → estimate.
 """
 
-from pt_active.risk.audit import Audit
-from pt_active.risk.losses import (
+from pt_active.losses import (
     F1,
     Accuracy,
     CostMatrix,
@@ -15,6 +14,7 @@ from pt_active.risk.losses import (
     Squared,
     ZeroOne,
 )
+from pt_active.risk.audit import Audit
 
 __all__ = [
     "F1",

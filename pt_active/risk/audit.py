@@ -10,17 +10,19 @@ from typing import Any
 import pandas as pd
 
 from pt_active import exports, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import number, truth_value, whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.costs import Cost, UnitCost
+from pt_active.losses import Loss, described
 from pt_active.pairs import named_pair
+from pt_active.ranking import Ranking, rank_judged
 from pt_active.results import Comparison, Estimate
 from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.designs import check_design, default_defensive
 from pt_active.risk.drawing import draw_pairs
 from pt_active.risk.judged import JudgedPairs, judged_pairs
-from pt_active.risk.losses import Loss, described
 from pt_active.risk.pairs import Pairs
+from pt_active.risk.proportions import refuse_binomial
 
 DESIGN = "optimal"
 """The design if none is named."""
@@ -65,7 +67,7 @@ class Audit(KeptArtifact[AuditTables]):
                 grade_G``, what a label model believes of each pair (any grade model adds them).
             predictions: Name of a predictor → its column. One means that its own risk is wanted, two their difference,
                 more all differences of two.
-            loss: `ZeroOne`, `FMeasure`, … of `pt_active.risk.losses`.
+            loss: `ZeroOne`, `FMeasure`, … of `pt_active.losses`.
             budget: What may be spent, in the unit of the cost. A budget that pays for all pairs is a census.
             design: A name in `designs.AUDIT_DESIGNS`.
             seed: Of the draws.
@@ -83,10 +85,12 @@ class Audit(KeptArtifact[AuditTables]):
                 says what and where.
         """
         check_design(design)
-        seed, draws = whole_number("seed", seed, 0), None if draws is None else whole_number("draws", draws, 1)
-        defensive = default_defensive(design) if defensive is None else defensive
+        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
+        draws = None if draws is None else whole_number("draws", draws, 1)
+        budget = None if budget is None else number("budget", budget)
+        defensive = default_defensive(design) if defensive is None else number("defensive", defensive)
         described(loss)
-        cost = cost or UnitCost()
+        cost = UnitCost() if cost is None else cost
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
         sample = draw_pairs(pairs, design, budget, draws, replace, defensive, seed)
         arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
@@ -187,14 +191,8 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        Args:
-            qrels: As for `estimate`, like the arguments after it.
-            estimator: See `estimate`.
-            confidence: Level of the interval; the test's level is ``1 − confidence``.
-            missing: See `estimate`.
-            reference: See `estimate`; not the binomial ones.
-            first: A predictor; the first if left out.
-            second: Another; of two predictors the other one if left out.
+        The arguments are those of `estimate`, but for the binomial references, and two predictors, as for
+        `Plan.compare`.
 
         Returns:
             The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
@@ -206,8 +204,34 @@ class Audit(KeptArtifact[AuditTables]):
         pair = named_pair(self.predictors, first, second, "predictor", "audit")
         return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
 
+    def rank(
+        self,
+        qrels: pd.DataFrame,
+        estimator: str | None = None,
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        correction: str = "holm",
+    ) -> Ranking:
+        """Estimate all predictors, test all their differences, and say which cannot be told apart [theory 5].
+
+        The arguments are those of `compare`, and a ``correction``, as for `Plan.rank`.
+
+        Returns:
+            The predictors, the best first: that with the smallest error or cost, or the largest accuracy, precision,
+            recall or F.
+
+        Raises:
+            ValueError: As `estimate` and `compare`, and if there is one predictor.
+        """
+        refuse_binomial(reference)
+        judged, lower_is_better = self.judged(qrels, missing), self.loss.lower_is_better
+        ranking = rank_judged(judged, estimator, reference, confidence, correction, lower_is_better)
+        return replace(ranking, estimates=tuple(map(self._with_caution, ranking.estimates)))
+
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
-        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
+        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow; see there."""
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
 
     def __str__(self) -> str:
@@ -219,6 +243,3 @@ class Audit(KeptArtifact[AuditTables]):
             f"  judge     {counts['assessments']} of {counts['pairs']} pairs of {counts['queries']} queries ({kind})\n"
             f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for all pairs"
         )
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"

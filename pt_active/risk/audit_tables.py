@@ -14,13 +14,15 @@ import pandas as pd
 
 from pt_active import files
 from pt_active.frames import grade_columns
+from pt_active.losses import described, from_description
 from pt_active.risk.drawing import PairSample
-from pt_active.risk.losses import described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import Sample
 
 FORMAT_VERSION = 1
 """Of the tables on disk; an audit of another format is refused rather than misread."""
+
+_NEEDED_ARGUMENTS = {"design", "replace"}
 
 _NEEDED = {"arguments", "loss", "predictors", "census", "counts", "spent", "pool_cost"}
 
@@ -114,15 +116,17 @@ def read_audit(folder: Path) -> AuditTables:
         raise FileNotFoundError(f"there is no audit at {folder}: it has no manifest.json")
     try:
         manifest = json.loads(file.read_text(encoding="utf-8"))
-        if absent := sorted(_NEEDED - set(manifest)):
+        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
             raise ValueError(f"manifest.json lacks {', '.join(absent)}")
         if manifest.get("format_version") == FORMAT_VERSION:
             table, assessments = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pairs", "assessments"))
+            if len(table) != manifest["counts"]["pairs"]:
+                raise ValueError(f"pairs.parquet has {len(table)} rows for {manifest['counts']['pairs']} pairs")
             return AuditTables(*_from_table(table, manifest), assessments, manifest)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the audit at {folder} is damaged or is none: {error}") from error
     saved = manifest.get("format_version")
-    raise ValueError(f"the audit at {folder} was saved in format {saved}; this version reads {FORMAT_VERSION}")
+    raise ValueError(f"the audit at {folder} was saved in format {saved!r}; this version reads {FORMAT_VERSION}")
 
 
 def _from_table(table: pd.DataFrame, manifest: dict[str, Any]) -> tuple[Pairs, PairSample]:
@@ -138,6 +142,7 @@ def _from_table(table: pd.DataFrame, manifest: dict[str, Any]) -> tuple[Pairs, P
         cost=table["cost"].to_numpy(),
         loss=loss,
     )
-    draws, importance, inclusion = (table[name].to_numpy() for name in ("draws", "importance", "inclusion"))
+    draws = table["draws"].to_numpy(np.int64)
+    importance, inclusion = (table[name].to_numpy(np.float64) for name in ("importance", "inclusion"))
     sample = Sample(draws, importance, inclusion, manifest["census"])
     return pairs, PairSample(table["prob"].to_numpy(), table["stratum"].to_numpy(), sample)

@@ -7,8 +7,8 @@ from itertools import combinations_with_replacement
 
 import numpy as np
 
+from pt_active.losses import Loss, label_table
 from pt_active.moments import Moments
-from pt_active.risk.losses import Loss
 
 BOUND = 0.01
 """How near the introspective risk may come to 0, as a share of the risk under uniform grades; a proportion comes no
@@ -36,7 +36,7 @@ class Introspection:
 def label_tables(
     loss: Loss, predictions: np.ndarray, grades: int, member: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """``u`` and ``w`` of each predictor for every label that a pair may have, float64[N, G+1] each.
+    """``u`` and ``w`` of each predictor for every label; see `losses.label_table`.
 
     Args:
         loss: Any but one of real labels.
@@ -44,11 +44,7 @@ def label_tables(
         grades: G + 1.
         member: bool[N], the loss's slice.
     """
-    label = np.arange(grades, dtype=np.float64)[None, :]
-    tables = (loss.terms(column[:, None], label) for column in predictions.T)
-    if member.all():
-        return list(tables)
-    return [(u * member[:, None], w * member[:, None]) for u, w in tables]
+    return [label_table(loss, column, grades, member) for column in predictions.T]
 
 
 def introspection(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +9,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.arguments import level
 from pt_active.estimators import MeanEstimate, effective_size, is_rounding, reference_degrees
+from pt_active.labels import check_policy, drawn_labels, missing_pairs
 from pt_active.results import Basis, Comparison, Estimate
 from pt_active.risk.designs import STRATIFIED
 from pt_active.risk.drawing import PairSample
@@ -25,7 +26,7 @@ from pt_active.risk.estimators import (
     stratified_estimate,
 )
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, counted
+from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, counted, refuse_binomial
 
 MISSING_LABELS = ("error", "nonrelevant")
 """What to do about a sampled pair without a label: refuse, or take grade 0."""
@@ -51,6 +52,11 @@ class JudgedPairs:
     rows: np.ndarray
     observed: list[tuple[np.ndarray, np.ndarray]]
     basis: Basis
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The k predictors."""
+        return self.pairs.names
 
     @property
     def drawn(self) -> Drawn:
@@ -79,7 +85,7 @@ class JudgedPairs:
         """
         counts = self.pairs.counts(predictor)
         self._check_drawable(counts, f"that count in the risk of {self.pairs.names[predictor]!r}")
-        if reference in BINOMIAL_REFERENCES:
+        if reference in tuple(BINOMIAL_REFERENCES):
             return self._proportion(predictor, estimator, reference, confidence)
         scores, estimator = self.scores(predictor), self._estimator(estimator)
         domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
@@ -89,8 +95,7 @@ class JudgedPairs:
 
     def compare(self, first: int, second: int, estimator: str | None, reference: str, confidence: float) -> Comparison:
         """Estimate and test the difference of two risks, first minus second; see `estimate`."""
-        if reference in BINOMIAL_REFERENCES:
-            raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
+        refuse_binomial(reference)
         estimator, pairs = self._estimator(estimator), self.pairs
         scores, names = [self.scores(first), self.scores(second)], (pairs.names[first], pairs.names[second])
         domain, differ = None, pairs.counts(first) | pairs.counts(second)
@@ -125,7 +130,8 @@ class JudgedPairs:
 
     def _estimator(self, estimator: str | None) -> str:
         stratified = bool(self.sample.stratum.max() >= 0)
-        estimator = estimator or (STRATIFIED if stratified else DEFAULT_ESTIMATOR)
+        if estimator is None:
+            estimator = STRATIFIED if stratified else DEFAULT_ESTIMATOR
         if stratified != (estimator == STRATIFIED):
             raise ValueError(f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does")
         return estimator
@@ -152,8 +158,7 @@ class JudgedPairs:
         confidence: float,
     ) -> dict[str, Any]:
         """The fields that `Estimate` and `Comparison` have in common."""
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        confidence = level("confidence", confidence)
         draws, census = self.drawn.count, self._all_judged(count)
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         still, undefined = bool(is_rounding(mean.standard_error, draws, size)), bool(np.isnan(mean.value))
@@ -176,7 +181,8 @@ class JudgedPairs:
         caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
         basis = replace(self.basis, estimator=estimator, caution=caution)
         fields = {"basis": basis, "standard_error": 0.0, "degrees_of_freedom": np.inf, "degenerate": True}
-        return Comparison.tested(first, second, 0.0, fields | {"confidence_level": confidence})
+        fields |= {"confidence_level": confidence, "lower_is_better": self.pairs.loss.lower_is_better}
+        return Comparison.tested(first, second, 0.0, fields)
 
 
 def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
@@ -192,24 +198,13 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
         ValueError: If a label is none, no label belongs to the sample, or a drawn pair has none and ``missing`` is
             ``"error"``.
     """
-    if missing not in MISSING_LABELS:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_LABELS)}")
+    check_policy(missing, MISSING_LABELS)
     rows = np.flatnonzero(sample.sample.draws > 0)
     keys = pairs.keys.iloc[rows]
-    qrels = _checked(qrels, pairs)
-    found = keys.merge(qrels, how="left", on=["qid", "docno"])
-    label = found["label"].to_numpy(dtype=np.float64)
+    known = _real_qrels(qrels) if pairs.is_gaussian else frames.checked_qrels(qrels)
+    label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
-    if absent.all():
-        raise ValueError("no label belongs to a sampled pair; do the qids and docnos of the qrels match the audit's?")
-    without = tuple(found.loc[absent, ["qid", "docno"]].itertuples(index=False, name=None))
-    if without and missing == "error":
-        raise ValueError(
-            f"{len(without)} sampled pairs have no label: {frames.some(without)}; judge them, or say "
-            'missing="nonrelevant"'
-        )
-    ignored = len(qrels) - int((~absent).sum())
-    _warn_of_ignored(ignored)
+    without = missing_pairs(keys, absent, missing, "pair", others=False)
     draws = sample.sample.draws[rows]
     basis = Basis(
         measure=str(pairs.loss),
@@ -227,27 +222,11 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
     return JudgedPairs(pairs, sample, rows, pairs.observed(rows, np.where(absent, 0.0, label)), basis)
 
 
-def _checked(qrels: pd.DataFrame, pairs: Pairs) -> pd.DataFrame:
-    """``qid, docno, label`` with string ids, each pair once, and labels that the audit's loss knows."""
-    if not pairs.is_gaussian:
-        known = frames.checked_qrels(qrels)
-        frames.checked_qrels(known.merge(pairs.keys, on=["qid", "docno"]), pairs.max_grade)
-        return known
-    lacking = {"qid", "docno", "label"} - set(qrels.columns)
-    if lacking:
-        raise ValueError(f"qrels need the columns qid, docno, label; they lack {frames.some(sorted(lacking))}")
-    known = frames.with_string_ids(qrels[["qid", "docno", "label"]]).drop_duplicates()
+def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
+    """``qid, docno, label`` with string ids, each pair once, and labels that are real numbers."""
+    known = frames.with_string_ids(frames.label_columns(qrels)).drop_duplicates()
     label = pd.to_numeric(known["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(label).all():
         raise ValueError(f"qrels: {int((~np.isfinite(label)).sum())} labels are not finite numbers")
     frames.check_pairs(known, "the qrels")
     return known.assign(label=label)
-
-
-def _warn_of_ignored(ignored: int) -> None:
-    if ignored:
-        warnings.warn(
-            f"{ignored} labels of pairs that were not sampled are ignored: hand-picked judgments are not part of the "
-            "sample",
-            stacklevel=4,
-        )

@@ -10,9 +10,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.arguments import data_frame, shown
 from pt_active.costs import Cost, check_per_query
+from pt_active.losses import GaussianSquared, Loss
 from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
-from pt_active.risk.losses import GaussianSquared, Loss
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Pairs:
             cost: Of a label.
 
         Raises:
-            ValueError: If a column is missing, a pair stands twice, or a number is not what it should be.
+            ValueError: If a column is missing, a pair stands twice, or a name or a number is not what it should be.
         """
         _check_columns(frame, predictions, loss)
         if check_per_query(cost) > 0:
@@ -64,7 +65,7 @@ class Pairs:
         found = np.column_stack([_numbers(frame, column) for column in predictions.values()])
         if loss.needs_grades:
             _check_predicted(frame, predictions, found, loss.grades_allowed(grades.shape[1] - 1))
-        member = np.ones(len(frame), dtype=bool) if loss.slice is None else _member(frame, loss.slice)
+        member = frames.slice_rows(frame, loss.slice)
         prices = np.asarray(cost.document_costs(columns, query), dtype=np.float64)
         variances = _variances(frame, predictions, loss)
         return cls(frame[["qid", "docno"]], tuple(predictions), found, grades, variances, member, prices, loss)
@@ -137,15 +138,33 @@ class Pairs:
 
 
 def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> None:
-    if not predictions:
-        raise ValueError("predictions must name at least one predictor, as {name: column}")
+    data_frame("frame", frame)
+    _check_predictions(predictions)
+    if not (loss.slice is None or isinstance(loss.slice, str)):
+        raise ValueError(f"the slice of a loss must be the name of a column, got {shown(loss.slice)}")
+    if loss.needs_distribution:
+        raise ValueError(
+            f"{loss} judges a distribution over grades, but an audit's predictor is one column; give the predictor's "
+            "grade_0 … grade_G to pt_active.ActiveTest"
+        )
     gaussian = [f"{column}_variance" for column in predictions.values()] if isinstance(loss, GaussianSquared) else []
     wanted = ["qid", "docno", *predictions.values(), *gaussian, *([] if loss.slice is None else [loss.slice])]
     missing = [column for column in wanted if column not in frame.columns]
     if missing:
         raise ValueError(f"the frame needs the columns {frames.some(wanted, 20)}; it lacks {frames.some(missing)}")
+    data_frame("frame", frame, *wanted)
     if frame.empty:
         raise ValueError("the frame has no pairs")
+
+
+def _check_predictions(predictions: Mapping[str, str]) -> None:
+    if not isinstance(predictions, Mapping) or not predictions:
+        raise ValueError(f"predictions must name at least one predictor, as {{name: column}}, got {shown(predictions)}")
+    for name, column in predictions.items():
+        if not (isinstance(name, str) and name):
+            raise ValueError(f"predictions: the name of a predictor must be a string, not empty, got {shown(name)}")
+        if not isinstance(column, str):
+            raise ValueError(f"predictions[{name!r}] must be the name of a column, got {shown(column)}")
 
 
 def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
@@ -174,14 +193,6 @@ def _check_predicted(frame: pd.DataFrame, predictions: Mapping[str, str], found:
         _refuse(frame, column, values, wrong, f"must be grades from 0 to {highest}")
 
 
-def _member(frame: pd.DataFrame, column: str) -> np.ndarray:
-    values = _numbers(frame, column)
-    _refuse(frame, column, values, ~np.isin(values, (0.0, 1.0)), "must be true or false")
-    if not values.any():
-        raise ValueError(f"the slice {column!r} holds no pair")
-    return values > 0
-
-
 def _variances(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> np.ndarray:
     if not isinstance(loss, GaussianSquared):
         return np.empty((len(frame), 0))
@@ -197,6 +208,6 @@ def _refuse(frame: pd.DataFrame, column: str, values: np.ndarray, wrong: np.ndar
         z = int(np.argmax(wrong))
         row = frame.iloc[z]
         raise ValueError(
-            f"column {column!r}: values {rule}; {int(wrong.sum())} are not, such as {row[column]!r} for document "
+            f"column {column!r}: values {rule}; {int(wrong.sum())} are not, such as {shown(row[column])} for document "
             f"{row['docno']!r} of query {row['qid']!r}"
         )

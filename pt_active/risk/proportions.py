@@ -45,15 +45,23 @@ class ProportionEstimate(Estimate):
         """
         from statsmodels.stats.proportion import proportion_confint
 
-        level = self.confidence_level if confidence_level is None else confidence_level
-        if not 0 < level < 1:
-            raise ValueError(f"confidence_level must lie between 0 and 1, got {level}")
+        level = self._level(confidence_level)
         if self.trials == 0:
             return ConfidenceInterval(np.nan, np.nan)
         if self.basis.census:
             return ConfidenceInterval(self.value, self.value)
         low, high = proportion_confint(self.successes, self.trials, 1 - level, BINOMIAL_REFERENCES[self.method])
         return ConfidenceInterval(float(low), float(high))
+
+
+def refuse_binomial(reference: str) -> None:
+    """Refuse an interval of one share where differences are tested.
+
+    Raises:
+        ValueError: If the reference is one of `BINOMIAL_REFERENCES`.
+    """
+    if reference in tuple(BINOMIAL_REFERENCES):
+        raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
 
 
 def counted(

@@ -1,1 +1,23 @@
-"""Active testing in rounds: labels are drawn, learnt from, and drawn again [theory 7, AI]."""
+"""Active testing in rounds: labels are drawn, learnt from, and drawn again [theory 7, AI].
+
+The road: grades → instances → design → round → judgments → the next round → estimate.
+"""
+
+from pt_active.losses import F1, Accuracy, CostMatrix, CrossEntropy, FMeasure, Precision, Recall, Squared, ZeroOne
+from pt_active.rounds.active_test import ActiveTest
+from pt_active.rounds.areas import AP, AUC
+
+__all__ = [
+    "AP",
+    "AUC",
+    "F1",
+    "Accuracy",
+    "ActiveTest",
+    "CostMatrix",
+    "CrossEntropy",
+    "FMeasure",
+    "Precision",
+    "Recall",
+    "Squared",
+    "ZeroOne",
+]

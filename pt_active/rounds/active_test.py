@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,15 +14,25 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import exports, files, frames
-from pt_active.arguments import whole_number
+from pt_active.arguments import level, shown, whole_number
 from pt_active.artifacts import KeptArtifact
 from pt_active.designs import DEFENSIVE
 from pt_active.grade_models import FittedGrades
+from pt_active.losses import LEAST, Loss, PairMeasure
 from pt_active.pool import graded_frame
 from pt_active.results import Estimate
 from pt_active.rounds import estimators
 from pt_active.rounds.drawing import Rounds, defended, draw_round
-from pt_active.rounds.state import FORMAT_VERSION, STRATEGIES, Progress, instances_of, read_state, write_state
+from pt_active.rounds.instances import PairInstances
+from pt_active.rounds.state import (
+    FORMAT_VERSION,
+    STRATEGIES,
+    Progress,
+    instances_of,
+    kept_measure,
+    read_state,
+    write_state,
+)
 
 
 class ActiveTest(KeptArtifact[Progress]):
@@ -42,9 +53,8 @@ class ActiveTest(KeptArtifact[Progress]):
         cls,
         pool: pt.Transformer | pd.DataFrame,
         topics: pd.DataFrame | None,
-        measure: str | irm.Measure,
+        measure: str | irm.Measure | Loss,
         *,
-        relevant: int = 1,
         seed: int = 0,
     ) -> ActiveTest:
         """Say what is to be estimated; nothing is drawn yet.
@@ -54,22 +64,23 @@ class ActiveTest(KeptArtifact[Progress]):
                 ranker or two, whose difference is then estimated. For a measure of a grade predictor the pairs with its
                 ``grade_0 … grade_G``.
             topics: ``qid, query`` (+ ``traffic``). May be None if ``pool`` is a frame.
-            measure: ``DCG@10``, …, drawn query by query; or a name in `losses.PAIR_MEASURES`, drawn pair by pair.
-            relevant: The lowest relevant grade, for pairs.
+            measure: ``DCG@10``, …, drawn query by query; or a loss such as ``CrossEntropy()`` or ``Precision(rel=2)``,
+                drawn pair by pair.
             seed: Of everything random.
 
         Raises:
             ValueError: If the measure is unknown, the pool is malformed or has more than two rankers.
         """
         frame = graded_frame(pool, topics)
-        arguments = {"measure": str(measure), "relevant": relevant, "seed": whole_number("seed", seed, 0)}
-        instances = instances_of(frame, arguments)
-        arguments["measure"] = str(instances.parsed(str(measure)))
+        seed = whole_number("seed", seed, 0)
+        instances = instances_of(frame, measure)
+        if isinstance(instances, PairInstances):
+            _warn_of_certainty(instances)
         packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
         manifest = {
             "format_version": FORMAT_VERSION,
             "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
-            "arguments": arguments,
+            "arguments": {"measure": kept_measure(instances.measure), "seed": seed},
             "inputs": {"pool": files.digest(frame)},
             "rounds": [],
         }
@@ -126,6 +137,8 @@ class ActiveTest(KeptArtifact[Progress]):
         size = whole_number("size", size, 1)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
+        if not (model is None or isinstance(model, FittedGrades)):
+            raise ValueError(f"model must be a grade model that learns, such as ForestGrades, got {shown(model)}")
         if model is not None and strategy != "rf":
             raise ValueError(f'a model is fitted for strategy="rf" only, not for {strategy!r}')
         expected = np.ones(state.instances.number)
@@ -146,44 +159,47 @@ class ActiveTest(KeptArtifact[Progress]):
     def estimate(
         self,
         qrels: pd.DataFrame,
-        measure: str | irm.Measure | None = None,
+        measure: str | irm.Measure | PairMeasure | None = None,
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
         *,
         bandwidth: float | str | None = None,
-        where: str | None = None,
+        slice: str | None = None,
     ) -> Estimate:
         """Estimate the measure over the whole pool [theory 7].
 
         Args:
             qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored and warned of.
-            measure: Another measure than the test's, on the same labels; for pairs also ``AUC`` and ``AP``.
+            measure: Another measure than the test's, on the same labels; for pairs also ``AUC()`` and ``AP()``.
             estimator: A name in `estimators.ROUND_ESTIMATORS`; ratios, areas and slices take those without a model. If
-                left out ``lur_regression`` for queries (``lur`` for slices of them) and ``aiipw_ratio`` for pairs.
+                left out ``lur_regression`` for queries (``lur`` for slices of them) and ``aiipw_ratio`` for pairs
+                (``lur`` where a slice of them was drawn for).
             confidence: Level of the interval.
             missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
             bandwidth: h of the kernel regressions, in the unit of g; ``"cross_validated"``, or a rule of thumb if left
                 out.
-            where: A column of the pool that is true on a slice, to which the estimate is then confined.
+            slice: A column of the pool that is true on a slice of the queries, to which the estimate is then confined.
+                A measure of pairs says its slice itself: ``ZeroOne(slice="column")``.
 
         Returns:
             The estimate; NaN, with the reason as its note, where the labels do not define it, such as AUC with labels
             of one class only.
 
         Raises:
-            ValueError: If an argument is unknown or out of range, or the labels do not fit.
+            ValueError: If nothing was drawn yet, an argument is unknown or out of range, or the labels do not fit.
         """
         state = self.tables
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
+        if not state.rounds.drawn.any():
+            raise ValueError("nothing was drawn yet, so there is nothing to estimate from: call next_round first")
+        confidence = level("confidence", confidence)
         if estimator is None:
-            estimator = state.instances.usual_estimator(where is not None)
+            estimator = state.instances.usual_estimator(slice is not None)
         if estimator not in estimators.ROUND_ESTIMATORS:
             known = ", ".join(estimators.ROUND_ESTIMATORS)
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
-        return state.estimate(qrels, measure, estimator, confidence, missing, bandwidth, where)
+        return state.estimate(qrels, measure, estimator, confidence, missing, bandwidth, slice)
 
     def export(self, path: str | Path, format: str = "trec") -> Path:
         """Write the assessments of the last round for the judges; see `Plan.export`."""
@@ -193,9 +209,27 @@ class ActiveTest(KeptArtifact[Progress]):
     def __str__(self) -> str:
         state, rows = self.tables, self.manifest["rounds"]
         what = "queries" if state.instances.level == "query" else "pairs"
-        lines = [f"Active test of {self.manifest['arguments']['measure']} of {state.instances.name}"]
+        lines = [f"Active test of {state.instances.measure} of {state.instances.name}"]
         lines += [
             f"  round {number}   {row['drawn']} {what} by {row['strategy']}, {row['drawing']}"
             for number, row in enumerate(rows, 1)
         ]
         return "\n".join([*lines, f"  drawn     {int(state.rounds.drawn.sum())} of {state.instances.number} {what}"])
+
+
+def _warn_of_certainty(pairs: PairInstances) -> None:
+    """Say so where the predictor gives a single grade, so that its own grades cannot say where it may be wrong."""
+    certain = int((pairs.grades == 1).any(axis=1).sum())
+    if certain == pairs.number:
+        warnings.warn(
+            "the predictor is certain of the grade of every pair, so its grades do not tell where it may be wrong, and "
+            "its cross-entropy is infinite; test a predictor of single grades with pt_active.Audit, which draws by "
+            "another model's grades",
+            stacklevel=3,
+        )
+    elif certain and pairs.measure.needs_distribution:
+        warnings.warn(
+            f"the predictor is certain of the grade of {certain} of {pairs.number} pairs; wherever it is wrong there, "
+            f"its {pairs.measure} is infinite, and counts as {-np.log(LEAST):.1f}",
+            stacklevel=3,
+        )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 
@@ -383,5 +384,5 @@ def _check_bandwidth(bandwidth: float | str | None) -> None:
     if isinstance(bandwidth, str):
         if bandwidth != CROSS_VALIDATED:
             raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
-    elif bandwidth is not None and not bandwidth > 0:
-        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth}")
+    elif bandwidth is not None and not (isinstance(bandwidth, Real) and bandwidth > 0):
+        raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -12,12 +11,19 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.designs import difference_moments, optimal_score
-from pt_active.judged import MISSING_POLICIES, measured_values
+from pt_active.judged import measured_values
+from pt_active.labels import Labels, check_policy, drawn_labels, missing_pairs
+from pt_active.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
 from pt_active.measures import parse_measure
 from pt_active.moments import Moments
 from pt_active.pool import Pool
-from pt_active.rounds import losses, statistics
+from pt_active.risk.introspection import introspection
+from pt_active.rounds import statistics
+from pt_active.rounds.areas import Area
 from pt_active.rounds.statistics import Statistic
+
+Measure = str | irm.Measure | PairMeasure
+"""Of rankings, or of a grade predictor on pairs."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +34,13 @@ class Instances:
         frame: The documents, one row each, in an order that does not depend on the rows that came.
         instance: int64[D], the instance that each document belongs to, increasing.
         grades: float64[D, G+1], ``P(y = g)``.
+        measure: What is drawn for.
     """
 
     frame: pd.DataFrame
     instance: np.ndarray
     grades: np.ndarray
+    measure: irm.Measure | Loss
 
     @property
     def number(self) -> int:
@@ -59,7 +67,7 @@ class Instances:
 
     @property
     def level(self) -> str:
-        """``query`` or ``document``, as `results.Basis` has it."""
+        """``query`` or ``pair``, as `results.Basis` has it."""
         raise NotImplementedError
 
     def score(self) -> np.ndarray:
@@ -70,70 +78,51 @@ class Instances:
         """float64[N], what the probability of drawing should be proportional to if labels follow ``believed``."""
         raise NotImplementedError
 
-    def wanted(self, measure: str | irm.Measure) -> np.ndarray:
+    def wanted(self, measure: Measure) -> np.ndarray:
         """bool[D], the documents of a drawn instance that need a label."""
         raise NotImplementedError
 
-    def parsed(self, measure: str | irm.Measure) -> str | irm.Measure:
+    def parsed(self, measure: Measure) -> irm.Measure | PairMeasure:
         """The measure, checked."""
         raise NotImplementedError
 
     def statistic(
-        self, measure: str | irm.Measure, labels: np.ndarray, expected: bool, where: np.ndarray
+        self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
         """What is estimated from labels.
 
         Args:
-            measure: As `parsed` returns it.
+            measure: What `parsed` takes.
             labels: int64[D], -1 where there is none.
             expected: Whether a missing label counts as the model expects it, rather than as grade 0.
-            where: bool[D], the slice.
+            slice: A column of the frame that is true on a slice, for queries; a measure of pairs says its own.
 
         Returns:
             The values of a mean, float64[N], and what the model expects of them; or a statistic and None.
         """
         raise NotImplementedError
 
-    def labels(
-        self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str
-    ) -> tuple[np.ndarray, tuple[tuple[str, str], ...], int]:
-        """int64[D] labels (-1 where there is none), the pairs that lack one, and how many belong to nothing drawn.
+    def labels(self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str) -> Labels:
+        """The labels of drawn instances, in the order of the frame.
 
         Args:
             qrels: ``qid, docno, label``.
             drawn: bool[N], the instances that were drawn.
             wanted: bool[D], the documents of drawn instances that need a label.
-            missing: One of `judged.MISSING_POLICIES`.
+            missing: One of `labels.MISSING_POLICIES`.
 
         Raises:
             ValueError: If the policy is unknown, a label is not one of the model's grades, or one is missing and the
                 policy is ``"error"``.
         """
-        if missing not in MISSING_POLICIES:
-            raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(MISSING_POLICIES)}")
-        qrels, inside = frames.checked_qrels(qrels), drawn[self.instance]
-        documents = self.frame[["qid", "docno"]].assign(inside=inside)
-        asked = documents[inside].merge(qrels, on=["qid", "docno"])
-        frames.checked_qrels(asked, self.grades.shape[1] - 1)
-        if asked.empty:
-            raise ValueError("no label is of a drawn document; do the qids and docnos of the qrels match the pool's?")
-        label = documents.merge(qrels, how="left", on=["qid", "docno"])["label"].fillna(-1).to_numpy(np.int64)
-        label = np.where(inside, label, -1)
-        if ignored := len(qrels) - len(asked):
-            warnings.warn(
-                f"{ignored} labels of what was not drawn are ignored: hand-picked judgments are not part of the sample",
-                stacklevel=4,
-            )
-        return label, self._missing(inside & wanted & (label < 0), missing), ignored
-
-    def _missing(self, unlabelled: np.ndarray, missing: str) -> tuple[tuple[str, str], ...]:
-        pairs = tuple(self.frame.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
-        if pairs and missing == "error":
-            raise ValueError(
-                f"{len(pairs)} drawn documents have no label: {frames.some(pairs)}; judge them, or say "
-                'missing="nonrelevant" or missing="expected"'
-            )
-        return pairs
+        check_policy(missing)
+        inside = drawn[self.instance]
+        label = np.full(len(inside), -1, dtype=np.int64)
+        what = "pair" if self.level == "pair" else "document"
+        max_grade = self.grades.shape[1] - 1
+        found, ignored = drawn_labels(self.frame[inside], frames.checked_qrels(qrels), max_grade, what)
+        label[inside] = np.nan_to_num(found, nan=-1.0)
+        return Labels(label, missing_pairs(self.frame, inside & wanted & (label < 0), missing, what), ignored)
 
 
 @dataclass(frozen=True)
@@ -142,11 +131,10 @@ class QueryInstances(Instances):
 
     Attributes:
         pool: All queries.
-        measure: What is drawn for.
     """
 
-    pool: Pool
     measure: irm.Measure
+    pool: Pool
 
     @classmethod
     def of(cls, frame: pd.DataFrame, measure: str | irm.Measure) -> QueryInstances:
@@ -166,9 +154,8 @@ class QueryInstances(Instances):
             raise ValueError(
                 f"rounds are for one ranker or the difference of two; the pool has {frames.some(pool.names)}"
             )
-        documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
-        ordered = documents.merge(frames.with_string_ids(frame), how="left", on=["qid", "docno"])
-        return cls(ordered, pool.query_of_document, pool.grades, pool, parsed)
+        ordered = pool.keys.merge(frames.with_string_ids(frame), how="left", on=["qid", "docno"])
+        return cls(ordered, pool.query_of_document, pool.grades, parsed, pool)
 
     @property
     def beyond_score(self) -> frozenset[str]:
@@ -213,22 +200,29 @@ class QueryInstances(Instances):
             mean, variance = difference_moments(moments.mean, moments.covariance, 0, 1)
         return self.scale * np.sqrt(optimal_score(mean, variance, self.pool.query_weight))
 
-    def wanted(self, measure: str | irm.Measure) -> np.ndarray:
+    def wanted(self, measure: Measure) -> np.ndarray:
         """The documents above the cutoff in some ranker."""
-        return self.pool.seen(parse_measure(measure))
+        return self.pool.seen(self.parsed(measure))
 
-    def parsed(self, measure: str | irm.Measure) -> irm.Measure:
-        """As `parse_measure` returns it."""
+    def parsed(self, measure: Measure) -> irm.Measure:
+        """As `parse_measure` returns it.
+
+        Raises:
+            ValueError: As it does, and if the measure is one of pairs.
+        """
+        if isinstance(measure, PairMeasure):
+            raise ValueError(f"{measure} is of pairs; queries are drawn here, for a measure of rankings such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
 
     def statistic(
-        self, measure: str | irm.Measure, labels: np.ndarray, expected: bool, where: np.ndarray
+        self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
         """The mean of the measure; over a slice of queries the ratio of means."""
         parsed = self.parsed(measure)
         values = self.scale * self._contrast(measured_values(self.pool, parsed, labels, expected))
-        if not where.all():
-            inside = np.bincount(self.instance, weights=where, minlength=self.number) > 0
+        if slice is not None:
+            member = frames.slice_rows(self.frame, slice)
+            inside = np.bincount(self.instance, weights=member, minlength=self.number) > 0
             return statistics.ratio(values * inside, self.scale * inside), None
         moments = self.expectations if parsed == self.measure else self.pool.moments(parsed)
         return values, self.scale * self._contrast(moments.mean)
@@ -239,51 +233,55 @@ class QueryInstances(Instances):
 
 @dataclass(frozen=True)
 class PairInstances(Instances):
-    """Query–document pairs; what is estimated is how well a grade predictor does on them.
+    """Query–document pairs; what is estimated is how well a grade predictor does on them."""
 
-    Attributes:
-        measure: A name in `losses.PAIR_MEASURES`.
-        relevant: The lowest relevant grade.
-    """
-
-    measure: str
-    relevant: int
+    measure: Loss
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, measure: str, relevant: int) -> PairInstances:
+    def of(cls, frame: pd.DataFrame, measure: PairMeasure) -> PairInstances:
         """Build the instances of a frame.
 
         Args:
             frame: ``qid, docno, grade_0 … grade_G``, the grades being what the predictor under test says.
-            measure: A name in `losses.PAIR_MEASURES`.
-            relevant: The lowest relevant grade, from 1 to G.
+            measure: A loss of grades.
 
         Raises:
             ValueError: If the frame is empty, a column is missing, a pair stands there twice, a grade probability is
-                impossible, the measure is unknown or the relevant grade out of range.
+                impossible, or the measure is no loss or does not fit the grades.
         """
-        losses.pair_measure(measure)
+        if not isinstance(measure, Loss):
+            raise ValueError(
+                f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} from it"
+            )
         columns = frames.grade_columns(frame.columns)
         if absent := {"qid", "docno"} - set(frame.columns):
             raise ValueError(f"the pairs need the columns qid, docno; they lack {frames.some(sorted(absent))}")
         if frame.empty or len(columns) < 2:
             raise ValueError("the pairs need rows with grade columns grade_0, grade_1, …: what the predictor says")
-        if not 1 <= relevant < len(columns):
-            raise ValueError(f"relevant must lie between 1 and the highest grade, {len(columns) - 1}, got {relevant}")
         frame = frames.with_string_ids(frame).sort_values(["qid", "docno"], kind="stable").reset_index(drop=True)
         frames.check_pairs(frame, "the pairs")
         grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
         frames.check_grades(frame, grades)
-        return cls(frame, np.arange(len(frame)), grades, measure, relevant)
+        measure.grades_allowed(len(columns) - 1)
+        made = cls(frame, np.arange(len(frame)), grades, measure)
+        made.table(measure)
+        return made
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """``rf``, and ``rec`` where it bends more than two grades apart."""
-        return frozenset({"rf"} if self.grades.shape[1] == 2 else {"rf", "rec"})
+        """``rf``, and ``rec`` where it bends more than two grades apart.
+
+        All that are active where the design sees who belongs to a slice, or how a loss spreads over more than two
+        grades beside its mean.
+        """
+        two, loss = self.grades.shape[1] == 2, self.measure
+        if loss.slice is not None or not (two or loss.proportion or loss.drawn_by_mean):
+            return frozenset({"ori", "rec", "rf"})
+        return frozenset({"rf"} if two else {"rf", "rec"})
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """``aiipw_ratio``."""
-        return "aiipw_ratio"
+        """``aiipw_ratio``, and ``lur`` where a slice was drawn for, of which the score says nothing."""
+        return "aiipw_ratio" if self.measure.slice is None else "lur"
 
     @property
     def name(self) -> str:
@@ -292,49 +290,73 @@ class PairInstances(Instances):
 
     @property
     def level(self) -> str:
-        """``document``."""
-        return "document"
+        """``pair``."""
+        return "pair"
+
+    def table(self, loss: Loss) -> Terms:
+        """``u`` and ``w`` of the predictor for every label, float64[N, G+1] each; see `label_table`."""
+        member = frames.slice_rows(self.frame, loss.slice)
+        return label_table(loss, loss.decision(self.grades), self.grades.shape[1], member)
 
     def score(self) -> np.ndarray:
-        """``P(y ≥ rel)``, which is all that two grades say; of a loss over more grades its expectation [theory 7]."""
-        measure = losses.pair_measure(self.measure)
-        if self.grades.shape[1] == 2 or measure.denominator is not None:
-            return losses.relevance(self.grades, self.relevant)
-        return self._expected(measure.numerator)
+        """``P(y ≥ rel)``, which is all that two grades say; of a loss over more grades its expectation [theory 7].
+
+        In a slice and outside it alike, since other measures are estimated from the same labels.
+        """
+        if self.grades.shape[1] == 2:
+            return self.grades[:, 1]
+        if isinstance(self.measure, FMeasure):
+            return relevance(self.grades, self.measure.rel)
+        return np.asarray((self.grades * self.table(replace(self.measure, slice=None))[0]).sum(axis=1))
 
     def size(self, believed: np.ndarray) -> np.ndarray:
-        """See `losses.expected_size`."""
-        return losses.expected_size(losses.pair_measure(self.measure), self.grades, believed, self.relevant)
+        """``√E[(u − Ǧ w)²]`` with the introspective ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25].
 
-    def wanted(self, measure: str | irm.Measure) -> np.ndarray:
+        For the cross-entropy the expected loss, ``Σ_y P(y) (−log f(y))`` [AI, with the sign that makes it positive].
+
+        Raises:
+            ValueError: If no label at all would give a pair a weight, such as the precision of a predictor that calls
+                nothing relevant.
+        """
+        u, w = self.table(self.measure)
+        if self.measure.drawn_by_mean:
+            return np.asarray((believed * u).sum(axis=1))
+        weight = frames.slice_rows(self.frame, self.measure.slice) / 1.0
+        weight /= weight.sum()
+        moments = introspection([(u, w)], believed, weight, self.measure.proportion).moments
+        return np.sqrt(optimal_score(moments.mean[:, 0], moments.covariance[:, 0, 0], weight))
+
+    def wanted(self, measure: Measure) -> np.ndarray:
         """All."""
         return np.ones(len(self.frame), dtype=bool)
 
-    def parsed(self, measure: str | irm.Measure) -> str:
-        """A name in `losses.PAIR_MEASURES` or `losses.PAIR_AREAS`."""
-        if measure not in losses.PAIR_AREAS:
-            losses.pair_measure(str(measure))
-        return str(measure)
+    def parsed(self, measure: Measure) -> Loss | Area:
+        """A loss or an area that fits the grades.
+
+        Raises:
+            ValueError: If it is neither, or does not fit.
+        """
+        if not isinstance(measure, Loss | Area):
+            raise ValueError(
+                f"a measure of pairs is a loss or an area, such as Precision(rel=2) or AUC(), got {measure!r}"
+            )
+        measure.grades_allowed(self.grades.shape[1] - 1)
+        return measure
 
     def statistic(
-        self, measure: str | irm.Measure, labels: np.ndarray, expected: bool, where: np.ndarray
+        self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
         """A mean loss, a ratio (a mean over a slice is one), or an area under a curve."""
-        name = self.parsed(measure)
+        chosen = self.parsed(measure)
+        if slice is not None:
+            raise ValueError(f"a measure of pairs says its slice itself: slice={slice!r} belongs into {chosen}")
         known = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
         found = np.where((labels < 0)[:, None], self.grades, known) if expected else known
-        if name in losses.PAIR_AREAS:
-            area = statistics.area_under_roc if name == "AUC" else statistics.average_precision
-            truth = losses.relevance(found, self.relevant)
-            return statistics.within(area(losses.relevance(self.grades, self.relevant), truth), where), None
-        chosen = losses.PAIR_MEASURES[name]
-        u = (found * chosen.numerator(self.grades, self.relevant)).sum(axis=1)
-        if chosen.denominator is None and where.all():
-            return u, self._expected(chosen.numerator)
-        w = np.ones(len(u))
-        if chosen.denominator is not None:
-            w = (found * chosen.denominator(self.grades, self.relevant)).sum(axis=1)
-        return statistics.ratio(u * where, w * where), None
-
-    def _expected(self, table: losses.Table) -> np.ndarray:
-        return np.asarray((self.grades * table(self.grades, self.relevant)).sum(axis=1))
+        if isinstance(chosen, Area):
+            area = chosen.statistic(relevance(self.grades, chosen.rel), relevance(found, chosen.rel))
+            return statistics.within(area, frames.slice_rows(self.frame, chosen.slice)), None
+        tables = self.table(chosen)
+        u, w = ((found * table).sum(axis=1) for table in tables)
+        if (tables[1] == 1).all():
+            return u, np.asarray((self.grades * tables[0]).sum(axis=1))
+        return statistics.ratio(u, w), None

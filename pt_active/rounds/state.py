@@ -15,22 +15,36 @@ from pt_active import frames
 from pt_active.estimators import MeanEstimate, effective_size, is_rounding
 from pt_active.feature_grades import ForestGrades
 from pt_active.grade_models import FittedGrades
+from pt_active.labels import Labels
+from pt_active.losses import (
+    F1,
+    Accuracy,
+    CrossEntropy,
+    Loss,
+    PairMeasure,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+    described,
+    from_description,
+)
 from pt_active.results import Basis, Estimate
-from pt_active.rounds import losses
+from pt_active.rounds.areas import Area
 from pt_active.rounds.drawing import Rounds
 from pt_active.rounds.estimators import (
     estimate_mean,
     estimate_statistic,
     inclusion_regression,
 )
-from pt_active.rounds.instances import Instances, PairInstances, QueryInstances
+from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
 from pt_active.rounds.recalibration import recalibrated_grades
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
 """Whose beliefs the probabilities of a round follow: the original model's, the same recalibrated on the labels so far,
 those of a model that is fitted anew, or nobody's."""
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 """Of the files on disk."""
 
 _MIN_LEAF = 5
@@ -56,7 +70,7 @@ class Progress:
     def worklist(self) -> pd.DataFrame:
         """What the last round asks for: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
         frame, instance = self.instances.frame, self.instances.instance
-        judge = self.new[instance] & self.instances.wanted(self.manifest["arguments"]["measure"])
+        judge = self.new[instance] & self.instances.wanted(self.instances.measure)
         shown = [column for column in ("qid", "docno", "query", "text") if column in frame.columns]
         table = frame.loc[judge, shown].assign(inclusion=self.rounds.probability[instance[judge]])
         return table.sort_values(["qid", "docno"]).reset_index(drop=True)
@@ -70,7 +84,7 @@ class Progress:
             strategy: One of `STRATEGIES`, but for ``uniform``.
             qrels: The labels so far.
             model: What ``rf`` fits; `ForestGrades` if left out.
-            missing: One of `judged.MISSING_POLICIES`.
+            missing: One of `labels.MISSING_POLICIES`.
 
         Raises:
             ValueError: If labels are needed and there are none, or they do not fit.
@@ -83,12 +97,18 @@ class Progress:
                 f'strategy={strategy!r} learns from labels: draw the first round by "ori" or "uniform", and give the '
                 "labels of all rounds as qrels"
             )
-        labels = self._labels(qrels, self.manifest["arguments"]["measure"], missing)[0]
+        labels = self._labels(qrels, self.instances.measure, missing).label
         if strategy == "rec":
             weights = 1 / np.where(self.rounds.drawn, inclusion_regression(self.rounds), 1.0)
             return recalibrated_grades(grades, labels, weights[self.instances.instance])
         model = model or ForestGrades(grades.shape[1] - 1, min_leaf=_MIN_LEAF)
         known = self.instances.frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
+        columns = self.instances.frame.columns
+        if absent := [column for column in model.needed_columns(columns) if column not in columns]:
+            raise ValueError(
+                f'strategy="rf" fits {type(model).__name__} to features or scores of the documents, and the pool lacks '
+                f"{frames.some(absent)}; give it a column features, or choose another strategy or model"
+            )
         fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
         return fitted.transform(self.instances.frame)[frames.grade_columns(self.instances.frame.columns)].to_numpy(
             float
@@ -97,69 +117,47 @@ class Progress:
     def estimate(
         self,
         qrels: pd.DataFrame,
-        measure: str | irm.Measure | None,
+        measure: Measure | None,
         estimator: str,
         confidence: float,
         missing: str,
         bandwidth: float | str | None,
-        where: str | None,
+        slice: str | None,
     ) -> Estimate:
         """As `ActiveTest.estimate`, with checked arguments."""
-        chosen = self.instances.parsed(measure or self.manifest["arguments"]["measure"])
-        labels, absent, ignored = self._labels(qrels, chosen, missing)
-        inside = self._slice(where)
-        statistic, model = self.instances.statistic(chosen, labels, missing == "expected", inside)
+        chosen = self.instances.parsed(self.instances.measure if measure is None else measure)
+        labels = self._labels(qrels, chosen, missing)
+        statistic, model = self.instances.statistic(chosen, labels.label, missing == "expected", slice)
         if isinstance(statistic, np.ndarray):
             found = estimate_mean(self.rounds, statistic, estimator, model, bandwidth)
             values = statistic
         else:
             found = estimate_statistic(self.rounds, statistic, estimator, bandwidth)
             values = np.ones(1)
-        basis = self._basis(str(chosen), estimator, labels, absent, missing, ignored, found)
+        basis = self._basis(chosen, estimator, labels, missing, found)
         fields = _inferred(found, basis, values, confidence)
         return Estimate(name=self.instances.name, value=float(found.value), **fields)
 
-    def _labels(
-        self, qrels: pd.DataFrame, measure: str | irm.Measure, missing: str
-    ) -> tuple[np.ndarray, tuple[tuple[str, str], ...], int]:
+    def _labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
 
-    def _slice(self, where: str | None) -> np.ndarray:
-        frame = self.instances.frame
-        if where is None:
-            return np.ones(len(frame), dtype=bool)
-        if where not in frame.columns or not pd.api.types.is_bool_dtype(frame[where]):
-            raise ValueError(f"where must name a column of the pool that is true or false, got {where!r}")
-        return frame[where].to_numpy(dtype=bool)
-
     def _basis(
-        self,
-        measure: str,
-        estimator: str,
-        labels: np.ndarray,
-        absent: tuple[tuple[str, str], ...],
-        missing: str,
-        ignored: int,
-        found: MeanEstimate,
+        self, measure: irm.Measure | PairMeasure, estimator: str, labels: Labels, missing: str, found: MeanEstimate
     ) -> Basis:
         drawn, frame = self.rounds.drawn, self.instances.frame
-        number = int(drawn.sum())
-        error = float(found.standard_error) if self.instances.level == "document" else np.nan
         return Basis(
-            measure=measure,
+            measure=str(measure),
             estimator=estimator,
-            n_draws=number,
+            n_draws=int(drawn.sum()),
             n_queries=int(frame["qid"][drawn[self.instances.instance]].nunique()),
-            n_judged=int((labels >= 0).sum()),
+            n_judged=int((labels.label >= 0).sum()),
             n_effective=self._effective(estimator, found),
-            census=self.rounds.census,
-            missing=absent,
+            census=self.rounds.census and bool(np.isfinite(found.value)),
+            missing=labels.missing,
             missing_policy=missing,
-            ignored=ignored,
+            ignored=labels.ignored,
             level=self.instances.level,
             n_rounds=len(self.manifest["rounds"]),
-            error_of_queries=0.0 if self.instances.level == "document" else None,
-            error_of_documents=error,
             caution=self._caution(measure, estimator, found),
         )
 
@@ -169,9 +167,9 @@ class Progress:
         once = self.rounds.drawn.astype(float)
         return float(effective_size(once, once))
 
-    def _caution(self, measure: str, estimator: str, found: MeanEstimate) -> str:
+    def _caution(self, measure: irm.Measure | PairMeasure, estimator: str, found: MeanEstimate) -> str:
         if not np.isfinite(found.value):
-            lacking = "labels of both classes" if measure == "AUC" else "an instance that counts in its denominator"
+            lacking = measure.needs if isinstance(measure, Area) else "an instance that counts in its denominator"
             return f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
         beyond = sorted({row["strategy"] for row in self.manifest["rounds"]} & self.instances.beyond_score)
         if beyond and estimator.startswith("ai") and not self.rounds.census:
@@ -188,27 +186,52 @@ def _inferred(found: MeanEstimate, basis: Basis, values: np.ndarray, confidence:
     still = not undefined and bool(is_rounding(found.standard_error, np.ones(len(values)), values))
     return {
         "basis": basis,
-        "standard_error": 0.0 if still or (basis.census and not undefined) else float(found.standard_error),
+        "standard_error": 0.0 if still or basis.census else float(found.standard_error),
         "degrees_of_freedom": np.inf if basis.census else float(found.degrees_of_freedom),
         "confidence_level": confidence,
         "degenerate": undefined or (bool(basis.missing) if basis.census else still),
     }
 
 
-def instances_of(frame: pd.DataFrame, arguments: dict[str, Any]) -> Instances:
-    """The instances that a test of these arguments draws: pairs for a measure of predictors, else queries.
+def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
+    """The instances that a test draws: pairs for a measure of predictors, else queries.
 
     Args:
         frame: The pool.
-        arguments: Of ``ActiveTest.create``, as plain values.
+        measure: Of ``ActiveTest.create``.
 
     Raises:
-        ValueError: If the pool or an argument is malformed.
+        ValueError: If the pool is malformed, or the measure unknown or one that does not fit it.
     """
-    measure = arguments["measure"]
-    if measure in (*losses.PAIR_MEASURES, *losses.PAIR_AREAS):
-        return PairInstances.of(frame, measure, arguments["relevant"])
+    if isinstance(measure, PairMeasure):
+        return PairInstances.of(frame, measure)
+    if not frames.ranker_names(frame.columns):
+        raise ValueError(
+            f"the pool has no ranker, so its grades are what is tested: by a loss such as CrossEntropy() or "
+            f"Precision(rel=2), not by {measure!r}"
+        )
     return QueryInstances.of(frame, measure)
+
+
+def kept_measure(measure: irm.Measure | Loss) -> str | dict[str, Any]:
+    """The measure of a test as plain values, for the manifest; see `losses.described`."""
+    return described(measure) if isinstance(measure, Loss) else str(measure)
+
+
+def _measure_kept(arguments: dict[str, Any]) -> Measure:
+    kept = arguments["measure"]
+    return kept if isinstance(kept, str) else from_description(kept)
+
+
+def _from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 had a name for each loss, and the lowest relevant grade beside it."""
+    arguments = dict(manifest["arguments"])
+    rel, name = arguments.pop("relevant"), arguments["measure"]
+    losses: dict[str, Loss] = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy()}
+    losses |= {"squared": Squared(), "precision": Precision(rel), "recall": Recall(rel), "F1": F1(rel)}
+    if name in losses:
+        arguments["measure"] = described(losses[name])
+    return manifest | {"format_version": FORMAT_VERSION, "arguments": arguments}
 
 
 def write_state(state: Progress, folder: Path) -> None:
@@ -233,15 +256,17 @@ def read_state(folder: Path) -> Progress:
         raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        if manifest.get("format_version") == 1:
+            manifest = _from_format_1(manifest)
         if manifest.get("format_version") != FORMAT_VERSION:
             raise ValueError(
                 f"its format is {manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
             )
         pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
-        instances = instances_of(pool, manifest["arguments"])
+        instances = instances_of(pool, _measure_kept(manifest["arguments"]))
         if len(drawn) != instances.number:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
-    except (OSError, KeyError, AttributeError, ValueError) as error:
+    except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"the active test at {folder} cannot be read: {error}") from error
     rounds = Rounds(
         instances.score(),

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, precision_score, recall_score
 
+from pt_active.losses import LEAST, LOSSES, CrossEntropy, Loss, described, from_description, label_table
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.introspection import BOUND, gaussian_introspection, introspection, label_tables
-from pt_active.risk.losses import LOSSES, Loss, described, from_description
 
 COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
 LOSS_LIST: list[Loss] = [
@@ -73,7 +73,7 @@ def test_names() -> None:
     assert shown == ["Error", "Precision(rel=2)", "Recall", "F1(slice='long')", "F(eta=0.3)", "SquaredError"]
 
 
-@pytest.mark.parametrize("loss", [*LOSS_LIST, GaussianSquared(), ZeroOne(slice="long")], ids=str)
+@pytest.mark.parametrize("loss", [*LOSS_LIST, GaussianSquared(), CrossEntropy(slice="long")], ids=str)
 def test_a_description_gives_the_loss_back(loss: Loss) -> None:
     assert from_description(described(loss)) == loss
     assert described(loss)["loss"] in LOSSES
@@ -90,8 +90,8 @@ def test_a_loss_of_ones_own_has_no_description() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: FMeasure(1.5), "eta must lie between 0 and 1, got 1.5"),
-        (lambda: FMeasure(np.nan), "eta must lie"),
+        (lambda: FMeasure(1.5), "eta must be a number between 0 and 1, got 1.5"),
+        (lambda: FMeasure(np.nan), "eta must be a number"),
         (lambda: FMeasure(0.5, rel=0), "rel must be a whole number of at least 1"),
         (lambda: FMeasure(0.5, rel=1.5), "rel must be a whole number"),
         (lambda: CostMatrix([[0, 1], [1]]), "rows of one length"),
@@ -110,6 +110,84 @@ def test_bad_arguments(make, message: str) -> None:
 
 def test_a_cost_matrix_may_know_more_predictions_than_labels() -> None:
     assert CostMatrix([[0, 1], [1, 0], [2, 2]]).grades_allowed(1) == 2
+
+
+# --- decisions of a distribution ------------------------------------------------------------------------------------
+
+DISTRIBUTIONS = [
+    np.random.default_rng(11).dirichlet(np.full(3, 0.7), 200),
+    np.array([list(row) for row in product((0.0, 0.25, 0.5, 0.75, 1.0), repeat=3) if sum(row) == 1]),
+]
+"""Random ones, and all with quarters, among them ties."""
+
+
+def expected_losses(loss: Loss, predictions: np.ndarray, grades: np.ndarray) -> np.ndarray:
+    """``Σ_y P(y) ℓ(f, y)`` of each prediction f for each distribution, by explicit sums."""
+    found = np.zeros((len(grades), len(predictions)))
+    for (i, row), (j, f) in product(enumerate(grades), enumerate(predictions)):
+        found[i, j] = sum(p * float(loss.terms(np.array(f), np.array(float(y)))[0]) for y, p in enumerate(row))
+    return found
+
+
+@pytest.mark.parametrize("grades", DISTRIBUTIONS)
+@pytest.mark.parametrize("loss", [ZeroOne(), COSTS, CostMatrix([[0, 1, 1], [0, 1, 1]])], ids=str)
+def test_the_decision_is_the_lowest_grade_of_least_expected_loss(loss: Loss, grades: np.ndarray) -> None:
+    rows = loss.grades_allowed(2) + 1
+    risks = expected_losses(loss, np.arange(float(rows)), grades).round(12)
+    np.testing.assert_array_equal(loss.decision(grades), risks.argmin(axis=1))
+
+
+@pytest.mark.parametrize("grades", DISTRIBUTIONS)
+def test_the_decision_for_squared_loss_is_the_best_number(grades: np.ndarray) -> None:
+    numbers = np.linspace(0, 2, 201)
+    risks = expected_losses(Squared(), numbers, grades)
+    np.testing.assert_allclose(Squared().decision(grades), numbers[risks.argmin(axis=1)], atol=0.005 + 1e-12)
+    own = (grades * label_table(Squared(), Squared().decision(grades), 3, np.ones(len(grades), dtype=bool))[0]).sum(1)
+    assert (own <= risks.min(axis=1) + 1e-12).all()
+
+
+@pytest.mark.parametrize("grades", DISTRIBUTIONS)
+def test_other_decisions(grades: np.ndarray) -> None:
+    np.testing.assert_array_equal(Accuracy().decision(grades), ZeroOne().decision(grades))
+    assert CrossEntropy().decision(grades) is grades
+    for rel in (1, 2):
+        called = [sum(row[rel:]) >= 0.5 for row in grades]
+        for loss in (Precision(rel), Recall(rel), F1(rel), FMeasure(0.3, rel)):
+            np.testing.assert_array_equal(loss.decision(grades) >= rel, called)
+            assert set(loss.decision(grades)) <= {0.0, float(rel)}
+    with pytest.raises(ValueError, match=r"real labels without grades; the squared error of grades is Squared\(\)"):
+        GaussianSquared().decision(grades)
+
+
+def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label() -> None:
+    grades, label = np.array([[0.2, 0.5, 0.3], [0.0, 1.0, 0.0]]), np.array([2.0, 0.0])
+    u, w = CrossEntropy().terms(grades, label)
+    np.testing.assert_allclose(u, [-np.log(0.3), -np.log(LEAST)], rtol=1e-14)
+    np.testing.assert_array_equal(w, 1)
+    table, _ = label_table(CrossEntropy(), grades, 3, np.array([True, False]))
+    np.testing.assert_allclose(table, [-np.log(grades[0]), np.zeros(3)], rtol=1e-14)
+
+
+@given(st.integers(0, 2**31))
+def test_nobody_expects_less_cross_entropy_than_by_saying_what_they_believe(seed: int) -> None:
+    """Gibbs' inequality."""
+    believed, other = np.random.default_rng(seed).dirichlet(np.ones(4), (2, 5))
+    own, theirs = (
+        (believed * label_table(CrossEntropy(), said, 4, np.ones(5, dtype=bool))[0]).sum(axis=1)
+        for said in (believed, other)
+    )
+    assert (own <= theirs + 1e-12).all()
+
+
+@pytest.mark.parametrize("loss", [*LOSS_LIST, CrossEntropy()], ids=str)
+def test_a_table_holds_the_terms_of_every_label(loss: Loss) -> None:
+    rng = np.random.default_rng(12)
+    grades, member = rng.dirichlet(np.ones(3), 20), rng.random(20) < 0.7
+    prediction = loss.decision(grades)
+    u, w = label_table(loss, prediction, 3, member)
+    for i, y in product(range(20), range(3)):
+        one = loss.terms(prediction[[i]], np.array([float(y)]))
+        assert (u[i, y], w[i, y]) == pytest.approx([float(part[0]) * member[i] for part in one], abs=1e-15)
 
 
 # --- what the label model expects -----------------------------------------------------------------------------------

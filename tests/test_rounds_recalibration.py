@@ -1,4 +1,4 @@
-"""Losses of pairs and the recalibration of grades: closed forms, estimating equations, and what the labels teach."""
+"""The recalibration of grades: estimating equations, and what the labels teach."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from scipy.optimize import approx_fprime
 from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 
-from pt_active.rounds.losses import PAIR_MEASURES, expected_size, pair_measure
 from pt_active.rounds.recalibration import (
     recalibrated_grades,
     recalibrated_line,
@@ -21,81 +20,6 @@ def binary(chance: np.ndarray) -> np.ndarray:
 
 
 RHO = np.array([0.05, 0.3, 0.45, 0.62, 0.8, 0.99])
-
-
-def test_the_expected_cross_entropy_is_the_entropy_and_positive() -> None:
-    size = expected_size(pair_measure("cross_entropy"), binary(RHO), binary(RHO), 1)
-    np.testing.assert_allclose(size, -RHO * np.log(RHO) - (1 - RHO) * np.log(1 - RHO), atol=1e-14)
-    assert (size > 0).all()
-    other = expected_size(pair_measure("cross_entropy"), binary(RHO), binary(1 - RHO), 1)
-    np.testing.assert_allclose(other, -(1 - RHO) * np.log(RHO) - RHO * np.log(1 - RHO), atol=1e-14)
-    assert (other >= size - 1e-14).all(), "the entropy is the least that can be expected (Gibbs)"
-
-
-def test_zero_one_is_the_closed_form() -> None:
-    """``√((1 − 2Ř)(1 − P(f|x)) + Ř²)`` [ARE 12]."""
-    sure = np.maximum(RHO, 1 - RHO)
-    risk = (1 - sure).mean()
-    expected = np.sqrt((1 - 2 * risk) * (1 - sure) + risk**2)
-    for name in ("zero_one", "accuracy"):
-        found = expected_size(pair_measure(name), binary(RHO), binary(RHO), 1)
-        np.testing.assert_allclose(found, expected, atol=1e-14)
-
-
-@pytest.mark.parametrize(("name", "eta"), [("precision", 1.0), ("recall", 0.0), ("F1", 0.5)])
-def test_f_measures_are_the_closed_form(name: str, eta: float) -> None:
-    """``√(ρ(1−G)² + η²G²(1−ρ))`` where f = 1, ``(1−η) G √ρ`` where f = 0 [T 4.18–4.20]."""
-    called = RHO >= 0.5
-    risk = (called * RHO).sum() / (eta * called + (1 - eta) * RHO).sum()
-    expected = np.where(
-        called, np.sqrt(RHO * (1 - risk) ** 2 + eta**2 * risk**2 * (1 - RHO)), (1 - eta) * risk * np.sqrt(RHO)
-    )
-    found = expected_size(pair_measure(name), binary(RHO), binary(RHO), 1)
-    np.testing.assert_allclose(found, expected, atol=1e-14)
-
-
-@pytest.mark.parametrize("name", PAIR_MEASURES)
-def test_sizes_are_expectations_over_all_labels(name: str) -> None:
-    rng = np.random.default_rng(1)
-    tested, believed = rng.dirichlet(np.ones(4), size=(2, 7))
-    measure = PAIR_MEASURES[name]
-    u = measure.numerator(tested, 2)
-    w = np.ones_like(u) if measure.denominator is None else measure.denominator(tested, 2)
-    found = (believed * u).sum() / (believed * w).sum()
-    expected = [
-        sum(p * (u[i, y] if measure.by_expected_loss else (u[i, y] - found * w[i, y]) ** 2) for y, p in enumerate(row))
-        for i, row in enumerate(believed)
-    ]
-    if not measure.by_expected_loss:
-        expected = np.sqrt(expected)
-    np.testing.assert_allclose(expected_size(measure, tested, believed, 2), expected, atol=1e-13)
-
-
-def test_the_tables_say_what_they_are_called() -> None:
-    grades = np.array([[0.2, 0.5, 0.3], [0.6, 0.1, 0.3]])
-    table = {name: measure.numerator(grades, 1) for name, measure in PAIR_MEASURES.items()}
-    np.testing.assert_allclose(table["cross_entropy"], -np.log(grades))
-    np.testing.assert_array_equal(table["zero_one"], [[1, 0, 1], [0, 1, 1]])
-    np.testing.assert_allclose(table["squared"], [[1.1**2, 0.1**2, 0.9**2], [0.7**2, 0.3**2, 1.3**2]])
-    np.testing.assert_array_equal(table["precision"], [[0, 1, 1], [0, 0, 0]])
-    np.testing.assert_array_equal(PAIR_MEASURES["F1"].denominator(grades, 1), [[0.5, 1, 1], [0, 0.5, 0.5]])
-    assert np.isfinite(PAIR_MEASURES["cross_entropy"].numerator(np.array([[0.0, 1.0]]), 1)).all()
-
-
-def test_nothing_called_relevant_gives_no_size_to_precision() -> None:
-    none = binary(np.array([0.1, 0.2]))
-    np.testing.assert_array_equal(expected_size(pair_measure("precision"), none, none, 1), [0, 0])
-
-
-@pytest.mark.parametrize(
-    ("name", "message"), [("AUC", "draw for cross_entropy, and estimate AUC"), ("auc", "unknown measure 'auc'")]
-)
-def test_measures_that_nothing_is_drawn_for(name: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        pair_measure(name)
-
-
-# --- recalibration ---------------------------------------------------------------------------------------------------
 
 
 def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,9 @@
 """Losses of a predicted grade, and the generalised risks that they make up [theory 6].
 
 A loss says what a prediction f earns when the label is y: a numerator ``u = w ℓ`` and a weight ``w``. Its risk over
-the pool is ``G = Σ p E[u] / Σ p E[w]`` [T 3.31]. A new loss is a class with `terms` and a line in `LOSSES`.
+the pool is ``G = Σ p E[u] / Σ p E[w]`` [T 3.31]. A predictor that gives a distribution over grades predicts by the
+loss's `decision`. A new loss is a class with `terms` and `decision` and a line in `LOSSES`; audits and active tests
+take it.
 """
 
 from __future__ import annotations
@@ -17,47 +19,30 @@ import numpy as np
 Terms = tuple[np.ndarray, np.ndarray]
 """``u`` and ``w``."""
 
+LEAST = 1e-15
+"""Probabilities below it count as it in the cross-entropy, which would otherwise be infinite."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Loss(ABC):
-    """What all losses share.
+class PairMeasure(ABC):
+    """What is measured of a predictor on query–document pairs.
 
     Args:
-        slice: A boolean column; pairs outside it have ``u = w = 0``, so the risk is that of the slice.
-
-    Attributes:
-        proportion: Whether the risk lies in [0, 1].
-        lower_is_better: Whether a smaller risk is the better one.
-        needs_grades: Whether a prediction must be one of the grades, rather than any number.
+        slice: A boolean column; pairs outside it do not count.
     """
 
     slice: str | None = None
-    proportion: ClassVar[bool] = True
-    lower_is_better: ClassVar[bool] = True
-    needs_grades: ClassVar[bool] = True
 
     @property
     @abstractmethod
     def name(self) -> str:
-        """The field's name of the risk."""
-
-    @abstractmethod
-    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """``u`` and ``w`` of predictions and labels.
-
-        Args:
-            prediction: float64[...], f.
-            label: float64[...], y; broadcast against the predictions.
-
-        Returns:
-            Two float64[...], neither of them negative.
-        """
+        """The field's name."""
 
     def grades_allowed(self, max_grade: int) -> int:
         """The highest grade that a prediction may have, where labels go up to ``max_grade``.
 
         Raises:
-            ValueError: If the loss does not fit such labels.
+            ValueError: If the measure does not fit such labels.
         """
         return max_grade
 
@@ -67,6 +52,49 @@ class Loss(ABC):
 
     def _shown(self) -> dict[str, object]:
         return {} if self.slice is None else {"slice": self.slice}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loss(PairMeasure):
+    """What all losses share; outside the slice ``u = w = 0``.
+
+    Attributes:
+        proportion: Whether the risk lies in [0, 1].
+        lower_is_better: Whether a smaller risk is the better one.
+        needs_grades: Whether a prediction must be one of the grades, rather than any number.
+        needs_distribution: Whether a prediction is a distribution over the grades.
+        drawn_by_mean: Whether pairs are drawn in rounds in proportion to the expected loss, as the loss's source has
+            it, and not to the root of the expected squared deviation from the risk.
+    """
+
+    proportion: ClassVar[bool] = True
+    lower_is_better: ClassVar[bool] = True
+    needs_grades: ClassVar[bool] = True
+    needs_distribution: ClassVar[bool] = False
+    drawn_by_mean: ClassVar[bool] = False
+
+    @abstractmethod
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """``u`` and ``w`` of predictions and labels.
+
+        Args:
+            prediction: float64[...], f; of distributions float64[..., G+1].
+            label: float64[...], y; broadcast against the predictions.
+
+        Returns:
+            Two float64[...], neither of them negative.
+        """
+
+    @abstractmethod
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """What a predictor that says ``P(y = g)`` predicts under this loss.
+
+        Args:
+            grades: float64[N, G+1].
+
+        Returns:
+            float64[N], f; float64[N, G+1] if the loss is one of distributions.
+        """
 
 
 @dataclass(frozen=True)
@@ -81,6 +109,10 @@ class ZeroOne(Loss):
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """See `Loss.terms`."""
         return _weighted(prediction != label)
+
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """The most probable grade, the lower of ties."""
+        return grades.argmax(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -97,6 +129,10 @@ class Accuracy(Loss):
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """See `Loss.terms`."""
         return _weighted(prediction == label)
+
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """The most probable grade, the lower of ties."""
+        return grades.argmax(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -115,6 +151,10 @@ class Squared(Loss):
         """See `Loss.terms`."""
         return _weighted((prediction - label) ** 2)
 
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """The mean grade."""
+        return np.asarray(grades @ np.arange(grades.shape[1], dtype=np.float64))
+
 
 @dataclass(frozen=True)
 class GaussianSquared(Squared):
@@ -123,6 +163,14 @@ class GaussianSquared(Squared):
     The variance of a prediction column ``f`` stands in the column ``f_variance``. Labels need no grade columns: with
     k predictors they are taken to come from the equal mixture of the k normals [AC Deriv. 5].
     """
+
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """None.
+
+        Raises:
+            ValueError: Always: real labels have no grades.
+        """
+        raise ValueError("GaussianSquared is for real labels without grades; the squared error of grades is Squared()")
 
 
 @dataclass(frozen=True)
@@ -161,6 +209,10 @@ class CostMatrix(Loss):
         """See `Loss.terms`."""
         return _weighted(np.asarray(self.matrix)[prediction.astype(np.int64), label.astype(np.int64)])
 
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """The grade of the least expected cost, the lower of ties."""
+        return (grades @ np.asarray(self.matrix).T).argmin(axis=1).astype(np.float64)
+
     def grades_allowed(self, max_grade: int) -> int:
         """The last row of the matrix.
 
@@ -173,6 +225,30 @@ class CostMatrix(Loss):
                 f"the cost matrix has {columns} columns, but the labels have {max_grade + 1} grades, 0 … {max_grade}"
             )
         return int(rows) - 1
+
+
+@dataclass(frozen=True)
+class CrossEntropy(Loss):
+    """The mean ``ℓ = −log f(y)``, ``w = 1``, of a predictor that gives each grade a probability f [AI]."""
+
+    proportion: ClassVar[bool] = False
+    needs_grades: ClassVar[bool] = False
+    needs_distribution: ClassVar[bool] = True
+    drawn_by_mean: ClassVar[bool] = True
+
+    @property
+    def name(self) -> str:
+        """``CrossEntropy``."""
+        return "CrossEntropy"
+
+    def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
+        """See `Loss.terms`; probabilities below `LEAST` count as it."""
+        chance = (prediction * np.eye(prediction.shape[-1])[label.astype(np.int64)]).sum(axis=-1)
+        return _weighted(-np.log(np.maximum(chance, LEAST)))
+
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """The distribution itself."""
+        return grades
 
 
 @dataclass(frozen=True)
@@ -195,10 +271,9 @@ class FMeasure(Loss):
     lower_is_better: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 <= self.eta <= 1:
-            raise ValueError(f"eta must lie between 0 and 1, got {self.eta}")
-        if not (float(self.rel).is_integer() and self.rel >= 1):
-            raise ValueError(f"rel must be a whole number of at least 1, got {self.rel!r}")
+        if not (isinstance(self.eta, (int, float, np.number)) and 0 <= self.eta <= 1):
+            raise ValueError(f"eta must be a number between 0 and 1, got {self.eta!r}")
+        check_rel(self.rel)
 
     @property
     def name(self) -> str:
@@ -211,14 +286,17 @@ class FMeasure(Loss):
         weight = self.eta * positive + (1 - self.eta) * relevant
         return weight * (positive == relevant), weight
 
+    def decision(self, grades: np.ndarray) -> np.ndarray:
+        """``rel`` where ``P(y ≥ rel) ≥ ½``, else 0."""
+        return np.where(relevance(grades, self.rel) >= 0.5, float(self.rel), 0.0)
+
     def grades_allowed(self, max_grade: int) -> int:
         """The highest grade.
 
         Raises:
             ValueError: If no grade counts as relevant.
         """
-        if self.rel > max_grade:
-            raise ValueError(f"rel={self.rel} is above the highest grade, {max_grade}: nothing could be relevant")
+        check_rel(self.rel, max_grade)
         return max_grade
 
     def _shown(self) -> dict[str, object]:
@@ -236,16 +314,51 @@ F1 = partial(FMeasure, 0.5)
 """``FMeasure(½)``: the harmonic mean of precision and recall."""
 
 LOSSES: dict[str, type[Loss]] = {
-    loss.__name__: loss for loss in (ZeroOne, Accuracy, Squared, GaussianSquared, CostMatrix, FMeasure)
+    loss.__name__: loss for loss in (ZeroOne, Accuracy, Squared, GaussianSquared, CostMatrix, CrossEntropy, FMeasure)
 }
 """The losses by name."""
+
+
+def relevance(grades: np.ndarray, rel: int) -> np.ndarray:
+    """``P(y ≥ rel)``, float64[N].
+
+    Args:
+        grades: float64[N, G+1], ``P(y = g)``.
+        rel: The lowest grade that counts as relevant.
+    """
+    return np.asarray(grades[:, int(rel) :].sum(axis=1))
+
+
+def check_rel(rel: int, max_grade: int | None = None) -> None:
+    """Refuse what cannot be the lowest relevant grade.
+
+    Raises:
+        ValueError: If it is no whole number of at least 1, or above the highest grade.
+    """
+    if isinstance(rel, bool) or not isinstance(rel, (int, np.integer)) or rel < 1:
+        raise ValueError(f"rel must be a whole number of at least 1, got {rel!r}")
+    if max_grade is not None and rel > max_grade:
+        raise ValueError(f"rel={rel} is above the highest grade, {max_grade}: nothing could be relevant")
+
+
+def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndarray) -> Terms:
+    """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each.
+
+    Args:
+        loss: Any but one of real labels.
+        prediction: float64[N], or float64[N, G+1] of distributions.
+        grades: G + 1.
+        member: bool[N], the loss's slice.
+    """
+    u, w = loss.terms(prediction[:, None], np.arange(grades, dtype=np.float64)[None, :])
+    return (u, w) if member.all() else (u * member[:, None], w * member[:, None])
 
 
 def described(loss: Loss) -> dict[str, Any]:
     """A loss as plain values, for JSON; see `from_description`.
 
     Raises:
-        ValueError: If the loss is not one of `LOSSES`, so that a saved audit could not name it.
+        ValueError: If the loss is not one of `LOSSES`, so that what is saved could not name it.
     """
     if LOSSES.get(type(loss).__name__) is not type(loss):
         raise ValueError(f"unknown loss {loss!r}; the losses are {', '.join(LOSSES)}")

@@ -1,0 +1,121 @@
+"""Judgments meet what was drawn: a label for each document that was to be judged, and a word on those without."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pt_active import frames
+
+MISSING_POLICIES = ("error", "nonrelevant", "expected")
+"""What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of the documents that were to be judged.
+
+    Attributes:
+        label: int64[N]; -1 where there is none.
+        missing: The (qid, docno) pairs without a label that are needed.
+        ignored: How many labels belong to nothing that was sampled.
+    """
+
+    label: np.ndarray
+    missing: tuple[tuple[str, str], ...]
+    ignored: int
+
+
+def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
+    """Refuse a policy that is none.
+
+    Raises:
+        ValueError: With those there are.
+    """
+    if missing not in policies:
+        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(policies)}")
+
+
+def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
+    """float64[N], the label of each document; NaN where there is none.
+
+    Args:
+        keys: ``qid, docno``, string ids, N rows.
+        qrels: ``qid, docno, label``, each pair once.
+    """
+    found = keys[["qid", "docno"]].merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])
+    return found["label"].to_numpy(dtype=np.float64)
+
+
+def whole_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
+    """int64[N], the grade of each document; -1 where there is none; see `labels_of`."""
+    return np.nan_to_num(labels_of(keys, qrels), nan=-1.0).astype(np.int64)
+
+
+def drawn_labels(
+    keys: pd.DataFrame, qrels: pd.DataFrame, max_grade: int | None, what: str = "document"
+) -> tuple[np.ndarray, int]:
+    """The label of each drawn document, and how many labels belong to none of them, of which a warning tells.
+
+    Args:
+        keys: ``qid, docno``, n rows, those that were drawn.
+        qrels: ``qid, docno, label``, each pair once.
+        max_grade: The highest grade that a label may have; None for real labels.
+        what: What was drawn, ``document`` or ``pair``.
+
+    Returns:
+        float64[n], NaN where there is no label, and the number.
+
+    Raises:
+        ValueError: If a label lies above the highest grade, or no label belongs to anything drawn.
+    """
+    label = labels_of(keys, qrels)
+    known = ~np.isnan(label)
+    if not known.any():
+        raise ValueError(f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?")
+    if max_grade is not None:
+        frames.checked_qrels(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
+    ignored = len(qrels) - int(known.sum())
+    warn_of_ignored(ignored, f"{what}s that were not drawn")
+    return label, ignored
+
+
+def warn_of_ignored(number: int, what: str) -> None:
+    """Say how many labels are not used, if any.
+
+    Args:
+        number: Of labels.
+        what: What they are of.
+    """
+    if number:
+        warnings.warn(
+            f"{number} labels of {what} are ignored: hand-picked judgments are not part of the sample", stacklevel=5
+        )
+
+
+def missing_pairs(
+    keys: pd.DataFrame, unlabelled: np.ndarray, missing: str, what: str = "document", others: bool = True
+) -> tuple[tuple[str, str], ...]:
+    """The (qid, docno) pairs of some documents.
+
+    Args:
+        keys: ``qid, docno``, N rows.
+        unlabelled: bool[N], documents that should have a label.
+        missing: One of `MISSING_POLICIES`.
+        what: What was drawn, ``document`` or ``pair``.
+        others: Whether the model can stand in for a label.
+
+    Raises:
+        ValueError: If there are any and ``missing`` is ``"error"``.
+    """
+    pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
+    if pairs and missing == "error":
+        choices = 'missing="nonrelevant"' + (' or missing="expected"' if others else "")
+        raise ValueError(
+            f"{len(pairs)} sampled {what}s have no label: {frames.some(pairs)}; judge them, or say {choices}"
+        )
+    return pairs

@@ -1,0 +1,334 @@
+"""Arguments of a wrong kind, at every face: a ValueError that names the argument and what came."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from pt_active import ActiveTest, ColumnCost, Plan, Runs, UnitCost, arguments, compare_learners
+from pt_active.demo import DemoCollection
+from pt_active.risk import Audit, GaussianSquared, ZeroOne
+from pt_active.rounds import AP, AUC, F1, Accuracy, FMeasure, Precision, Recall
+
+BOTH = {"first": "a", "second": "b"}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"qid": np.repeat([f"q{i}" for i in range(10)], 5), "docno": [f"d{i}" for i in range(50)]})
+    grades = rng.dirichlet([2.0, 1, 1], 50)
+    frame = frame.assign(**{f"grade_{g}": grades[:, g] for g in range(3)})
+    return frame.assign(a=rng.integers(0, 3, 50), b=rng.integers(0, 3, 50), c=rng.integers(0, 3, 50))
+
+
+@pytest.fixture(scope="module")
+def qrels(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[["qid", "docno"]].assign(label=np.arange(50) % 3)
+
+
+def labels(made: Audit | ActiveTest, qrels: pd.DataFrame) -> pd.DataFrame:
+    return made.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
+
+
+def refused(message: str, call: Callable[..., object], *given: object, **named: object) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call(*given, **named)
+
+
+# --- the checks themselves ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("check", "value", "message"),
+    [
+        (lambda v: arguments.whole_number("n", v, 1), True, "n must be at least 1, got True"),
+        (lambda v: arguments.whole_number("n", v, 1), np.int64(0), "n must be at least 1, got 0"),
+        (lambda v: arguments.whole_number("n", v, 1), np.float64(2.0), "n must be a whole number, got 2.0"),
+        (lambda v: arguments.number("x", v), "5", "x must be a number, got '5'"),
+        (lambda v: arguments.number("x", v), np.True_, "x must be a number, got True"),
+        (lambda v: arguments.number("x", v), None, "x must be a number, got None"),
+        (lambda v: arguments.level("x", v), np.float64(95), "x must lie between 0 and 1, got 95.0"),
+        (lambda v: arguments.level("x", v), np.nan, "x must lie between 0 and 1, got nan"),
+        (lambda v: arguments.level("x", v), [0.9], "x must be a number, got [0.9]"),
+        (lambda v: arguments.truth_value("x", v), 1, "x must be True or False, got 1"),
+        (lambda v: arguments.file_path("x", v), 3, "x must be a string or a Path, got 3"),
+        (lambda v: arguments.data_frame("x", v), pd.Series([1, 2]), "x must be a pandas DataFrame, got 0 1 1 2 dtype"),
+        (lambda v: arguments.data_frame("x", v, "a", "b"), pd.DataFrame({"a": [1]}), "it lacks 'b'"),
+        (lambda v: arguments.data_frame("x", v, "a"), pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' more than once"),
+    ],
+)
+def test_checks_refuse(check: Callable[[object], object], value: object, message: str) -> None:
+    refused(message, check, value)
+
+
+def test_checks_let_good_values_pass() -> None:
+    assert arguments.whole_number("n", np.int32(3), 0) == 3
+    for value in (2, 0.5, np.int64(3), np.float32(0.25)):
+        found = arguments.number("x", value)
+        assert found == value
+        assert json.loads(json.dumps(found)) == value
+    assert arguments.level("x", np.float64(0.9)) == 0.9
+    assert arguments.truth_value("x", np.False_) is False
+    assert arguments.file_path("x", "a") == arguments.file_path("x", Path("a")) == Path("a")
+
+
+def test_long_values_are_cut() -> None:
+    assert len(arguments.shown(list(range(1000)))) == 80
+    assert arguments.shown(np.float64(-1.0)) == "-1.0"
+
+
+# --- audits ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"predictions": ["a"]}, "predictions must name at least one predictor, as {name: column}, got ['a']"),
+        ({"predictions": "a"}, "as {name: column}, got 'a'"),
+        ({"predictions": {"a"}}, "as {name: column}, got {'a'}"),
+        ({"predictions": None}, "as {name: column}, got None"),
+        ({"predictions": {1: "a"}}, "the name of a predictor must be a string, not empty, got 1"),
+        ({"predictions": {None: "a"}}, "must be a string, not empty, got None"),
+        ({"predictions": {"": "a"}}, "must be a string, not empty, got ''"),
+        ({"predictions": {"x": 3}}, "predictions['x'] must be the name of a column, got 3"),
+        ({"predictions": {"x": ["a"]}}, "predictions['x'] must be the name of a column, got ['a']"),
+        ({"predictions": {"x": np.arange(2)}}, "predictions['x'] must be the name of a column, got array([0, 1])"),
+        ({"frame": None}, "frame must be a pandas DataFrame, got None"),
+        ({"frame": {"qid": []}}, "frame must be a pandas DataFrame, got {'qid': []}"),
+        ({"frame": pt.Transformer.identity()}, "frame must be a pandas DataFrame, got "),
+        ({"loss": ZeroOne(slice=["a"])}, "the slice of a loss must be the name of a column, got ['a']"),
+        ({"loss": "ZeroOne"}, "unknown loss 'ZeroOne'; the losses are ZeroOne"),
+        ({"budget": "20"}, "budget must be a number, got '20'"),
+        ({"budget": True}, "budget must be a number, got True"),
+        ({"budget": [20]}, "budget must be a number, got [20]"),
+        ({"draws": "5", "budget": None}, "draws must be a whole number, got '5'"),
+        ({"defensive": "x"}, "defensive must be a number, got 'x'"),
+        ({"replace": "no"}, "replace must be True or False, got 'no'"),
+        ({"seed": "1"}, "seed must be a whole number, got '1'"),
+        ({"cost": 1.0}, "cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got 1.0"),
+        ({"cost": UnitCost}, "cost must be a labelling cost"),
+        ({"design": ["optimal"]}, "unknown design ['optimal']"),
+    ],
+)
+def test_audits_refuse(frame: pd.DataFrame, given: dict, message: str) -> None:
+    refused(message, Audit.create, **({"frame": frame, "predictions": BOTH, "loss": ZeroOne(), "budget": 20} | given))
+
+
+@pytest.mark.parametrize(
+    ("columns", "loss", "message"),
+    [
+        ({"a": -1.0}, ZeroOne(), "such as -1.0 for document 'd0' of query 'q0'"),
+        ({"a": np.inf}, ZeroOne(), "such as inf for document 'd0' of query 'q0'"),
+        ({"a_variance": -1.0, "b_variance": 1.0}, GaussianSquared(), "such as -1.0 for document 'd0'"),
+        ({"long": 2.5}, ZeroOne(slice="long"), "such as 2.5 for document 'd0'"),
+        ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 are not, such as that of 'd0'"),
+    ],
+)
+def test_numbers_in_messages_are_plain(frame: pd.DataFrame, columns: dict, loss: ZeroOne, message: str) -> None:
+    cost = ColumnCost() if "doc_cost" in columns else None
+    refused(message, Audit.create, frame.assign(**columns), BOTH, loss, budget=20, cost=cost)
+
+
+def test_a_column_that_stands_twice_is_refused(frame: pd.DataFrame) -> None:
+    refused("column 'a' more than once", Audit.create, pd.concat([frame, frame[["a"]]], axis=1), BOTH, ZeroOne(), 20)
+
+
+@pytest.mark.parametrize("face", ["estimate", "compare", "rank"])
+def test_labels_and_options_of_audits(frame: pd.DataFrame, qrels: pd.DataFrame, face: str) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=20)
+    known, call = labels(audit, qrels), getattr(audit, face)
+    for wrong in (None, {}, [1], "labels.txt"):
+        refused(f"qrels must be a pandas DataFrame, got {wrong!r}", call, wrong)
+    for wrong in ("0.95", None, [0.9]):
+        refused(f"confidence must be a number, got {wrong!r}", call, known, confidence=wrong)
+    for wrong in (3, ["snis"], ""):
+        refused(f"unknown estimator {wrong!r}; the estimators are", call, known, estimator=wrong)
+    for wrong in (None, ["t"]):
+        refused(f"unknown reference {wrong!r}", call, known, reference=wrong)
+    for wrong in (None, ["error"]):
+        refused(f"unknown missing {wrong!r}", call, known, missing=wrong)
+
+
+def test_intervals_refuse_levels_that_are_no_numbers(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=20, design="passive")
+    for reference in ("effective", "wilson"):
+        found = audit.estimate(labels(audit, qrels), reference=reference)["first"]
+        refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
+
+
+def test_numpy_numbers_can_be_saved(frame: pd.DataFrame, tmp_path: Path) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=np.int64(20), seed=np.int32(1), defensive=np.float32(0.25))
+    saved = Audit.load(audit.save(tmp_path / "audit").path)
+    assert saved.manifest["arguments"]["budget"] == 20
+    assert saved.manifest["arguments"]["defensive"] == 0.25
+
+
+@pytest.mark.parametrize("value", [None, 3, b"audit", ["audit"]])
+def test_paths(frame: pd.DataFrame, value: object) -> None:
+    audit, message = Audit.create(frame, BOTH, ZeroOne(), budget=20), "path must be a string or a Path, got "
+    for call in (Audit.load, Plan.load, ActiveTest.load, audit.save, audit.export):
+        refused(f"{message}{value!r}", call, value)
+    refused("format must be one of", audit.export, "judge-me", format=["csv"])
+
+
+def _with(**changes: object) -> Callable[[Path], None]:
+    def change(folder: Path) -> None:
+        manifest = json.loads((folder / "manifest.json").read_text())
+        (folder / "manifest.json").write_text(json.dumps(manifest | changes))
+
+    return change
+
+
+def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], None]:
+    return lambda folder: change(pd.read_parquet(folder / "pairs.parquet")).to_parquet(folder / "pairs.parquet")
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (_with(arguments={}), "manifest.json lacks design, replace"),
+        (_with(arguments=[1]), "manifest.json lacks design, replace"),
+        (_with(counts=None), "is damaged or is none"),
+        (_with(predictors=["zz"]), "prediction_zz"),
+        (_with(loss={"loss": "Nope"}), "Nope"),
+        (_with(format_version="1"), "was saved in format '1'; this version reads 1"),
+        (_table(lambda t: t[:5]), "pairs.parquet has 5 rows for 50 pairs"),
+        (_table(lambda t: t.assign(draws="x")), "is damaged or is none: invalid literal for int()"),
+        (_table(lambda t: t.drop(columns="draws")), "is damaged or is none: 'draws'"),
+        (lambda folder: (folder / "pairs.parquet").write_bytes(b"junk"), "is damaged or is none"),
+    ],
+)
+def test_damaged_audits(frame: pd.DataFrame, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:
+    saved = Path(str(Audit.create(frame, BOTH, ZeroOne(), budget=20).save(tmp_path / "audit").path))
+    shutil.copytree(saved, tmp_path / "copy")
+    damage(tmp_path / "copy")
+    refused(message, Audit.load, tmp_path / "copy")
+
+
+# --- learners -------------------------------------------------------------------------------------------------------
+
+
+class Learner(pt.Estimator):
+    def __init__(self, sign: int) -> None:
+        super().__init__()
+        self.sign = sign
+
+    def fit(self, *data: object) -> Learner:
+        return self
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        return inp.assign(score=self.sign * np.arange(len(inp)))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"topics": None}, "topics must be a pandas DataFrame, got None"),
+        ({"topics": "topics.txt"}, "topics must be a pandas DataFrame, got 'topics.txt'"),
+        ({"topics": [1]}, "topics must be a pandas DataFrame, got [1]"),
+        ({"topics": pd.Series(["q1"])}, "topics must be a pandas DataFrame"),
+        ({"qrels": None}, "qrels must be a pandas DataFrame, got None"),
+        ({"learners": None}, "learners must map two names to learners, got None"),
+        ({"learners": {"x": lambda data: data, "y": Learner(1)}}, "learner 'x' must be a function without arguments"),
+        ({"measure": None}, "measure must be an ir_measures measure or its name, got None"),
+        ({"folds": "4"}, "folds must be a whole number, got '4'"),
+        ({"repeats": True}, "repeats must be at least 1, got True"),
+        ({"validation": "x"}, "validation must be a number, got 'x'"),
+        ({"validation": None}, "validation must be a number, got None"),
+        ({"validation": np.nan}, "validation must be at least 0 and below 1, got nan"),
+        ({"seed": None}, "seed must be a whole number, got None"),
+        ({"confidence": "high"}, "confidence must be a number, got 'high'"),
+        ({"corrected": None}, "corrected must be True or False, got None"),
+        ({"progress": "x"}, "progress must be True or False, got 'x'"),
+    ],
+)
+def test_learners_refuse(frame: pd.DataFrame, qrels: pd.DataFrame, given: dict, message: str) -> None:
+    usual = {"learners": {"x": Learner(1), "y": Learner(-1)}, "topics": frame[["qid", "docno"]], "qrels": qrels}
+    usual |= {"measure": "nDCG@5", "folds": 3, "progress": False}
+    refused(message, compare_learners, **(usual | given))
+
+
+def test_a_class_is_a_function_without_arguments(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
+    class Turned(Learner):
+        def __init__(self, sign: int = -1) -> None:
+            super().__init__(sign)
+
+    learners = {"x": Learner(1), "y": Turned}
+    found = compare_learners(learners, frame[["qid", "docno"]], qrels, "nDCG@5", folds=3, progress=False)
+    assert found.difference == pytest.approx(found.per_fold["difference"].mean())
+    refused("confidence_level must be a number, got 'high'", found.confidence_interval, "high")
+
+
+# --- active tests and plans -----------------------------------------------------------------------------------------
+
+
+def test_active_tests_refuse(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
+    pairs = frame[["qid", "docno", "grade_0", "grade_1", "grade_2"]]
+    for wrong in (None, {}, [1]):
+        refused(f"pool must be a pandas DataFrame, got {wrong!r}", ActiveTest.create, wrong, None, Accuracy())
+    test = ActiveTest.create(pairs, None, Accuracy()).next_round(20)
+    known = labels(test, qrels)
+    message = "strategy=\"rf\" fits ForestGrades to features or scores of the documents, and the pool lacks 'score'"
+    refused(message, test.next_round, 5, known, "rf")
+    refused("model must be a grade model that learns, such as ForestGrades, got 'x'", test.next_round, 5, model="x")
+    refused("qrels must be a pandas DataFrame, got {}", test.estimate, {})
+    refused("confidence must be a number, got None", test.estimate, known, confidence=None)
+    refused("bandwidth must be a positive number or 'cross_validated', got [1]", test.estimate, known, bandwidth=[1])
+
+
+@pytest.mark.parametrize("wrong", ["1", None, [1], 1.5, 0, True])
+def test_losses_refuse_grades_that_are_none(wrong: object) -> None:
+    for made in (Precision, Recall, F1, AUC, AP):
+        refused("rel must be a whole number of at least 1, got", made, rel=wrong)
+
+
+@pytest.mark.parametrize("wrong", ["x", None, [1], -0.1, 1.1, float("nan")])
+def test_f_measures_refuse_weights_that_are_none(wrong: object) -> None:
+    refused("eta must be a number between 0 and 1, got", FMeasure, wrong)
+
+
+@pytest.fixture(scope="module")
+def three(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
+    turned = demo.runs["candidate"].drop(columns="rank").assign(score=lambda run: -run["score"])
+    return (Runs(**demo.runs, turned=turned, depth=10) >> grades)(demo.topics)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"pool": None}, "pool must be a pandas DataFrame, got None"),
+        ({"pool": pd.DataFrame({"docno": ["d"]})}, "pool must have the columns qid, docno; it lacks 'qid'"),
+        ({"topics": [1]}, "topics must be a pandas DataFrame, got [1]"),
+        ({"topics": pd.DataFrame({"query": ["x"]})}, "topics must have the columns qid; it lacks 'qid'"),
+        ({"budget": "x"}, "budget must be a number, got 'x'"),
+        ({"budget": True}, "budget must be a number, got True"),
+        ({"defensive": [1]}, "defensive must be a number, got [1]"),
+        ({"replace": "no"}, "replace must be True or False, got 'no'"),
+        ({"cost": 1.0}, "cost must be a labelling cost"),
+        ({"design": ["hedged"]}, "design ['hedged']"),
+    ],
+)
+def test_plans_refuse(three: pd.DataFrame, given: dict, message: str) -> None:
+    refused(message, Plan.create, **({"pool": three, "topics": None, "measure": "DCG@10", "budget": 200} | given))
+
+
+def test_labels_and_options_of_rankings_of_plans(three: pd.DataFrame, demo: DemoCollection) -> None:
+    plan = Plan.create(three, None, "DCG@10", budget=300)
+    known = demo.judge(plan.assessments)
+    for wrong in (None, {}, [1]):
+        refused(f"qrels must be a pandas DataFrame, got {wrong!r}", plan.rank, wrong)
+    for wrong in ("x", None):
+        refused(f"confidence must be a number, got {wrong!r}", plan.rank, known, confidence=wrong)
+    for wrong in (None, 3, ["holm"], ""):
+        refused(f"unknown correction {wrong!r}", plan.rank, known, correction=wrong)
+    refused("unknown estimator ['snis']", plan.rank, known, estimator=["snis"])
+    refused("run 'late' must be a pandas DataFrame, got 3", plan.with_rankers, late=3)

@@ -1,0 +1,73 @@
+"""What a notebook shows: the printed text, with names that cannot break the page."""
+
+from __future__ import annotations
+
+import html
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+
+from pt_active import ActiveTest, Plan, Runs, compare_learners
+from pt_active.demo import DemoCollection
+from pt_active.results import Printed
+from pt_active.risk import Audit, ZeroOne
+
+EVIL = "<b>&"
+
+
+class Learner(pt.Estimator):
+    def fit(self, *data: object) -> Learner:
+        return self
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        return inp.assign(score=np.arange(len(inp))[::-1])
+
+
+@pytest.fixture(scope="module")
+def graded(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
+    frame = (Runs(**{EVIL: demo.runs["production"]}, other=demo.runs["candidate"], depth=10) >> grades)(demo.topics)
+    return frame.assign(guess=0, truth=1)
+
+
+@pytest.fixture(scope="module")
+def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
+    plan = Plan.create(graded, None, "DCG@10", budget=300)
+    audit = Audit.create(graded, {EVIL: "guess", "other": "truth"}, ZeroOne(), budget=80)
+    qrels, labels = demo.judge(plan.assessments), demo.judge(audit.assessments)
+    test = ActiveTest.create(graded, None, "DCG@10").next_round(20)
+    learners = {EVIL: Learner(), "other": Learner() >> Learner()}
+    rows = demo.judge(graded)
+    return {
+        "plan": plan,
+        "estimate": plan.estimate(qrels)[EVIL],
+        "comparison": plan.compare(qrels),
+        "ranking": plan.rank(qrels),
+        "audit": audit,
+        "share": Audit.create(graded, {EVIL: "guess"}, ZeroOne(), budget=10**6).estimate(rows, reference="wilson")[
+            EVIL
+        ],
+        "audit's comparison": audit.compare(labels),
+        "audit's ranking": audit.rank(labels),
+        "active test": test,
+        "active estimate": test.estimate(demo.judge(test.assessments)),
+        "learners": compare_learners(learners, rows[["qid", "docno"]], rows, "nDCG@5", folds=3, progress=False),
+    }
+
+
+WHAT = ["plan", "estimate", "comparison", "ranking", "audit", "share", "audit's comparison", "audit's ranking"]
+WHAT += ["active test", "active estimate", "learners"]
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_notebooks_show_the_text_escaped(everything: dict[str, object], what: str) -> None:
+    shown = everything[what]._repr_html_()
+    assert EVIL in str(everything[what])
+    assert EVIL not in shown
+    assert shown == f"<pre>{html.escape(str(everything[what]))}</pre>"
+
+
+@pytest.mark.parametrize("what", WHAT)
+def test_one_function_does_it_for_all(everything: dict[str, object], what: str) -> None:
+    assert type(everything[what])._repr_html_ is Printed._repr_html_

@@ -1,0 +1,258 @@
+"""Pairs with a predictor under test: what rounds draw for each loss, slices, hard judges, and states of format 1."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active.losses import Loss
+from pt_active.risk import Audit
+from pt_active.rounds import (
+    AP,
+    AUC,
+    F1,
+    Accuracy,
+    ActiveTest,
+    CostMatrix,
+    CrossEntropy,
+    FMeasure,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+)
+from pt_active.rounds.instances import PairInstances
+
+RHO = np.array([0.05, 0.3, 0.45, 0.62, 0.8, 0.99])
+COSTS = CostMatrix([[0, 1, 4, 5], [0.5, 0, 2, 3], [3, 1.5, 0, 1], [9, 4, 1, 0]])
+LOSSES = [CrossEntropy(), ZeroOne(), Accuracy(), Squared(), Precision(2), Recall(2), F1(2), FMeasure(0.3), COSTS]
+
+
+def frame_of(grades: np.ndarray) -> pd.DataFrame:
+    columns = {f"grade_{g}": column for g, column in enumerate(grades.T)}
+    return pd.DataFrame({"qid": "q", "docno": [f"d{i:03d}" for i in range(len(grades))]} | columns)
+
+
+def binary(chance: np.ndarray) -> np.ndarray:
+    return np.column_stack([1 - chance, chance])
+
+
+def size(loss: Loss, believed: np.ndarray | None = None) -> np.ndarray:
+    """Of the binary predictor `RHO`; its root of an expected square is in the unit of the estimate."""
+    pairs = PairInstances.of(frame_of(binary(RHO)), loss)
+    return pairs.size(pairs.grades if believed is None else believed)
+
+
+def same_up_to_scale(found: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(found / found.sum(), expected / np.sum(expected), atol=1e-13)
+
+
+def test_the_expected_cross_entropy_is_the_entropy_and_positive() -> None:
+    found = size(CrossEntropy())
+    np.testing.assert_allclose(found, -RHO * np.log(RHO) - (1 - RHO) * np.log(1 - RHO), atol=1e-14)
+    assert (found > 0).all()
+    other = size(CrossEntropy(), binary(1 - RHO))
+    np.testing.assert_allclose(other, -(1 - RHO) * np.log(RHO) - RHO * np.log(1 - RHO), atol=1e-14)
+
+
+def test_zero_one_is_the_closed_form() -> None:
+    """``√((1 − 2Ř)(1 − P(f|x)) + Ř²)`` [ARE 12]."""
+    sure = np.maximum(RHO, 1 - RHO)
+    risk = (1 - sure).mean()
+    for loss in (ZeroOne(), Accuracy()):
+        np.testing.assert_allclose(size(loss), np.sqrt((1 - 2 * risk) * (1 - sure) + risk**2), atol=1e-14)
+
+
+@pytest.mark.parametrize(("loss", "eta"), [(Precision(), 1.0), (Recall(), 0.0), (F1(), 0.5)])
+def test_f_measures_are_the_closed_form(loss: Loss, eta: float) -> None:
+    """``√(ρ(1−G)² + η²G²(1−ρ))`` where f = 1, ``(1−η) G √ρ`` where f = 0 [T 4.18–4.20]."""
+    called = RHO >= 0.5
+    risk = (called * RHO).sum() / (eta * called + (1 - eta) * RHO).sum()
+    same_up_to_scale(
+        size(loss),
+        np.where(
+            called, np.sqrt(RHO * (1 - risk) ** 2 + eta**2 * risk**2 * (1 - RHO)), (1 - eta) * risk * np.sqrt(RHO)
+        ),
+    )
+
+
+@pytest.mark.parametrize("sliced", [False, True])
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+def test_sizes_are_expectations_over_all_labels(loss: Loss, sliced: bool) -> None:
+    """``√Σ_y P(y) (u − Ǧ w)²`` by explicit sums, of the cross-entropy ``Σ_y P(y) u``; nothing outside the slice."""
+    rng = np.random.default_rng(1)
+    tested, believed = rng.dirichlet(np.ones(4), size=(2, 9))
+    member = rng.random(9) < (0.6 if sliced else 1.1)
+    frame = frame_of(tested).assign(part=member)
+    loss = type(loss)(**{**vars(loss), "slice": "part" if sliced else None})
+    prediction = loss.decision(tested)
+    terms = [[loss.terms(prediction[[i]], np.array([float(y)])) for y in range(4)] for i in range(9)]
+    u, w = (np.array([[float(pair[part][0]) for pair in row] for row in terms]) * member[:, None] for part in (0, 1))
+    risk = 0.0 if isinstance(loss, CrossEntropy) else (believed * u).sum() / (believed * w).sum()
+    power = 1 if isinstance(loss, CrossEntropy) else 2
+    expected = ((believed * (u - risk * w) ** power).sum(axis=1)) ** (1 / power)
+    same_up_to_scale(PairInstances.of(frame, loss).size(believed), expected)
+
+
+def test_the_score_is_what_the_loss_looks_at() -> None:
+    """``P(y ≥ rel)`` for precision and its kin and for two grades, else the expected loss."""
+    grades = np.random.default_rng(4).dirichlet(np.ones(4), size=9)
+    frame, entropy = frame_of(grades), -(grades * np.log(grades)).sum(axis=1)
+    np.testing.assert_allclose(PairInstances.of(frame, Recall(2)).score(), grades[:, 2:].sum(axis=1), atol=1e-15)
+    np.testing.assert_allclose(PairInstances.of(frame, CrossEntropy()).score(), entropy, atol=1e-14)
+    np.testing.assert_allclose(PairInstances.of(frame, ZeroOne()).score(), 1 - grades.max(axis=1), atol=1e-14)
+    np.testing.assert_array_equal(PairInstances.of(frame_of(binary(RHO)), CrossEntropy()).score(), RHO)
+
+
+def test_precision_of_nothing_is_refused() -> None:
+    test = ActiveTest.create(frame_of(binary(np.array([0.1, 0.2]))), None, Precision())
+    with pytest.raises(ValueError, match="no pair has a weight in the risk"):
+        test.next_round(1)
+
+
+# --- audits and active tests ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pool() -> pd.DataFrame:
+    """200 pairs of grades 0–3, their labels and a slice."""
+    rng = np.random.default_rng(2)
+    grades = rng.dirichlet([2, 1, 1, 0.5], size=200)
+    label = [rng.choice(4, p=row) for row in grades]
+    return frame_of(grades).assign(label=label, long=rng.random(200) < 0.4)
+
+
+@pytest.mark.parametrize("slice", [None, "long"])
+@pytest.mark.parametrize("loss", LOSSES[1:], ids=str)
+def test_an_audit_of_the_decisions_says_the_same_of_all_labels(pool: pd.DataFrame, loss: Loss, slice: str) -> None:
+    loss = type(loss)(**{**vars(loss), "slice": slice})
+    grades, qrels = pool.filter(like="grade_").to_numpy(), pool[["qid", "docno", "label"]]
+    audit = Audit.create(pool.assign(f=loss.decision(grades)), {"f": "f"}, loss, draws=200)
+    judged = qrels.merge(audit.assessments[["qid", "docno"]])
+    test = ActiveTest.create(pool, None, loss, seed=1).next_round(200)
+    found = test.estimate(qrels)
+    assert found.value == pytest.approx(audit.estimate(judged)["f"].value, abs=1e-12)
+    assert found.basis.measure == audit.estimate(judged)["f"].basis.measure == str(loss)
+
+
+def test_an_audit_refuses_distributions(pool: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"grade_0 … grade_G to pt_active\.ActiveTest"):
+        Audit.create(pool, {"f": "label"}, CrossEntropy(), draws=5)
+
+
+def test_the_slice_of_the_loss_decides_what_is_drawn_and_what_is_estimated(pool: pd.DataFrame) -> None:
+    qrels = pool[["qid", "docno", "label"]]
+    test = ActiveTest.create(pool, None, ZeroOne(slice="long"), seed=1).next_round(60)
+    drawn = pool.merge(test.assessments[["docno"]], on="docno")
+    assert drawn["long"].mean() > 0.8
+    wrong = pool.filter(like="grade_").to_numpy().argmax(axis=1) != pool["label"]
+    judged = qrels.merge(drawn[["docno"]])
+    for measure, truth in ((None, wrong[pool["long"]].mean()), (ZeroOne(), wrong.mean())):
+        found = test.estimate(judged, measure)
+        assert abs(found.value - truth) < 4 * found.standard_error
+        assert (found.basis.estimator, found.note) == ("lur", "")
+    assert "Error(slice='long') of grades" in str(test.estimate(judged))
+
+
+@pytest.mark.parametrize(
+    ("loss", "known"),
+    [(CrossEntropy(), True), (F1(2), True), (Squared(), False), (COSTS, False), (ZeroOne(slice="long"), False)],
+    ids=str,
+)
+def test_kernel_estimators_warn_where_the_draws_look_beyond_the_score(pool, loss: Loss, known: bool) -> None:
+    """Sizes of the first round are a function of g for some losses, and then no note is due."""
+    pairs = PairInstances.of(pool, loss)
+    order = np.argsort(pairs.score(), kind="stable")
+    ranked = pairs.size(pairs.grades)[order]
+    jumps = np.abs(np.diff(ranked)).mean() / np.abs(np.diff(np.sort(ranked))).mean()
+    assert (jumps < 10) == known
+    test = ActiveTest.create(pool, None, loss).next_round(40)
+    judged = pool[["qid", "docno", "label"]].merge(test.assessments[["docno"]])
+    assert ("takes for granted" in test.estimate(judged, estimator="aiipw_ratio").note) != known
+
+
+def test_areas_have_a_lowest_relevant_grade(pool: pd.DataFrame) -> None:
+    from sklearn.metrics import average_precision_score, roc_auc_score
+
+    test = ActiveTest.create(pool, None, CrossEntropy()).next_round(200)
+    grades, qrels = pool.filter(like="grade_").to_numpy(), pool[["qid", "docno", "label"]]
+    for rel in (1, 2, 3):
+        truth, score = pool["label"] >= rel, grades[:, rel:].sum(axis=1)
+        assert test.estimate(qrels, AUC(rel=rel)).value == pytest.approx(roc_auc_score(truth, score), abs=1e-12)
+        assert test.estimate(qrels, AP(rel=rel)).value == pytest.approx(
+            average_precision_score(truth, score), abs=1e-12
+        )
+    assert str(AUC(rel=2, slice="long")) == "AUC(rel=2, slice='long')"
+    assert "a relevant pair" in test.estimate(qrels.assign(label=1), AP(rel=2)).note
+
+
+def test_measures_of_rankings_are_not_of_pairs(pipeline, demo) -> None:
+    queries = ActiveTest.create(pipeline, demo.topics, "AP@10").next_round(5)
+    with pytest.raises(ValueError, match=r"AUC\(rel=2\) is of pairs; queries are drawn here"):
+        queries.estimate(demo.judge(queries.assessments), AUC(rel=2))
+
+
+def test_slices_of_queries(pipeline, demo) -> None:
+    topics = demo.topics.assign(q_long=np.arange(len(demo.topics)) % 3 == 0)
+    test = ActiveTest.create(pipeline, topics, "DCG@10").next_round(len(topics))
+    qrels = demo.judge(test.assessments)
+    inside = ActiveTest.create(pipeline, topics[topics["q_long"]], "DCG@10").next_round(len(topics))
+    alone = inside.estimate(demo.judge(inside.assessments))
+    assert test.estimate(qrels, slice="q_long").value == pytest.approx(alone.value, abs=1e-12)
+    with pytest.raises(ValueError, match="slice must name a column of the pool that is true or false, got 'long'"):
+        test.estimate(qrels, slice="long")
+
+
+# --- what users should be told --------------------------------------------------------------------------------------
+
+
+def test_nothing_is_estimated_before_the_first_round(pool: pd.DataFrame) -> None:
+    test = ActiveTest.create(pool, None, CrossEntropy())
+    for qrels in (pool[["qid", "docno", "label"]], pool[["qid", "docno", "label"]].iloc[:0]):
+        with pytest.raises(ValueError, match="nothing was drawn yet, .*: call next_round first"):
+            test.estimate(qrels)
+
+
+def test_a_judge_of_single_grades_is_sent_to_audit(pool: pd.DataFrame) -> None:
+    hard = frame_of(np.eye(4)[pool["label"]])
+    for loss in (CrossEntropy(), ZeroOne()):
+        with pytest.warns(UserWarning, match=r"certain of the grade of every pair.* pt_active\.Audit"):
+            ActiveTest.create(hard, None, loss)
+    partly = hard.copy()
+    partly.loc[3:, [f"grade_{g}" for g in range(4)]] = 0.25
+    with pytest.warns(UserWarning, match="grade of 3 of 200 pairs.* counts as 34.5"):
+        ActiveTest.create(partly, None, CrossEntropy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ActiveTest.create(partly, None, ZeroOne())
+        ActiveTest.create(pool, None, CrossEntropy())
+
+
+OLD_NAMES = {
+    "cross_entropy": CrossEntropy(),
+    "zero_one": ZeroOne(),
+    "accuracy": Accuracy(),
+    "squared": Squared(),
+    "precision": Precision(rel=2),
+    "recall": Recall(rel=2),
+    "F1": F1(rel=2),
+}
+
+
+@pytest.mark.parametrize("name", OLD_NAMES)
+def test_a_test_saved_in_format_1_goes_on(pool: pd.DataFrame, tmp_path: Path, name: str) -> None:
+    test = ActiveTest.create(pool, None, OLD_NAMES[name], seed=3).next_round(40)
+    test.save(tmp_path / "test")
+    file = tmp_path / "test" / "manifest.json"
+    old = {"format_version": 1, "arguments": {"measure": name, "relevant": 2, "seed": 3}}
+    file.write_text(json.dumps(json.loads(file.read_text()) | old))
+    again = ActiveTest.load(tmp_path / "test")
+    assert again.manifest == test.manifest
+    assert str(again) == str(test)
+    pd.testing.assert_frame_equal(again.next_round(20).assessments, test.next_round(20).assessments)
+    ActiveTest.load(again.save(tmp_path / "again").path)
