@@ -14,6 +14,7 @@ from pt_active.judged import document_variable
 from pt_active.outlook import Outlook, own_method
 from pt_active.pilot import Pilot
 from pt_active.plan import Plan
+from pt_active.results import Printed
 from pt_active.simulate import YARDSTICK
 
 FLATTERED = 4.0
@@ -21,7 +22,7 @@ FLATTERED = 4.0
 
 
 @dataclass(frozen=True)
-class ModelCheck:
+class ModelCheck(Printed):
     """What the weighted labels of a plan say of the grade model that chose them.
 
     The model is checked on labels that it has not seen: those of each round against the grades of that round.
@@ -103,9 +104,6 @@ class ModelCheck:
         if np.isfinite(self.realised):
             lines.append(f"one label   worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}")
         return "\n  ".join(lines + ([f"advice      {self.advice}"] if self.advice else []))
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
 
 
 def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:

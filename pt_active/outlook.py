@@ -25,6 +25,7 @@ from pt_active.pilot import Pilot, ranker_contrasts
 from pt_active.plan import Plan
 from pt_active.pool import Pool, graded_frame
 from pt_active.query_plan import DESIGN
+from pt_active.results import Printed
 from pt_active.simulate import YARDSTICK, Method
 
 GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
@@ -35,7 +36,7 @@ POWER = 0.8
 
 
 @dataclass(frozen=True)
-class Outlook:
+class Outlook(Printed):
     """What error to expect at which budget, for several ways to sample.
 
     Attributes:
@@ -240,9 +241,6 @@ class Outlook:
 
     def __str__(self) -> str:
         return self.described(self.table())
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
 
 
 def own_method(plan: Plan, estimator: str = "regression") -> Method:

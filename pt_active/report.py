@@ -20,7 +20,7 @@ from pt_active.pairs import named_pair
 from pt_active.plan import Plan
 from pt_active.ranking import Ranking
 from pt_active.report_words import answer_in_words
-from pt_active.results import Comparison, Estimate
+from pt_active.results import Comparison, Estimate, Printed
 from pt_active.sampling import Clipped
 from pt_active.simulate import YARDSTICK
 from pt_active.simulate_tables import plain_rows
@@ -42,7 +42,7 @@ _SLICE_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Printed):
     """What a plan and its labels say.
 
     Attributes:
@@ -196,9 +196,6 @@ class Report:
 
     def __str__(self) -> str:
         return f"{self.answer}\n\n{self.result}\n\n{self.check}"
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
 
 
 def check_page(path: Path) -> None:

@@ -14,6 +14,7 @@ from pt_active.growth import ESTIMATOR, Growth, Question
 from pt_active.labels import whole_labels
 from pt_active.plan_tables import PlanTables
 from pt_active.query_growth import grown_queries
+from pt_active.results import Printed
 from pt_active.sequential import FIRST, SECOND, WITHIN, enough, prospect, verdicts
 
 _HOPELESS = 0.05
@@ -26,7 +27,7 @@ _RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 
 
 @dataclass(frozen=True)
-class Status:
+class Status(Printed):
     """What the labels so far say, and whether to go on judging.
 
     Attributes:
@@ -152,9 +153,6 @@ class Status:
             f"next        {self.advice}",
         ]
         return "\n  ".join(lines)
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{self}</pre>"
 
 
 def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:

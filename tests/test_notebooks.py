@@ -9,7 +9,7 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from pt_active import ActiveTest, Plan, Runs, compare_learners
+from pt_active import ActiveTest, ModelCheck, Outlook, Plan, Report, Runs, compare_learners
 from pt_active.demo import DemoCollection
 from pt_active.results import Printed
 from pt_active.risk import Audit, ZeroOne
@@ -50,6 +50,10 @@ def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
         ],
         "audit's comparison": audit.compare(labels),
         "audit's ranking": audit.rank(labels),
+        "status": plan.status(qrels),
+        "outlook": Outlook.of_plan(plan, qrels),
+        "check": ModelCheck.of(plan, qrels),
+        "report": Report.of(plan, qrels),
         "active test": test,
         "active estimate": test.estimate(demo.judge(test.assessments)),
         "learners": compare_learners(learners, rows[["qid", "docno"]], rows, "nDCG@5", folds=3, progress=False),
@@ -57,7 +61,7 @@ def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
 
 
 WHAT = ["plan", "estimate", "comparison", "ranking", "audit", "share", "audit's comparison", "audit's ranking"]
-WHAT += ["active test", "active estimate", "learners"]
+WHAT += ["status", "outlook", "report", "active test", "active estimate", "learners"]
 
 
 @pytest.mark.parametrize("what", WHAT)
