@@ -16,8 +16,8 @@ def test_risk_curves(script, tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.setattr("sys.argv", ["risk_curves", "--out", str(tmp_path), "--quick", "--repetitions", "30"])
     curves.main()
     table = pd.read_csv(tmp_path / "risk_curves.csv")
-    assert set(table["method"]) == set(curves.METHODS)
-    assert set(table["kind"]) == set(curves.MARKERS)
+    assert set(table["method"]) == set(script("audit_replays").METHODS)
+    assert set(table["kind"]) == set(curves.KINDS)
     wide = table.pivot_table(index=["kind", "method"], columns="labels", values=["rmse", "width"])
     assert (wide["rmse"][100] < wide["rmse"][50]).mean() > 0.7
     assert (wide["width"][100] < wide["width"][50]).all()
@@ -67,5 +67,5 @@ def test_a_certain_model_without_a_clue_does_no_harm(script) -> None:
     """Naive Bayes is certain of almost every pair: a line through the few others must not carry the estimate away."""
     curves = script("risk_curves")
     problem = curves.problem_of("digits, naive Bayes", 10, 0)
-    rows = curves.rows_of(problem, [100], 100, 0).set_index("method")
+    rows = script("audit_replays").rows_of(problem, [100], 100, 0).set_index("method")
     assert rows.loc["active + regression", "mse"] < 2 * rows.loc["passive", "mse"]

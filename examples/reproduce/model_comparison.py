@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from audit_replays import design_of, drawn_samples
 from figures import label_axis, legend_below, panels, write
 from matplotlib.figure import Figure
-from offline_data import Split, design_of, digits, drawn_samples, logistic, naive_bayes
+from offline_data import Split, digits, logistic, naive_bayes
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
