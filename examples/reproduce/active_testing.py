@@ -29,6 +29,7 @@ import pandas as pd
 from figures import legend_below, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import markdown
+from matplotlib import ticker
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -345,6 +346,8 @@ def draw(table: pd.DataFrame) -> Figure:
             axis.plot(curve["labels"], curve["rmse"], line, color=colour, label=name, marker=".")
         axis.set(title=f"{data}: {statistic}", xlabel="labels", ylabel="root mean squared error", yscale="log")
         axis.title.set_fontsize(9)
+        for of in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+            of(ticker.StrMethodFormatter("{x:.2g}"))
         axis.grid(alpha=0.3)
     for axis in axes.flat[len(kinds) :]:
         axis.set_visible(False)

@@ -7,13 +7,18 @@ diabetes, draws from the other half that prefer high values of the body mass ind
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from audit_replays import Problem, geometric, graded_problem
 from sklearn.datasets import load_diabetes, load_digits
-from sklearn.linear_model import BayesianRidge, LogisticRegression
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.linear_model import ARDRegression, BayesianRidge, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -102,3 +107,40 @@ def logistic() -> object:
 def naive_bayes() -> object:
     """Gaussian naive Bayes, whose probabilities are far too certain: pixels are not independent."""
     return GaussianNB(var_smoothing=1e-2)
+
+
+def regressions() -> list[Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
+    """(features, labels, test features) → mean and variance of the test labels, by five learners."""
+    return [
+        lambda *data: _with_deviation(BayesianRidge(), *data),
+        lambda *data: _with_deviation(ARDRegression(), *data),
+        lambda *data: _with_deviation(_process(), *data),
+        _forest_variance,
+        _neighbour_variance,
+    ]
+
+
+def _with_deviation(
+    model: object, train: np.ndarray, label: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    scaler = StandardScaler().fit(train)
+    mean, spread = model.fit(scaler.transform(train), label).predict(scaler.transform(test), return_std=True)
+    return mean, spread**2
+
+
+def _process() -> object:
+    kernel = ConstantKernel(0.5) * RBF(5.0) + WhiteKernel(0.5)
+    return GaussianProcessRegressor(kernel, n_restarts_optimizer=0, random_state=0)
+
+
+def _forest_variance(train: np.ndarray, label: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The trees' spread, and the noise that is left out of bag."""
+    forest = RandomForestRegressor(100, min_samples_leaf=3, oob_score=True, random_state=0).fit(train, label)
+    trees = np.stack([tree.predict(test) for tree in forest.estimators_])
+    return trees.mean(axis=0), trees.var(axis=0) + ((forest.oob_prediction_ - label) ** 2).mean()
+
+
+def _neighbour_variance(train: np.ndarray, label: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The spread of the nearest labels."""
+    nearest = label[NearestNeighbors(n_neighbors=10).fit(train).kneighbors(test, return_distance=False)]
+    return nearest.mean(axis=1), nearest.var(axis=1, ddof=1)
