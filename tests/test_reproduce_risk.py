@@ -44,7 +44,7 @@ def test_model_comparison(script, tmp_path, monkeypatch, capsys) -> None:
         assert (two[150] > two[20]).all()
         assert two.loc["optimal", 150] > two.loc["passive", 150]
     assert (tmp_path / "model_comparison.png").stat().st_size > 10_000
-    assert "| diabetes | squared | active_0 |" in capsys.readouterr().out
+    assert "| diabetes | squared | 2 |" in capsys.readouterr().out
 
 
 @pytest.fixture

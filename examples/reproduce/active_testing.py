@@ -26,10 +26,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from figures import legend_below, panels, write
+from figures import legend_below, log_errors, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import markdown
-from matplotlib import ticker
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -344,10 +343,9 @@ def draw(table: pd.DataFrame) -> Figure:
         for name, (strategy, estimator, colour, line) in CURVES.items():
             curve = chosen[(chosen["strategy"] == strategy) & (chosen["estimator"] == estimator)]
             axis.plot(curve["labels"], curve["rmse"], line, color=colour, label=name, marker=".")
-        axis.set(title=f"{data}: {statistic}", xlabel="labels", ylabel="root mean squared error", yscale="log")
+        axis.set(title=f"{data}: {statistic}", xlabel="labels", ylabel="root mean squared error")
         axis.title.set_fontsize(9)
-        for of in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
-            of(ticker.StrMethodFormatter("{x:.2g}"))
+        log_errors(axis)
         axis.grid(alpha=0.3)
     for axis in axes.flat[len(kinds) :]:
         axis.set_visible(False)

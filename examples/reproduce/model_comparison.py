@@ -237,14 +237,16 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def page_table(table: pd.DataFrame) -> pd.DataFrame:
-    """For the docs: a row a data set, loss and design, a column a number of models and of labels."""
-    at = table[table["labels"].isin(SHOWN)]
-    at = at.assign(column=at["models"].astype(str) + " models, " + at["labels"].astype(str) + " labels")
-    wide = at.pivot(index=["data", "loss", "design"], columns="column", values="accuracy")
-    order = at[["data", "loss", "design"]].drop_duplicates()
-    shown = order.merge(wide[list(at["column"].unique())].reset_index(), on=["data", "loss", "design"])
-    numbers = shown.columns[3:]
-    return shown.assign(**{name: shown[name].map("{:.3f}".format).str.lstrip("0") for name in numbers})
+    """For the docs: a row a data set, loss and number of models, a column a design, a number for each of `SHOWN`."""
+    rows = []
+    for key, group in table.groupby(["data", "loss", "models"], sort=False):
+        row = dict(zip(["data", "loss", "models"], key, strict=True))
+        for design in COLOURS:
+            found = group[group["design"] == design].set_index("labels")["accuracy"]
+            shares = [f"{found[number]:.3f}" for number in SHOWN] if len(found) else ["–"]
+            row[f"`{design}`"] = " / ".join(share.removeprefix("0") for share in shares)
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def jobs_of(arguments: argparse.Namespace) -> list[tuple[int, Callable[[], Iterator[Contest]]]]:
@@ -272,6 +274,7 @@ def main() -> None:
     arguments = options.parse_args()
     warnings.simplefilter("ignore")
     table = accuracy(jobs_of(arguments), arguments.repetitions or (30 if arguments.quick else 100))
+    print(f"\nHow often the best is picked, at {' / '.join(map(str, SHOWN))} labels:\n")
     print(markdown(page_table(table)))
     write(table, draw(table), arguments.out, "model_comparison")
 

@@ -14,9 +14,11 @@ tables for the docs.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from audit_replays import (
     METHODS,
@@ -30,7 +32,7 @@ from audit_replays import (
     with_ratios,
     with_worth,
 )
-from figures import legend_below, panels, parsed, parser, train_folds, write
+from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
 from grade_predictors import Predictors, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
 from leagues import markdown
@@ -101,44 +103,45 @@ def qualities(pool: JudgedPool, folds: list[int], repetitions: int, seed: int) -
 
 
 def draw(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> Figure:
-    """A row a pool and predictor: each risk's error over labels; the ratio of errors over the likelihood."""
-    kinds = list(over_labels[["data", "predictor"]].drop_duplicates().itertuples(index=False, name=None))
-    figure, axes = panels(len(kinds), len(RISKS) + 1)
-    for line, (data, predictor) in zip(axes, kinds, strict=True):
-        chosen = over_labels[(over_labels["data"] == data) & (over_labels["predictor"] == predictor)]
+    """A row a pool: each risk's error over labels, averaged over predictors; the ratio over the likelihood."""
+    names = over_labels["data"].unique()
+    figure, axes = panels(len(names), len(RISKS) + 1)
+    for line, data in zip(axes, names, strict=True):
+        table = averaged_rows([over_labels[over_labels["data"] == data]], ["risk_name"])
         for axis, risk in zip(line, RISKS, strict=False):
-            found = chosen[chosen["risk_name"] == risk]
-            if len(found):
-                curves_over_labels(axis, found, "rmse")
-            axis.set_title(f"{data}, {predictor}: {risk}", fontsize=9)
-        of = (over_quality["data"] == data) & (over_quality["predictor"] == predictor)
-        ratios_over_quality(line[-1], over_quality[of & (over_quality["risk_name"] == "error")])
+            curves_over_labels(axis, table[table["risk_name"] == risk], "rmse")
+            axis.set_title(f"{data}: {risk}")
+            log_errors(axis)
+        of = (over_quality["data"] == data) & (over_quality["risk_name"] == "error")
+        ratios_over_quality(line[-1], over_quality[of])
+        line[-1].set_title(f"{data}: error")
     legend_below(figure, axes[0, 0])
     return figure
 
 
 def worth_table(over_labels: pd.DataFrame) -> pd.DataFrame:
-    """For the docs: what a label is worth at `QUALITY_LABELS` labels, beside the risk and the likelihood."""
-    at = with_worth(over_labels[over_labels["labels"] == QUALITY_LABELS], KEYS)
-    wide = at.pivot(index=[*KEYS, "risk", "likelihood"], columns="method", values="worth").reset_index()
-    order = at[KEYS].drop_duplicates()
-    wide = order.merge(wide, on=KEYS)
-    text = {name: wide[name].map("{:.2f}".format) for name in METHODS if name != "passive"}
-    shown = wide[KEYS].assign(
-        value=wide["risk"].map("{:.2f}".format), likelihood=wide["likelihood"].map("{:.2f}".format)
-    )
-    return shown.assign(**text).rename(columns={"risk_name": "risk"})
+    """For the docs: each risk, and what a label is worth at `QUALITY_LABELS` labels by each method but passive."""
+    at, rows = with_worth(over_labels[over_labels["labels"] == QUALITY_LABELS], KEYS), []
+    for (data, predictor), group in at.groupby(["data", "predictor"], sort=False):
+        row = {"data": data, "predictor": predictor, "likelihood": f"{group['likelihood'].mean():.2f}"}
+        for risk in RISKS:
+            found = group[group["risk_name"] == risk].set_index("method")
+            worth = " / ".join(f"{found['worth'][name]:.2f}" for name in METHODS if name != "passive" and len(found))
+            row[risk] = f"{found['risk'].mean():.2f}: {worth}" if len(found) else "–"
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
     """For the docs: coverage at `SHOWN` labels, and the mean width at the middle one; means over predictors."""
     rows = []
-    for (data, risk), group in over_labels.groupby(["data", "risk_name"], sort=False):
+    for data, risk in [(data, risk) for data in over_labels["data"].unique() for risk in RISKS]:
+        group = over_labels[(over_labels["data"] == data) & (over_labels["risk_name"] == risk)]
         row = {"data": data, "risk": risk}
         for name in METHODS:
             at = group[group["method"] == name].groupby("labels")[["coverage", "width"]].mean()
-            covered = " / ".join(f"{at['coverage'][number]:.3f}".lstrip("0") for number in SHOWN)
-            row[name] = f"{covered} ({at['width'][QUALITY_LABELS]:.2f})"
+            covered = " / ".join(f"{at['coverage'].get(number, np.nan):.3f}".lstrip("0") for number in SHOWN)
+            row[name] = f"{covered} ({at['width'].get(QUALITY_LABELS, np.nan):.2f})"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -148,6 +151,7 @@ def main() -> None:
     options = parser(__doc__)
     options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
     arguments = parsed(options)
+    warnings.simplefilter("ignore")
     judges = read_judges(arguments.judges) if arguments.judges else {}
     over_labels, over_quality = [], []
     for path in arguments.pools:
@@ -156,7 +160,10 @@ def main() -> None:
         over_labels.append(curves(pool, folds, known, arguments.repetitions, arguments.seed))
         over_quality.append(qualities(pool, folds, arguments.repetitions // 2, arguments.seed))
     table, quality = pd.concat(over_labels, ignore_index=True), pd.concat(over_quality, ignore_index=True)
-    print(f"\nLabels of passive sampling that one label is worth, at {QUALITY_LABELS} labels:\n")
+    methods = " / ".join(name for name in METHODS if name != "passive")
+    print(
+        f"\nThe risk, and labels of passive sampling that one label is worth at {QUALITY_LABELS} labels by {methods}:\n"
+    )
     print(markdown(worth_table(table)))
     shown = " / ".join(map(str, SHOWN))
     print(f"\nCoverage of 95 % t intervals at {shown} labels (mean width at {QUALITY_LABELS}), over all predictors:\n")
