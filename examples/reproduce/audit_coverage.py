@@ -27,11 +27,12 @@ from tqdm import tqdm
 from pt_active.costs import UnitCost
 from pt_active.estimators import effective_size
 from pt_active.results import Basis, Comparison, Estimate
+from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.designs import default_defensive
 from pt_active.risk.drawing import draw_pairs
 from pt_active.risk.estimators import RISK_ESTIMATORS
 from pt_active.risk.judged import JudgedPairs
-from pt_active.risk.losses import CostMatrix, Loss, Precision, Recall, Squared, ZeroOne
+from pt_active.risk.losses import Loss
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
 
