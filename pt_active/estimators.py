@@ -94,6 +94,7 @@ def regression(
     pool_mean: float,
     inclusion: np.ndarray | None = None,
     pool_variance: np.ndarray | float | None = None,
+    own_share: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
@@ -105,6 +106,9 @@ def regression(
     Where ``pool_variance``, the variance of M over the pool, is given, b is shrunk: by ``s²/max(s², pool_variance)``
     with ``s² = Σ W (M − m̄)²``, since a line through values that lie together says little of those far away, and by
     ``1 − Σ t²/(Σ t)²`` with ``t = W² (M − m̄)²``, which is 0 where one draw alone makes the line.
+
+    Where ``own_share`` is given, it takes the place of W at the left end of ``h``: a linearised ratio is at the mercy of
+    the draws that have a weight in it.
     """
     share = _share(count, importance)
     total = count * share
@@ -116,7 +120,8 @@ def regression(
         alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
         trust = (1 - alone) * _ratio(spread, np.maximum(spread, pool_variance))
     slope = (trust * _ratio(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
-    leverage = share * (1 + trust[..., None] * _ratio(predictor**2, spread[..., None]))
+    own_share = share if own_share is None else own_share
+    leverage = own_share + share * trust[..., None] * _ratio(predictor**2, spread[..., None])
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = share * (centred - slope * predictor) / (1 - leverage)
         error = np.sqrt(_dot(count * _chance(inclusion), scaled**2))
@@ -204,6 +209,49 @@ def interval(
     quantile = special.stdtrit(np.where(usable, degrees, 1.0), (1 + confidence_level) / 2)
     half = np.where(usable, quantile * standard_error, np.inf)
     return value - half, value + half
+
+
+def score_interval(
+    value: np.ndarray | float,
+    standard_error: np.ndarray | float,
+    degrees: np.ndarray | float,
+    confidence_level: float,
+    bounds: tuple[float, float],
+    effective: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
+
+    The ends are the θ for which ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)`` with ``V(θ) = (θ − low)(high − θ)``, as if the values
+    were spread between the bounds in `n* = V(R̂)/SE²` independent draws. So the interval leans away from the nearer
+    bound, and never crosses it. Where ``high`` is infinite, ``V(θ) = θ − low``.
+
+    Args:
+        value: R̂.
+        standard_error: SE of each. In V(R̂), R̂ is at least one SE away from each bound (or halfway between them),
+            which is where a single draw puts it.
+        degrees: Of t.
+        confidence_level: In (0, 1).
+        bounds: Of the values, and so of their mean; the lower one is finite.
+        effective: Taken for n* where the standard error is 0: nothing that varies was drawn.
+
+    Returns:
+        Low and high. The bounds themselves where there are no degrees of freedom or no standard error; NaN where the
+        standard error is 0 and the upper bound infinite.
+
+    Raises:
+        ValueError: If the level lies outside (0, 1).
+    """
+    low, high = bounds
+    width, y, error = high - low, np.clip(value, low, high) - low, np.asarray(standard_error)
+    usable = np.isfinite(error) & (np.asarray(degrees) > 0)
+    error = np.where(usable, error, 0.0)
+    inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
+    quantile = interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = quantile**2 * np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
+        root = np.sqrt(scale * y * (1 - y / width) + scale**2 / 4)
+        ends = [low + (y + scale / 2 + sign * root) / (1 + scale / width) for sign in (-1, 1)]
+    return np.where(usable, np.maximum(ends[0], low), low), np.where(usable, ends[1], high)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

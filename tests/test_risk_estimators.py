@@ -445,7 +445,8 @@ def test_wilson_and_clopper_pearson_are_scipys() -> None:
 
     basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
     for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):
-        found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, successes, 40, method)
+        counts = {"successes": successes, "trials": 40, "method": method}
+        found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, **counts)
         expected = stats.binomtest(successes, 40).proportion_ci(0.9, name)
         assert found.confidence_interval() == pytest.approx((expected.low, expected.high), abs=1e-9)
         assert found.note == ""

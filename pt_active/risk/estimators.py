@@ -140,12 +140,15 @@ class Linearised:
             Its weighted mean is 0, and its variance is that of Ĝ.
         coefficients: float64[..., 2k], what ``u_1, w_1, u_2, w_2`` are multiplied by to make d.
         effective: ``(Σ v w)² / Σ v² w²``, the smaller one of two predictors.
+        own_share: float64[..., n], ``v w / Σ v w`` of each draw, the larger one of two predictors. Left out of its own
+            ratio, a draw is ``1/(1 − own_share)`` times as far from it.
     """
 
     value: np.ndarray
     values: np.ndarray
     coefficients: np.ndarray
     effective: np.ndarray
+    own_share: np.ndarray
 
 
 def linearised(scores: Sequence[Scores], drawn: Drawn) -> Linearised:
@@ -165,6 +168,7 @@ def linearised(scores: Sequence[Scores], drawn: Drawn) -> Linearised:
         first.values - second.values,
         np.concatenate([first.coefficients, -second.coefficients], axis=-1),
         np.minimum(first.effective, second.effective),
+        np.maximum(first.own_share, second.own_share),
     )
 
 
@@ -174,7 +178,8 @@ def _linearised(score: Scores, drawn: Drawn) -> Linearised:
     risk, scale = (v * score.numerator).sum(axis=-1) / weight, v.sum(axis=-1) / weight
     values = (score.numerator - risk[..., None] * score.weight) * scale[..., None]
     effective = effective_size(drawn.count, drawn.importance * score.weight)
-    return Linearised(risk, values, np.stack([scale, -risk * scale], axis=-1), effective)
+    own_share = drawn.importance * score.weight / weight[..., None]
+    return Linearised(risk, values, np.stack([scale, -risk * scale], axis=-1), effective, own_share)
 
 
 def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
@@ -200,7 +205,7 @@ def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, pair_weight: np.ndarr
     mean = ratio.coefficients @ average
     variance = np.einsum("...a,ab,...b->...", ratio.coefficients, spread, ratio.coefficients)
     model = np.einsum("...na,...a->...n", expected[drawn.rows], ratio.coefficients)
-    found = _mean(estimator, drawn, ratio.values, model, mean, variance)
+    found = _mean(estimator, drawn, ratio.values, model, mean, variance, ratio.own_share)
     idle = np.maximum(effective_size(drawn.count, drawn.importance) - ratio.effective, 0.0)
     return MeanEstimate(ratio.value + found.value, found.standard_error, found.degrees_of_freedom - idle)
 
@@ -220,7 +225,13 @@ def stratified_estimate(scores: Sequence[Scores], drawn: Drawn, stratum: np.ndar
 
 
 def _mean(
-    estimator: str, drawn: Drawn, values: np.ndarray, model: np.ndarray, pool_mean: float, pool_variance: np.ndarray
+    estimator: str,
+    drawn: Drawn,
+    values: np.ndarray,
+    model: np.ndarray,
+    pool_mean: float,
+    pool_variance: np.ndarray,
+    own_share: np.ndarray | None = None,
 ) -> MeanEstimate:
     """Σ p δ from a sample of δ, by one of `RISK_ESTIMATORS`."""
     if estimator not in RISK_ESTIMATORS:
@@ -228,7 +239,7 @@ def _mean(
     sample = drawn.count, drawn.importance, values, model, pool_mean, drawn.inclusion
     with np.errstate(divide="ignore", invalid="ignore"):
         if estimator == "regression":
-            return estimators.regression(*sample, pool_variance=pool_variance)
+            return estimators.regression(*sample, pool_variance=pool_variance, own_share=own_share)
         return estimators.estimator_named(estimator)(*sample)
 
 
