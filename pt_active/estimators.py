@@ -107,8 +107,8 @@ def regression(
     with ``s² = Σ W (M − m̄)²``, since a line through values that lie together says little of those far away, and by
     ``1 − Σ t²/(Σ t)²`` with ``t = W² (M − m̄)²``, which is 0 where one draw alone makes the line.
 
-    Where ``own_share`` is given, it takes the place of W at the left end of ``h``: a linearised ratio is at the mercy of
-    the draws that have a weight in it.
+    Where ``own_share`` is given, what a draw weighs in a linearised ratio, r is ``(1 − W)/(1 − own_share)`` times as
+    large: so far is a draw from the ratio of the others.
     """
     share = _share(count, importance)
     total = count * share
@@ -120,10 +120,10 @@ def regression(
         alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
         trust = (1 - alone) * _ratio(spread, np.maximum(spread, pool_variance))
     slope = (trust * _ratio(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
-    own_share = share if own_share is None else own_share
-    leverage = own_share + share * trust[..., None] * _ratio(predictor**2, spread[..., None])
+    leverage = share * (1 + trust[..., None] * _ratio(predictor**2, spread[..., None]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = share * (centred - slope * predictor) / (1 - leverage)
+        further = 1.0 if own_share is None else (1 - share) / (1 - own_share)
+        scaled = share * further * (centred - slope * predictor) / (1 - leverage)
         error = np.sqrt(_dot(count * _chance(inclusion), scaled**2))
     value = mean + slope[..., 0] * (pool_mean - model_mean)
     return _estimate(value, error, effective_size(count, importance) - 2, count)
@@ -247,11 +247,12 @@ def score_interval(
     error = np.where(usable, error, 0.0)
     inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
     quantile = interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = quantile**2 * np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
-        root = np.sqrt(scale * y * (1 - y / width) + scale**2 / 4)
-        ends = [low + (y + scale / 2 + sign * root) / (1 + scale / width) for sign in (-1, 1)]
-    return np.where(usable, np.maximum(ends[0], low), low), np.where(usable, ends[1], high)
+        shrunk, centre = 1 / (1 + scale / width), 1 / (1 / scale + 1 / width) / 2
+        root = np.sqrt(2 * centre * shrunk * y * (1 - y / width) + centre**2)
+        ends = [low + shrunk * y + centre + sign * root for sign in (-1, 1)]
+    return np.where(usable, np.maximum(ends[0], low), low)[()], np.where(usable, ends[1], high)[()]
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

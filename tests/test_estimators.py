@@ -22,6 +22,7 @@ from pt_active.estimators import (
     interval,
     reference_degrees,
     regression,
+    score_interval,
     snis,
 )
 from pt_active.moments import Moments
@@ -170,6 +171,91 @@ def test_effective_size():
     assert effective_size(np.ones_like(np.array([1.0, 1e-9, 1e-9])), np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1)
     assert effective_size(np.ones_like(np.array([1.0, 2.0, 3.0])), np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 14)
     assert effective_size(np.ones_like(np.zeros(3)), np.zeros(3)) == 0
+
+
+# --- score intervals ------------------------------------------------------------------------------------------------
+
+UNIT = (0.0, 1.0)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("successes", [0, 1, 7, 20, 40])
+def test_the_score_interval_of_a_plain_share_is_wilsons(successes, level):
+    from statsmodels.stats.proportion import proportion_confint
+
+    share = successes / 40
+    error = math.sqrt(share * (1 - share) / 40)
+    found = score_interval(share, error, np.inf, level, UNIT, 40)
+    assert found == pytest.approx(proportion_confint(successes, 40, 1 - level, "wilson"), abs=1e-12)
+
+
+def longhand_variance(mean, bounds):
+    return mean - bounds[0] if np.isinf(bounds[1]) else (mean - bounds[0]) * (bounds[1] - mean)
+
+
+@pytest.mark.parametrize("bounds", [UNIT, (-2.0, 3.0), (0.0, np.inf), (0.25, 9.0)])
+def test_the_ends_of_a_score_interval_are_where_the_score_is_the_quantile(bounds):
+    """``|R̂ − θ| = t SE √(V(θ)/V(R̂))`` at each end."""
+    rng = np.random.default_rng(30)
+    for _ in range(50):
+        value = bounds[0] + (min(bounds[1], 5) - bounds[0]) * rng.uniform(0.05, 0.95)
+        nearest = min(value - bounds[0], bounds[1] - value)
+        error, degrees = rng.uniform(0.01, 1) * nearest, rng.uniform(2, 90)
+        ends = score_interval(value, error, degrees, 0.9, bounds, 50.0)
+        assert bounds[0] <= ends[0] < value < ends[1] <= bounds[1]
+        for end in ends:
+            scale = math.sqrt(longhand_variance(end, bounds) / longhand_variance(value, bounds))
+            assert abs(value - end) == pytest.approx(stats.t.ppf(0.95, degrees) * error * scale, rel=1e-9)
+
+
+def test_bounds_far_away_do_not_matter():
+    far = score_interval(0.3, 0.1, 12.0, 0.95, (-1e7, 1e7), 50.0)
+    assert far == pytest.approx(interval(0.3, 0.1, 12.0, 0.95), abs=1e-6)
+    without = score_interval(0.3, 0.1, 12.0, 0.95, (0.0, np.inf), 50.0)
+    assert score_interval(0.3, 0.1, 12.0, 0.95, (0.0, 1e9), 50.0) == pytest.approx(without, rel=1e-6)
+
+
+@given(
+    st.floats(-0.2, 1.2),
+    st.floats(1e-6, 2),
+    st.floats(0.5, 200),
+    st.floats(0.5, 0.99),
+    st.floats(0.01, 100),
+    st.floats(-5, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_score_interval_turns_and_scales_with_what_it_is_of(value, error, degrees, level, factor, shift):
+    low, high = score_interval(value, error, degrees, level, UNIT, 50.0)
+    assert 0 <= low < high <= 1 + 1e-12
+    turned = score_interval(1 - value, error, degrees, level, UNIT, 50.0)
+    assert turned == pytest.approx((1 - high, 1 - low), abs=1e-9)
+    bounds = (shift, shift + factor)
+    scaled = score_interval(shift + factor * value, factor * error, degrees, level, bounds, 50.0)
+    assert scaled == pytest.approx((shift + factor * low, shift + factor * high), rel=1e-6, abs=1e-6)
+    wider = score_interval(value, error, degrees, (1 + level) / 2, UNIT, 50.0)
+    assert wider[0] <= low + 1e-12
+    assert high <= wider[1] + 1e-12
+
+
+def test_a_sample_where_nothing_varies_counts_as_its_effective_size():
+    squared = stats.t.ppf(0.975, 30) ** 2
+    low, high = score_interval(0.0, 0.0, 30.0, 0.95, (0.0, 4.0), 25.0)
+    assert (low, high) == pytest.approx((0, 4 * squared / (25 + squared)))
+    assert np.isnan(score_interval(0.0, 0.0, 30.0, 0.95, (0.0, np.inf), 25.0)).all()
+
+
+def test_a_score_interval_is_all_there_is_between_the_bounds_where_nothing_is_known():
+    assert score_interval(0.4, 0.1, -1.0, 0.95, UNIT, 3.0) == UNIT
+    assert score_interval(0.4, np.nan, 5.0, 0.95, UNIT, 3.0) == UNIT
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        score_interval(0.4, 0.1, 5.0, 1.0, UNIT, 3.0)
+
+
+def test_an_estimate_at_or_beyond_a_bound_is_taken_to_be_one_standard_error_away_for_its_spread():
+    at, beyond = (score_interval(value, 0.1, 20.0, 0.95, UNIT, 50.0) for value in (0.0, -0.03))
+    squared = stats.t.ppf(0.975, 20) ** 2
+    assert at == beyond
+    assert at == pytest.approx((0, squared / (9 + squared)), abs=1e-12)
 
 
 # --- degenerate samples ---------------------------------------------------------------------------------------------

@@ -15,8 +15,8 @@ import pytest
 from scipy import stats
 
 from pt_active.designs import sampling_distribution
-from pt_active.estimators import MeanEstimate, interval
-from pt_active.risk import F1, Precision, Recall, ZeroOne
+from pt_active.estimators import MeanEstimate, effective_size, interval, score_interval
+from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.designs import gap_distribution
 from pt_active.risk.estimators import (
     RISK_ESTIMATORS,
@@ -84,6 +84,27 @@ def test_the_difference_of_ratios_longhand() -> None:
     assert found.value == pytest.approx(ratios[0] - ratios[1], abs=1e-12)
     error = math.sqrt(math.fsum((1 - pi) * v**2 * d**2)) / math.fsum(v)
     assert found.standard_error == pytest.approx(error, abs=1e-12)
+
+
+def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
+    """Where the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
+    rng = np.random.default_rng(17)
+    s, v, pi = random_scores(rng, 10), rng.uniform(0.2, 3, 10), rng.uniform(0, 1, 10)
+    s = replace(s, expected_numerator=np.full(10, 0.3), expected_weight=np.full(10, 0.6))
+    variance, total = 0.0, math.fsum(v * s.weight)
+    for i in range(10):
+        others = np.delete(np.arange(10), i)
+        ratio = math.fsum((v * s.numerator)[others]) / math.fsum((v * s.weight)[others])
+        variance += (1 - pi[i]) * (v[i] * (s.numerator[i] - ratio * s.weight[i]) / total) ** 2
+    found = ratio_estimate([s], once(v, pi), plain(10), "regression")
+    assert found.standard_error == pytest.approx(math.sqrt(variance), abs=1e-12)
+
+
+def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
+    one = Scores(np.array([0, 1.0, 0]), np.array([0, 1.0, 0]), np.full(3, 0.2), np.full(3, 0.5))
+    found = ratio_estimate([one], once(np.ones(3)), plain(3), "regression")
+    assert not np.isfinite(found.standard_error)
+    assert found.degrees_of_freedom <= 0
 
 
 def test_linearised_values_have_mean_zero() -> None:
@@ -392,6 +413,100 @@ def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str
     found, truth = replayed(loss, k, design, estimator)
     low, high = interval(found.value, found.standard_error, found.degrees_of_freedom, 0.95)
     assert 0.93 <= np.mean((low <= truth) & (truth <= high)) <= 0.97
+
+
+World = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predictions, labels, and what the label model believes of each grade."""
+
+
+def grade_probabilities(score: np.ndarray, cuts: tuple[float, ...]) -> np.ndarray:
+    """Ordered logit."""
+    below = 1 / (1 + np.exp(1.5 * (score[:, None] - np.array(cuts))))
+    ends = np.zeros((len(score), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+@cache
+def spoilt_world(wrong: float | None, cuts: tuple[float, ...], power: float, shift: float = 0.0) -> World:
+    """2,000 pairs; a judge who guesses a share of them, or who believes the model; the model is too sure of itself."""
+    rng = np.random.default_rng(0)
+    grades = grade_probabilities(rng.normal(size=2000) + shift, cuts)
+    label = (grades.cumsum(axis=1) < rng.random(2000)[:, None]).sum(axis=1).astype(float)
+    guess = rng.integers(0, len(cuts) + 1, 2000)
+    predicted = grades.argmax(axis=1) if wrong is None else np.where(rng.random(2000) < wrong, guess, label)
+    sure = grades**power
+    return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
+
+
+def covered(world: World, loss: Loss, highest: float, fixed: bool) -> tuple[float, float, float]:
+    """Coverage of the score interval and of ± t SE, and mean SE² over the variance, at `LABELS` labels."""
+    f, y, grades = world
+    p = plain(len(y))
+    view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
+    q = sampling_distribution("optimal", view.moments, np.ones(len(y)), p)
+    rows, count, pi = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
+    drawn = Drawn(rows, count, np.where(count > 0, LABELS * p[rows] / pi, 0.0), pi)
+    everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
+    scores, truth = rows_of(everything, rows), everything.numerator.sum() / everything.weight.sum()
+    if fixed:
+        found = domain_estimate(risk_domain(scores, p), drawn, "regression")
+    else:
+        found = ratio_estimate([scores], drawn, p, "regression")
+    error = np.where(found.standard_error < 1e-12, 0.0, found.standard_error)
+    effective = effective_size(count, drawn.importance * scores.weight)
+    spread = found.value, error, found.degrees_of_freedom, 0.95
+    inside = [
+        np.mean((low <= truth) & (truth <= high))
+        for low, high in (score_interval(*spread, (0.0, highest), effective), interval(*spread))
+    ]
+    return float(inside[0]), float(inside[1]), float(np.mean(error**2) / found.value.var())
+
+
+NOISE = 3 * math.sqrt(0.05 * 0.95 / REPLAYS)
+BINARY, GRADED = (0.0,), (-0.5, 0.7, 1.8)
+RARE_COST = CostMatrix([[0, 1], [20, 0]])
+
+TOO_SURE = [
+    (spoilt_world(None, BINARY, 4), ZeroOne(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), Precision(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), F1(), 1.0, False),
+    (spoilt_world(None, GRADED, 4), Squared(), 9.0, True),
+]
+RARE = [
+    (spoilt_world(0.04, GRADED, 1), ZeroOne(), 1.0, True),
+    (spoilt_world(0.04, GRADED, 4), Precision(rel=2), 1.0, True),
+    (spoilt_world(0.06, BINARY, 1), RARE_COST, 20.0, True),
+    (spoilt_world(0.06, BINARY, 4), Recall(), 1.0, False),
+]
+"""World, loss, its greatest value, and whether its weights are known."""
+
+Case = tuple[World, Loss, float, bool]
+
+
+@pytest.mark.parametrize("case", TOO_SURE + RARE, ids=range(8))
+def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case: Case) -> None:
+    coverage, without_bounds, ratio = covered(*case)
+    assert 0.93 - NOISE <= coverage <= 0.97 + NOISE
+    assert abs(coverage - 0.95) <= abs(without_bounds - 0.95)
+    assert ratio == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize("case", RARE, ids=range(4))
+def test_where_errors_are_rare_an_interval_without_bounds_misses_them(case: Case) -> None:
+    assert covered(*case)[1] < 0.93
+
+
+def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
+    """Few of the pairs that it missed are drawn, or none, and the sample cannot know: above 89 % only."""
+    coverage, without_bounds, _ = covered(spoilt_world(None, BINARY, 4), Recall(), 1.0, False)
+    assert max(0.89, without_bounds) < coverage < 0.93
+
+
+def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
+    """Ten relevant pairs are drawn or so. Mean SE² was three quarters of the variance without `own_share`."""
+    coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
+    assert coverage > 0.93 - NOISE > without_bounds
+    assert ratio == pytest.approx(1, abs=0.2)
 
 
 def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
