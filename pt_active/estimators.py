@@ -1,8 +1,8 @@
 """From a weighted sample of queries to a mean and its standard error [theory 5].
 
 Each estimator takes one column a distinct query: how often it was drawn, ``v = p/q`` and the measured value; the
-assisted ones also the model's value of the same query and its mean over the pool. Axes before the last hold
-independent samples, so that a replay of thousands runs through the very functions that a plan uses; a query that a
+assisted ones also the model's value of the same query, and its mean and variance over the pool. Axes before the last
+hold independent samples, so that a replay of thousands runs through the very functions that a plan uses; a query that a
 sample did not draw counts 0 in it. A new estimator is one function below and a line in `ESTIMATORS`.
 """
 
@@ -29,9 +29,11 @@ class MeanEstimate:
     degrees_of_freedom: np.ndarray
 
 
-Estimator = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | None], MeanEstimate]
-"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], pool mean Σ_D p M, inclusion
-probabilities π[..., n] of draws without replacement or None) → MeanEstimate."""
+Estimator = Callable[
+    [np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | float, np.ndarray | None], MeanEstimate
+]
+"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], mean and variance of M over
+the pool, inclusion probabilities π[..., n] of draws without replacement or None) → MeanEstimate."""
 
 
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
@@ -45,6 +47,7 @@ def snis(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
@@ -63,6 +66,7 @@ def horvitz_thompson(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``.
@@ -79,6 +83,7 @@ def difference(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
@@ -92,20 +97,20 @@ def regression(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
-    pool_variance: np.ndarray | float | None = None,
     own_share: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
-    With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``b = Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``
-    and ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
-    ``h = W (1 + (M − m̄)² / Σ W (M − m̄)²)`` of a draw on its own prediction, and π = 0 with replacement. If the
-    model says the same of every drawn query, ``b = 0``.
+    With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``s² = Σ W (M − m̄)²`` and the slope
+    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1 but in samples that hardly make a line: it is
+    ``min(1, 2 s²/pool_variance) min(1, 4/3 (1 − Σ t²/(Σ t)²))`` with ``t = W² (M − m̄)²``, since a line through values
+    that lie together says little of those far away, and one draw alone makes none.
 
-    Where ``pool_variance``, the variance of M over the pool, is given, b is shrunk: by ``s²/max(s², pool_variance)``
-    with ``s² = Σ W (M − m̄)²``, since a line through values that lie together says little of those far away, and by
-    ``1 − Σ t²/(Σ t)²`` with ``t = W² (M − m̄)²``, which is 0 where one draw alone makes the line.
+    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
+    ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model says the
+    same of every drawn query, ``b = 0``.
 
     Where ``own_share`` is given, what a draw weighs in a linearised ratio, r is ``(1 − W)/(1 − own_share)`` times as
     large: so far is a draw from the ratio of the others.
@@ -115,10 +120,9 @@ def regression(
     mean, model_mean = _dot(total, values), _dot(total, model)
     centred, predictor = values - mean[..., None], model - model_mean[..., None]
     pull, spread = share**2 * predictor**2, _dot(total, predictor**2)
-    trust = np.ones_like(spread)
-    if pool_variance is not None:
-        alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
-        trust = (1 - alone) * _ratio(spread, np.maximum(spread, pool_variance))
+    alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
+    trust = np.minimum(1, _ratio(spread, LEAST_SPREAD * np.asarray(pool_variance)))
+    trust = trust * np.minimum(1, (1 - alone) / (1 - MOST_ALONE))
     slope = (trust * _ratio(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
     leverage = share * (1 + trust[..., None] * _ratio(predictor**2, spread[..., None]))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,6 +140,12 @@ ESTIMATORS: dict[str, Estimator] = {
     "difference": difference,
 }
 """The estimators by name [theory 5]."""
+
+LEAST_SPREAD = 0.5
+"""Share of the pool's variance of M that a sample must have, if its line is to be believed in full."""
+
+MOST_ALONE = 0.25
+"""The same for what one draw may contribute to the line: ``Σ t²/(Σ t)²``, the inverse of how many draws make it."""
 
 _TINY = np.finfo(np.float64).tiny
 """Keeps the effective size of no draw from being 0/0."""
@@ -157,6 +167,17 @@ def estimator_named(name: str) -> Estimator:
     if name not in ESTIMATORS:
         raise ValueError(f"unknown estimator {name!r}; the estimators are {', '.join(ESTIMATORS)}")
     return ESTIMATORS[name]
+
+
+def mean_and_variance(weight: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """``Σ p M`` and ``Σ p (M − Σ p M)²`` over the pool.
+
+    Args:
+        weight: float64[m], p, sums to 1.
+        values: float64[m], M.
+    """
+    mean = weight @ values
+    return float(mean), float(weight @ (values - mean) ** 2)
 
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:

@@ -20,6 +20,7 @@ from pt_active.estimators import (
     estimator_named,
     horvitz_thompson,
     interval,
+    mean_and_variance,
     reference_degrees,
     regression,
     score_interval,
@@ -31,7 +32,7 @@ from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
 # --- the formulas of theory 5, draw by draw -------------------------------------------------------------------------
 
 
-def longhand_snis(v, y, model, pool_mean):
+def longhand_snis(v, y, model, pool_mean, pool_variance):
     n, total = len(v), math.fsum(v)
     value = math.fsum(v[i] * y[i] for i in range(n)) / total
     s_squared = n * total**-2 * math.fsum(v[i] ** 2 * (y[i] - value) ** 2 for i in range(n))
@@ -45,26 +46,29 @@ def longhand_mean(terms):
     return mean, math.sqrt(variance / n), n - 1
 
 
-def longhand_ht(v, y, model, pool_mean):
+def longhand_ht(v, y, model, pool_mean, pool_variance):
     return longhand_mean([a * b for a, b in zip(v, y, strict=True)])
 
 
-def longhand_difference(v, y, model, pool_mean):
+def longhand_difference(v, y, model, pool_mean, pool_variance):
     residuals = [v[i] * (y[i] - model[i]) for i in range(len(v))]
     value, error, degrees = longhand_mean(residuals)
     return pool_mean + value, error, degrees
 
 
-def longhand_regression(v, y, model, pool_mean):
+def longhand_regression(v, y, model, pool_mean, pool_variance):
     draws, total = range(len(v)), math.fsum(v)
     w = [v[i] / total for i in draws]
     y_mean = math.fsum(w[i] * y[i] for i in draws)
     m_mean = math.fsum(w[i] * model[i] for i in draws)
     slope = math.fsum(w[i] ** 2 * (y[i] - y_mean) * (model[i] - m_mean) for i in draws)
-    slope /= math.fsum(w[i] ** 2 * (model[i] - m_mean) ** 2 for i in draws)
-    residual = [y[i] - y_mean - slope * (model[i] - m_mean) for i in draws]
+    pull = [w[i] ** 2 * (model[i] - m_mean) ** 2 for i in draws]
     spread = math.fsum(w[i] * (model[i] - m_mean) ** 2 for i in draws)
-    leverage = [w[i] + w[i] * (model[i] - m_mean) ** 2 / spread for i in draws]
+    trust = min(1, 4 / 3 * (1 - math.fsum(t**2 for t in pull) / math.fsum(pull) ** 2))
+    trust *= min(1, 2 * spread / pool_variance)
+    slope *= trust / math.fsum(pull)
+    residual = [y[i] - y_mean - slope * (model[i] - m_mean) for i in draws]
+    leverage = [w[i] + trust * w[i] * (model[i] - m_mean) ** 2 / spread for i in draws]
     error = math.sqrt(math.fsum((w[i] * residual[i] / (1 - leverage[i])) ** 2 for i in draws))
     return y_mean + slope * (pool_mean - m_mean), error, longhand_effective(v) - 2
 
@@ -91,9 +95,9 @@ LONGHAND = {
 }
 
 
-def of_draws(estimator, v, y, model, pool_mean):
+def of_draws(estimator, v, y, model, pool_mean, pool_variance=0.1):
     """An estimate from one row a draw."""
-    return estimator(np.ones(len(v)), v, y, model, pool_mean)
+    return estimator(np.ones(len(v)), v, y, model, pool_mean, pool_variance)
 
 
 def random_draws(seed, n):
@@ -107,7 +111,7 @@ def random_draws(seed, n):
 def test_each_estimator_equals_its_formula(name, seed, n):
     sample = random_draws(seed, n)
     estimate = of_draws(ESTIMATORS[name], *sample)
-    value, error, degrees = LONGHAND[name](*[part.tolist() for part in sample[:3]], sample[3])
+    value, error, degrees = LONGHAND[name](*[part.tolist() for part in sample[:3]], sample[3], 0.1)
     assert estimate.value == pytest.approx(value, rel=1e-10, abs=1e-12)
     assert estimate.standard_error == pytest.approx(error, rel=1e-9)
     assert estimate.degrees_of_freedom == pytest.approx(degrees, rel=1e-12)
@@ -117,7 +121,7 @@ def test_each_estimator_equals_its_formula(name, seed, n):
 def test_a_count_is_as_many_draws_and_a_row_is_a_sample_of_its_own(name):
     v, y, model, pool_mean = random_draws(3, 12)
     count = np.random.default_rng(4).poisson(1.5, (5, 12))
-    batch = ESTIMATORS[name](count, v, y, model, pool_mean)
+    batch = ESTIMATORS[name](count, v, y, model, pool_mean, 0.1)
     for sample, n in enumerate(count):
         apart = of_draws(ESTIMATORS[name], *(np.repeat(column, n) for column in (v, y, model)), pool_mean)
         for field, found in vars(batch).items():
@@ -151,10 +155,30 @@ def test_uniform_draws_of_a_useless_model_give_the_sample_mean(name):
 
 
 def test_regression_is_exact_where_the_model_is_linear_in_the_truth():
-    v, _, model, pool_mean = random_draws(4, 9)
-    estimate = of_draws(regression, v, 2 - 3 * model, model, pool_mean)
+    v, _, model, pool_mean = random_draws(4, 30)
+    estimate = of_draws(regression, v, 2 - 3 * model, model, pool_mean, 0.04)
     assert estimate.value == pytest.approx(2 - 3 * pool_mean)
     assert estimate.standard_error == pytest.approx(0, abs=1e-14)
+
+
+def test_a_line_that_the_sample_hardly_makes_is_trusted_in_part():
+    """In proportion to the spread below half of the pool's, and to what others than one draw contribute below ¾."""
+    v, y, model, pool_mean = random_draws(4, 9)
+    plain = of_draws(snis, v, y, model, pool_mean).value
+    w = v / v.sum()
+    spread = w @ (model - w @ model) ** 2
+    for share in (0.5, 0.4, 0.1, 0.0):
+        variance = spread / share if share > 0 else np.inf
+        found = of_draws(regression, v, y, model, pool_mean, variance).value
+        full = of_draws(regression, v, y, model, pool_mean, spread).value
+        assert found == pytest.approx(plain + 2 * share * (full - plain), abs=1e-12)
+    apart = np.r_[5.0, np.zeros(8)]
+    alone = of_draws(regression, v, y, apart, 1.0, 0.1)
+    pull = (w * (apart - w @ apart)) ** 2
+    most = (pull**2).sum() / pull.sum() ** 2
+    assert most > 0.25
+    slope = (w**2 @ ((y - w @ y) * (apart - w @ apart))) / pull.sum() * (1 - most) / 0.75
+    assert alone.value == pytest.approx(w @ y + slope * (1.0 - w @ apart), abs=1e-12)
 
 
 def test_difference_is_exact_where_the_model_is_the_truth():
@@ -377,8 +401,8 @@ def repeated_estimates(estimator, pool, n, repetitions, seed):
     """float64[repetitions, 3]: value, standard error and degrees of freedom of each sample of n draws."""
     q, p, truth, model = pool
     drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
-    v, y, m, pool_mean = (p / q)[drawn], truth[drawn], model[drawn], float(p @ model)
-    rows = (of_draws(estimator, *row, pool_mean) for row in zip(v, y, m, strict=True))
+    v, y, m, pool = (p / q)[drawn], truth[drawn], model[drawn], mean_and_variance(p, model)
+    rows = (of_draws(estimator, *row, *pool) for row in zip(v, y, m, strict=True))
     return np.array([(row.value, row.standard_error, row.degrees_of_freedom) for row in rows])
 
 
@@ -409,7 +433,10 @@ def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
 
 def bias(estimator, n, repetitions, seed):
     """Bias and its standard error, with the estimator's linear part, whose mean is known, taken off."""
-    pool = q, p, truth, model = skewed_pool()
+    q, p, truth, model = skewed_pool()
+    if estimator is regression:  # One whose spread a sample shows, so that the line is trusted in full.
+        model = 1 / (0.15 + truth)
+    pool = q, p, truth, model
     target, pool_mean = p @ truth, p @ model
     linear = truth - target
     if estimator is regression:

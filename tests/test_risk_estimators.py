@@ -169,9 +169,10 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
     spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
     slope = (share**2 @ ((loss - mean) * (pool[:20] - centre))) / (share**2 @ (pool[:20] - centre) ** 2)
     pull = share**2 * (pool[:20] - centre) ** 2
-    trust = spread / variance * (1 - (pull**2).sum() / pull.sum() ** 2)
+    trust = 2 * spread / variance
+    assert (pull**2).sum() / pull.sum() ** 2 < 0.25
     expected = mean + trust * slope * (pool.mean() - centre)
-    assert spread < variance
+    assert 2 * spread < variance
     found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
     assert found.value == pytest.approx(expected, abs=1e-12)
 

@@ -197,7 +197,7 @@ def test_improbable_queries_are_not_waited_for():
 
 def mean_of(estimator, sample, value, model, pool_mean):
     importance = np.where(sample.draws > 0, sample.importance, 0.0)
-    return estimator(sample.draws, importance, value, model, pool_mean).value
+    return estimator(sample.draws, importance, value, model, pool_mean, 0.0).value
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])

@@ -119,8 +119,7 @@ def domain_estimate(domain: Domain, drawn: Drawn, estimator: str) -> MeanEstimat
         ValueError: If the estimator is unknown.
     """
     weight, total = domain.weight[drawn.rows], domain.mass.sum()
-    mean = domain.mass @ domain.model / total
-    variance = domain.mass @ (domain.model - mean) ** 2 / total
+    mean, variance = estimators.mean_and_variance(domain.mass / total, domain.model)
     importance, count = drawn.importance * weight, drawn.count * (weight > 0)
     if estimator == "difference":
         importance, count = importance / total, drawn.count
@@ -230,16 +229,16 @@ def _mean(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
-    pool_variance: np.ndarray,
+    pool_variance: np.ndarray | float,
     own_share: np.ndarray | None = None,
 ) -> MeanEstimate:
     """Σ p δ from a sample of δ, by one of `RISK_ESTIMATORS`."""
     if estimator not in RISK_ESTIMATORS:
         raise ValueError(f"unknown estimator {estimator!r}; the estimators are {', '.join(RISK_ESTIMATORS)}")
-    sample = drawn.count, drawn.importance, values, model, pool_mean, drawn.inclusion
+    sample = drawn.count, drawn.importance, values, model, pool_mean, pool_variance, drawn.inclusion
     with np.errstate(divide="ignore", invalid="ignore"):
         if estimator == "regression":
-            return estimators.regression(*sample, pool_variance=pool_variance, own_share=own_share)
+            return estimators.regression(*sample, own_share=own_share)
         return estimators.estimator_named(estimator)(*sample)
 
 
