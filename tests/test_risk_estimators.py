@@ -439,12 +439,14 @@ def spoilt_world(wrong: float | None, cuts: tuple[float, ...], power: float, shi
     return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
 
 
-def covered(world: World, loss: Loss, highest: float, fixed: bool) -> tuple[float, float, float]:
+def covered(
+    world: World, loss: Loss, highest: float, fixed: bool, design: str = "optimal"
+) -> tuple[float, float, float]:
     """Coverage of the score interval and of ± t SE, and mean SE² over the variance, at `LABELS` labels."""
     f, y, grades = world
     p = plain(len(y))
     view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
-    q = sampling_distribution("optimal", view.moments, np.ones(len(y)), p)
+    q = sampling_distribution(design, view.moments, np.ones(len(y)), p)
     rows, count, pi = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
     drawn = Drawn(rows, count, np.where(count > 0, LABELS * p[rows] / pi, 0.0), pi)
     everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
@@ -508,6 +510,25 @@ def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
     coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
     assert coverage > 0.93 - NOISE > without_bounds
     assert ratio == pytest.approx(1, abs=0.2)
+
+
+def test_costs_that_one_pair_in_two_hundred_has_are_covered_by_nine_intervals_in_ten() -> None:
+    """None of them is drawn in every third sample or so; ± t SE then misses the truth."""
+    case = (spoilt_world(0.02, BINARY, 1), RARE_COST, 20.0, True)
+    coverage, without_bounds, _ = covered(*case)
+    assert 0.88 < coverage < 0.93
+    assert without_bounds < 0.75
+
+
+@pytest.mark.parametrize(("loss", "fixed"), [(ZeroOne(), True), (Recall(rel=2), False)], ids=str)
+def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(loss: Loss, fixed: bool) -> None:
+    """Where two judges seldom differ, nearly all labels go to pairs where they do."""
+    f, y, grades = spoilt_world(0.05, GRADED, 1)
+    rng = np.random.default_rng(1)
+    other = np.where(rng.random(len(y)) < 0.05, rng.integers(0, 4, len(y)), f[:, 0])
+    both = np.column_stack([f[:, 0], other]), y, grades
+    assert covered(both, loss, 1.0, fixed)[0] < 0.8
+    assert 0.93 - NOISE <= covered(both, loss, 1.0, fixed, "risk_mixture")[0] <= 0.97 + NOISE
 
 
 def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
