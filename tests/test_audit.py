@@ -109,6 +109,7 @@ def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
     found = audit.estimate(qrels)["first"]
     assert found.value == pytest.approx(truth(frame, qrels, loss, "a"), abs=1e-12)
     assert found.standard_error == 0
+    assert found.confidence_interval() == (found.value, found.value)
     assert found.note == "every pair that counts was judged, so there is no sampling error"
     inside = frame if loss.slice is None or design == "stratified" else frame[frame[loss.slice]]
     assert f"census of {len(inside)} pairs of {inside['qid'].nunique()} queries" in str(found)

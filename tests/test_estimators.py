@@ -161,6 +161,11 @@ def test_regression_is_exact_where_the_model_is_linear_in_the_truth():
     assert estimate.standard_error == pytest.approx(0, abs=1e-14)
 
 
+def test_mean_and_variance_over_the_pool():
+    weight, values = np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 4.0])
+    assert mean_and_variance(weight, values) == pytest.approx((2.8, 0.2 * 1.8**2 + 0.3 * 0.8**2 + 0.5 * 1.2**2))
+
+
 def test_a_line_that_the_sample_hardly_makes_is_trusted_in_part():
     """In proportion to the spread below half of the pool's, and to what others than one draw contribute below ¾."""
     v, y, model, pool_mean = random_draws(4, 9)

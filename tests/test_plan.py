@@ -28,6 +28,7 @@ from pt_active import (
 from pt_active.demo import DemoCollection
 from pt_active.estimators import ESTIMATORS, interval, mean_and_variance, reference_degrees
 from pt_active.feature_grades import OrderedLogitGrades
+from pt_active.judged import JudgedSample
 from pt_active.tests_of_difference import two_sided_pvalue
 
 BUDGET = 600
@@ -107,6 +108,17 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
         found = plan.estimate(qrels, estimator=name)["candidate"]
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
+
+
+def test_a_comparison_sees_the_pool_of_differences(plan: Plan, qrels: pd.DataFrame) -> None:
+    judged = plan.judged(qrels)
+    assert isinstance(judged, JudgedSample)
+    values, model, pool = (each[:, 0] - each[:, 1] for each in (judged.values, judged.model, judged.pool_model))
+    about = mean_and_variance(judged.pool_weight, pool)
+    expected = ESTIMATORS["regression"](judged.draws, judged.importance, values, model, *about, judged.inclusion)
+    found = judged.compare(0, 1, "regression", "effective", 0.95)
+    assert found.difference == pytest.approx(expected.value, abs=1e-12)
+    assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
 
 
 def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: pd.DataFrame) -> None:
