@@ -11,7 +11,7 @@ from figures import label_axis
 from matplotlib.axes import Axes
 
 from pt_active.designs import sampling_distribution
-from pt_active.estimators import MeanEstimate, interval
+from pt_active.estimators import MeanEstimate, score_interval
 from pt_active.losses import Loss
 from pt_active.risk.designs import GAP_DESIGNS, gap_distribution
 from pt_active.risk.estimators import Drawn, Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
@@ -46,6 +46,7 @@ class Problem:
         weight: float64[N], w.
         fixed: Whether w is the same whatever the labels.
         likelihood: How well the model foresees the labels of the pool: the geometric mean of P(y), or of the density.
+        greatest: The greatest loss that a pair may have; the least is 0.
     """
 
     view: Introspection
@@ -53,6 +54,7 @@ class Problem:
     weight: np.ndarray
     fixed: bool
     likelihood: float
+    greatest: float
 
     @property
     def risk(self) -> float:
@@ -76,8 +78,9 @@ def graded_problem(loss: Loss, prediction: np.ndarray, grades: np.ndarray, label
     tables = label_tables(loss, prediction[:, None], grades.shape[1], np.ones(n, dtype=bool))
     view = introspection(tables, grades, np.full(n, 1 / n), loss.proportion)
     weight = tables[0][1]
-    claimed = grades[np.arange(n), label.astype(int)]
-    return Problem(view, *loss.terms(prediction, label), bool((weight == weight[:, :1]).all()), geometric(claimed))
+    claimed, greatest = grades[np.arange(n), label.astype(int)], 1.0 if loss.proportion else np.inf
+    fixed = bool((weight == weight[:, :1]).all())
+    return Problem(view, *loss.terms(prediction, label), fixed, geometric(claimed), greatest)
 
 
 def geometric(values: np.ndarray) -> float:
@@ -146,14 +149,15 @@ def replayed(
 
 
 def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) -> pd.DataFrame:
-    """One row a method and number of labels: ``mse``, and mean ``width`` and ``coverage`` of 95 % t intervals.
+    """One row a method and number of labels: ``mse``, and mean ``width`` and ``coverage`` of 95 % intervals.
 
     Samples that leave the risk undefined count in none of them; those that leave the error at 0 have no interval.
     """
     truth, rows = problem.risk, []
     for name, number, found in replayed(problem, labels, repetitions, seed):
         with np.errstate(invalid="ignore"):
-            low, high = interval(found.value, found.standard_error, found.degrees_of_freedom, 0.95)
+            ends = (0.0, problem.greatest), number
+            low, high = score_interval(found.value, found.standard_error, found.degrees_of_freedom, 0.95, *ends)
             usable = np.isfinite(high - low) & (found.standard_error > 0)
         rows.append(
             {

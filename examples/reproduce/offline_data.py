@@ -96,7 +96,7 @@ def regressed(split: Split, size: int, rng: np.random.Generator) -> Problem:
     n = len(mean)
     view = gaussian_introspection(mean[:, None], spread[:, None] ** 2, np.full(n, 1 / n), np.ones(n, dtype=bool))
     density = np.exp(-0.5 * ((split.test_label - mean) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
-    return Problem(view, *Squared().terms(mean, split.test_label), True, geometric(density))
+    return Problem(view, *Squared().terms(mean, split.test_label), True, geometric(density), np.inf)
 
 
 def logistic() -> object:
