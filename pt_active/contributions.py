@@ -12,7 +12,7 @@ from pt_active import frames
 from pt_active.documents.estimators import query_residuals
 from pt_active.documents.judged import JudgedDocuments
 from pt_active.documents.rounds import RoundLabels, round_labels, round_weights
-from pt_active.estimators import estimator_named
+from pt_active.estimators import estimator_named, mean_and_variance
 from pt_active.judged import JudgedSample
 from pt_active.labels import whole_labels
 from pt_active.measures import has_rank_form, rank_form
@@ -107,12 +107,13 @@ def influence(judged: JudgedSample, contrast: np.ndarray, estimator: str) -> tup
         The estimate at ``ℓ = M``, and g, float64[s].
     """
     run, model = estimator_named(estimator), np.nan_to_num(judged.model @ contrast)
-    count, importance, mean = judged.draws, judged.importance, float(judged.pool_mean @ contrast)
-    base = float(run(count, importance, model, model, mean, judged.inclusion).value)
+    count, importance = judged.draws, judged.importance
+    pool = mean_and_variance(judged.pool_weight, judged.pool_model @ contrast)
+    base = float(run(count, importance, model, model, *pool, judged.inclusion).value)
     size, blocks = len(count), []
     for start in range(0, size, _BLOCK):
         moved = model + np.eye(min(_BLOCK, size - start), size, k=start)
-        blocks.append(run(count, importance, moved, model, mean, judged.inclusion).value - base)
+        blocks.append(run(count, importance, moved, model, *pool, judged.inclusion).value - base)
     return base, np.concatenate(blocks)
 
 

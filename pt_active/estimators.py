@@ -1,8 +1,8 @@
 """From a weighted sample of queries to a mean and its standard error [theory 5].
 
 Each estimator takes one column a distinct query: how often it was drawn, ``v = p/q`` and the measured value; the
-assisted ones also the model's value of the same query and its mean over the pool. Axes before the last hold
-independent samples, so that a replay of thousands runs through the very functions that a plan uses; a query that a
+assisted ones also the model's value of the same query, and its mean and variance over the pool. Axes before the last
+hold independent samples, so that a replay of thousands runs through the very functions that a plan uses; a query that a
 sample did not draw counts 0 in it. A new estimator is one function below and a line in `ESTIMATORS`.
 """
 
@@ -29,9 +29,11 @@ class MeanEstimate:
     degrees_of_freedom: np.ndarray
 
 
-Estimator = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | None], MeanEstimate]
-"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], pool mean Σ_D p M, inclusion
-probabilities π[..., n] of draws without replacement or None) → MeanEstimate."""
+Estimator = Callable[
+    [np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | float, np.ndarray | None], MeanEstimate
+]
+"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], mean and variance of M over
+the pool, inclusion probabilities π[..., n] of draws without replacement or None) → MeanEstimate."""
 
 
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
@@ -45,6 +47,7 @@ def snis(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
@@ -63,6 +66,7 @@ def horvitz_thompson(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``.
@@ -79,6 +83,7 @@ def difference(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
@@ -92,33 +97,37 @@ def regression(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: np.ndarray | float,
     inclusion: np.ndarray | None = None,
-    pool_variance: np.ndarray | float | None = None,
+    own_share: np.ndarray | None = None,
 ) -> MeanEstimate:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
-    With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``b = Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``
-    and ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
-    ``h = W (1 + (M − m̄)² / Σ W (M − m̄)²)`` of a draw on its own prediction, and π = 0 with replacement. If the
-    model says the same of every drawn query, ``b = 0``.
+    With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``s² = Σ W (M − m̄)²`` and the slope
+    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1 but in samples that hardly make a line: it is
+    ``min(1, 2 s²/pool_variance) min(1, 4/3 (1 − Σ t²/(Σ t)²))`` with ``t = W² (M − m̄)²``, since a line through values
+    that lie together says little of those far away, and one draw alone makes none.
 
-    Where ``pool_variance``, the variance of M over the pool, is given, b is shrunk: by ``s²/max(s², pool_variance)``
-    with ``s² = Σ W (M − m̄)²``, since a line through values that lie together says little of those far away, and by
-    ``1 − Σ t²/(Σ t)²`` with ``t = W² (M − m̄)²``, which is 0 where one draw alone makes the line.
+    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
+    ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model says the
+    same of every drawn query, ``b = 0``.
+
+    Where ``own_share`` is given, what a draw weighs in a linearised ratio, r is ``(1 − W)/(1 − own_share)`` times as
+    large: so far is a draw from the ratio of the others.
     """
     share = _share(count, importance)
     total = count * share
     mean, model_mean = _dot(total, values), _dot(total, model)
     centred, predictor = values - mean[..., None], model - model_mean[..., None]
     pull, spread = share**2 * predictor**2, _dot(total, predictor**2)
-    trust = np.ones_like(spread)
-    if pool_variance is not None:
-        alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
-        trust = (1 - alone) * _ratio(spread, np.maximum(spread, pool_variance))
+    alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
+    trust = np.minimum(1, _ratio(spread, LEAST_SPREAD * np.asarray(pool_variance)))
+    trust = trust * np.minimum(1, (1 - alone) / (1 - MOST_ALONE))
     slope = (trust * _ratio(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
     leverage = share * (1 + trust[..., None] * _ratio(predictor**2, spread[..., None]))
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = share * (centred - slope * predictor) / (1 - leverage)
+        further = 1.0 if own_share is None else (1 - share) / (1 - own_share)
+        scaled = share * further * (centred - slope * predictor) / (1 - leverage)
         error = np.sqrt(_dot(count * _chance(inclusion), scaled**2))
     value = mean + slope[..., 0] * (pool_mean - model_mean)
     return _estimate(value, error, effective_size(count, importance) - 2, count)
@@ -131,6 +140,12 @@ ESTIMATORS: dict[str, Estimator] = {
     "difference": difference,
 }
 """The estimators by name [theory 5]."""
+
+LEAST_SPREAD = 0.5
+"""Share of the pool's variance of M that a sample must have, if its line is to be believed in full."""
+
+MOST_ALONE = 0.25
+"""The same for what one draw may contribute to the line: ``Σ t²/(Σ t)²``, the inverse of how many draws make it."""
 
 _TINY = np.finfo(np.float64).tiny
 """Keeps the effective size of no draw from being 0/0."""
@@ -152,6 +167,17 @@ def estimator_named(name: str) -> Estimator:
     if name not in tuple(ESTIMATORS):
         raise ValueError(f"unknown estimator {name!r}; the estimators are {', '.join(ESTIMATORS)}")
     return ESTIMATORS[name]
+
+
+def mean_and_variance(weight: np.ndarray, values: np.ndarray) -> tuple[float, float]:
+    """``Σ p M`` and ``Σ p (M − Σ p M)²`` over the pool.
+
+    Args:
+        weight: float64[m], p, sums to 1.
+        values: float64[m], M.
+    """
+    mean = weight @ values
+    return float(mean), float(weight @ (values - mean) ** 2)
 
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
@@ -204,6 +230,50 @@ def interval(
     quantile = special.stdtrit(np.where(usable, degrees, 1.0), (1 + confidence_level) / 2)
     half = np.where(usable, quantile * standard_error, np.inf)
     return value - half, value + half
+
+
+def score_interval(
+    value: np.ndarray | float,
+    standard_error: np.ndarray | float,
+    degrees: np.ndarray | float,
+    confidence_level: float,
+    bounds: tuple[float, float],
+    effective: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
+
+    The ends are the θ for which ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)`` with ``V(θ) = (θ − low)(high − θ)``, as if the values
+    were spread between the bounds in `n* = V(R̂)/SE²` independent draws. So the interval leans away from the nearer
+    bound, and never crosses it. Where ``high`` is infinite, ``V(θ) = θ − low``.
+
+    Args:
+        value: R̂.
+        standard_error: SE of each. In V(R̂), R̂ is at least one SE away from each bound (or halfway between them),
+            which is where a single draw puts it.
+        degrees: Of t.
+        confidence_level: In (0, 1).
+        bounds: Of the values, and so of their mean; the lower one is finite.
+        effective: Taken for n* where the standard error is 0: nothing that varies was drawn.
+
+    Returns:
+        Low and high. The bounds themselves where there are no degrees of freedom or no standard error; NaN where the
+        standard error is 0 and the upper bound infinite.
+
+    Raises:
+        ValueError: If the level lies outside (0, 1).
+    """
+    low, high = bounds
+    width, y, error = high - low, np.clip(value, low, high) - low, np.asarray(standard_error)
+    usable = np.isfinite(error) & (np.asarray(degrees) > 0)
+    error = np.where(usable, error, 0.0)
+    inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
+    quantile = interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = quantile**2 * np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
+        shrunk, centre = 1 / (1 + scale / width), 1 / (1 / scale + 1 / width) / 2
+        root = np.sqrt(2 * centre * shrunk * y * (1 - y / width) + centre**2)
+        ends = [low + shrunk * y + centre + sign * root for sign in (-1, 1)]
+    return np.where(usable, np.maximum(ends[0], low), low)[()], np.where(usable, ends[1], high)[()]
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

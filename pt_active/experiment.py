@@ -273,8 +273,8 @@ def _judged(
     )
     rows = np.flatnonzero(tables.queries["q_draws"] > 0)
     measured = own.loc[sample["qid"], names].to_numpy()
-    pool_mean = tables.pool.query_weight @ model
-    return JudgedSample(tuple(names), draws, importance, inclusion, measured, model[rows], pool_mean, basis)
+    about_pool = tables.pool.query_weight, model
+    return JudgedSample(tuple(names), draws, importance, inclusion, measured, model[rows], *about_pool, basis)
 
 
 def _summary(

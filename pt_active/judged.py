@@ -11,7 +11,7 @@ import pandas as pd
 from pt_active import frames
 from pt_active.arguments import level
 from pt_active.calibration import Calibration, calibration
-from pt_active.estimators import effective_size, estimator_named, is_rounding, reference_degrees
+from pt_active.estimators import effective_size, estimator_named, is_rounding, mean_and_variance, reference_degrees
 from pt_active.labels import Labels, check_policy, missing_pairs, warn_of_ignored, whole_labels
 from pt_active.measures import has_rank_form, rank_form
 from pt_active.moments import document_moments
@@ -31,7 +31,8 @@ class JudgedSample:
         inclusion: float64[s], π; None with replacement.
         values: float64[s, k], measured.
         model: float64[s, k], expected by the grade model; NaN where it has no opinion.
-        pool_mean: float64[k], ``Σ_D p M``.
+        pool_weight: float64[m], p of all queries.
+        pool_model: float64[m, k], M of all queries.
         basis: What every inference from it rests on, but for the estimator.
     """
 
@@ -41,7 +42,8 @@ class JudgedSample:
     inclusion: np.ndarray | None
     values: np.ndarray
     model: np.ndarray
-    pool_mean: np.ndarray
+    pool_weight: np.ndarray
+    pool_model: np.ndarray
     basis: Basis
 
     def estimate(self, ranker: int, estimator: str, reference: str, confidence: float) -> Estimate:
@@ -53,7 +55,7 @@ class JudgedSample:
             reference: A name in `estimators.REFERENCES`.
             confidence: Level of the interval, in (0, 1).
         """
-        columns = self.values[:, ranker], self.model[:, ranker], self.pool_mean[ranker]
+        columns = self.values[:, ranker], self.model[:, ranker], self.pool_model[:, ranker]
         value, fields = self._infer(*columns, estimator, reference, confidence)
         return Estimate(name=self.names[ranker], value=value, **fields)
 
@@ -61,15 +63,22 @@ class JudgedSample:
         """Estimate and test the difference of two rankers, first minus second [theory 5]; see `estimate`."""
         values = self.values[:, first] - self.values[:, second]
         model = self.model[:, first] - self.model[:, second]
-        pool_mean = self.pool_mean[first] - self.pool_mean[second]
-        difference, fields = self._infer(values, model, pool_mean, estimator, reference, confidence)
+        pool_model = self.pool_model[:, first] - self.pool_model[:, second]
+        difference, fields = self._infer(values, model, pool_model, estimator, reference, confidence)
         return Comparison.tested(self.names[first], self.names[second], difference, fields)
 
     def _infer(
-        self, values: np.ndarray, model: np.ndarray, pool_mean: float, estimator: str, reference: str, confidence: float
+        self,
+        values: np.ndarray,
+        model: np.ndarray,
+        pool_model: np.ndarray,
+        estimator: str,
+        reference: str,
+        confidence: float,
     ) -> tuple[float, dict]:
         confidence = level("confidence", confidence)
-        mean = estimator_named(estimator)(self.draws, self.importance, values, model, float(pool_mean), self.inclusion)
+        pool = mean_and_variance(self.pool_weight, pool_model)
+        mean = estimator_named(estimator)(self.draws, self.importance, values, model, *pool, self.inclusion)
         error, census = float(mean.standard_error), self.basis.census
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
         still = bool(is_rounding(mean.standard_error, self.draws, values))
@@ -237,4 +246,5 @@ def judged_sample(
     )
     basis = replace(basis, model_caution="" if line is None else line.caution)
     values = measured_values(sampled, measure, labels.label, expected=missing == "expected")
-    return JudgedSample(pool.names, draws, importance, inclusion, values, model[rows], pool.query_weight @ model, basis)
+    about_pool = pool.query_weight, model
+    return JudgedSample(pool.names, draws, importance, inclusion, values, model[rows], *about_pool, basis)

@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active import frames
 from pt_active.documents.judged import JudgedDocuments, round_chance
 from pt_active.documents.rounds import estimate_rounds, round_weights
-from pt_active.estimators import estimator_named
+from pt_active.estimators import estimator_named, mean_and_variance
 from pt_active.judged import JudgedSample, query_chance
 from pt_active.labels import whole_labels
 from pt_active.measures import rank_form
@@ -92,11 +92,11 @@ class Pilot:
         spread = judged.draws * share**2 * (1.0 if inclusion is None else 1 - inclusion)
         expected = float(spread @ (gain[self.drawn] / self.pool.query_weight[self.drawn] ** 2))
         run = estimator_named(estimator)
-        squared = [
-            run(judged.draws, judged.importance, judged.values @ c, judged.model @ c, judged.pool_mean @ c, inclusion)
-            for c in self.contrasts
-        ]
-        return _times(float(np.mean([each.standard_error**2 for each in squared])), expected)
+        found = []
+        for c in self.contrasts:
+            pool = mean_and_variance(judged.pool_weight, judged.pool_model @ c)
+            found.append(run(judged.draws, judged.importance, judged.values @ c, judged.model @ c, *pool, inclusion))
+        return _times(float(np.mean([each.standard_error**2 for each in found])), expected)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
         """How many times what the model expects of single documents proved; NaN where it expects nothing.

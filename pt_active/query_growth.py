@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.budget import ErrorCurve
-from pt_active.estimators import estimator_named, is_rounding
+from pt_active.estimators import estimator_named, is_rounding, mean_and_variance
 from pt_active.growth import ESTIMATOR, Growth, Question, foreign_labels, to_come
 from pt_active.judged import match_labels, measured_values
 from pt_active.labels import whole_labels
@@ -129,7 +129,7 @@ def _past(
         order.weight[:n],
         values,
         expected[first],
-        float(tables.pool.query_weight @ expected),
+        *mean_and_variance(tables.pool.query_weight, expected),
         sizes.tolist(),
     )
     largest = np.maximum.accumulate(np.abs(values))[sizes - 1]

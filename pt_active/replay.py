@@ -20,6 +20,7 @@ from pt_active.estimators import (
     estimator_named,
     interval,
     is_rounding,
+    mean_and_variance,
     reference_degrees,
 )
 from pt_active.moments import Moments
@@ -231,6 +232,7 @@ def _estimated(
     drawn, n = count > 0, count.sum(axis=1)
     weight = pool.weight[order] / (q[order] if inclusion is None else inclusion / n[:, None])
     target, model = pool.target[order], pool.model[order]
+    moments = mean_and_variance(pool.weight, pool.model)
     about = {
         "n_draws": n,
         "n_queries": drawn.sum(axis=1),
@@ -240,7 +242,7 @@ def _estimated(
     }
     rows = {}
     for name, estimator in estimators.items():
-        mean = estimator(count, weight, target, model, float(pool.weight @ pool.model), inclusion)
+        mean = estimator(count, weight, target, model, *moments, inclusion)
         still = is_rounding(mean.standard_error, count, target)
         rows[name] = about | {
             "estimate": mean.value,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import arguments
-from pt_active.estimators import interval
+from pt_active.estimators import interval, score_interval
 from pt_active.tests_of_difference import two_sided_pvalue
 
 
@@ -235,14 +235,35 @@ class Estimate(_Inference):
         confidence_level: Of the interval that is printed.
         degenerate: Whether nothing varies in the sample, so that there is no interval.
         basis: What the estimate rests on.
+        bounds: What the mean cannot go below or beyond; its interval is then the score interval that keeps to them.
     """
 
     name: str
     value: float
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     @property
     def _point(self) -> float:
         return self.value
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``value ± t · SE`` [theory 5, T 3.24], or with bounds `estimators.score_interval` [theory 6].
+
+        Args:
+            confidence_level: In (0, 1); the level asked for at estimation (0.95) if left out.
+
+        Returns:
+            Low and high. NaN where nothing varies in the sample, infinite (or the bounds) where there are too few
+            draws, and the value itself in a census.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
+            return super().confidence_interval(confidence_level)
+        level = self.confidence_level if confidence_level is None else confidence_level
+        sample = self.value, self.standard_error, self.degrees_of_freedom
+        return ConfidenceInterval(*map(float, score_interval(*sample, level, self.bounds, self.n_effective)))
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the estimate."""

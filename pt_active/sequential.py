@@ -68,6 +68,7 @@ def nested_estimates(
     values: np.ndarray,
     model: np.ndarray,
     pool_mean: float,
+    pool_variance: float,
     sizes: Sequence[int],
 ) -> MeanEstimate:
     """The estimates from the first queries of one drawing order, for several numbers of them [theory 10].
@@ -83,6 +84,7 @@ def nested_estimates(
         values: float64[n], measured.
         model: float64[n], expected by the grade model.
         pool_mean: ``Σ_D p M``.
+        pool_variance: ``Σ_D p (M − Σ_D p M)²``.
         sizes: L numbers of queries, each from 1 to n.
 
     Returns:
@@ -94,7 +96,7 @@ def nested_estimates(
         inclusion = np.minimum(1.0, q[first] * threshold[size - 1])
         importance = size * weight[first] / inclusion
         rows.append(
-            estimator(np.ones(size), importance, values[first], model[first], pool_mean, inclusion),
+            estimator(np.ones(size), importance, values[first], model[first], pool_mean, pool_variance, inclusion),
         )
     fields = ("value", "standard_error", "degrees_of_freedom")
     return MeanEstimate(*(np.array([float(getattr(row, field)) for row in rows]) for field in fields))

@@ -391,3 +391,13 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
 def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, options: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ActiveTest.create(frame, None, measure, **options)
+
+
+def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Accuracy(), seed=3), ["ori"], size=12)
+    for measure in (Accuracy(), Recall(), AUC(), AP()):
+        for estimator in ("lur", "aiipw_ratio"):
+            low, high = test.estimate(labels, measure, estimator).confidence_interval(0.9999)
+            assert 0 <= low < high <= 1, (measure, estimator)
+    wide = test.estimate(labels, Accuracy(), "lur_regression").confidence_interval(0.9999)
+    assert wide.high - wide.low > 1

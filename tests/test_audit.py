@@ -15,6 +15,7 @@ import pyterrier as pt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
 from pt_active.losses import LOSSES as LOSS_TYPES
@@ -22,6 +23,7 @@ from pt_active.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.designs import GAP_DESIGNS, STRATIFIED
 from pt_active.risk.estimators import RISK_ESTIMATORS
+from pt_active.risk.pairs import Pairs
 
 BOTH = {"first": "a", "second": "b"}
 
@@ -108,6 +110,7 @@ def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
     found = audit.estimate(qrels)["first"]
     assert found.value == pytest.approx(truth(frame, qrels, loss, "a"), abs=1e-12)
     assert found.standard_error == 0
+    assert found.confidence_interval() == (found.value, found.value)
     assert found.note == "every pair that counts was judged, so there is no sampling error"
     inside = frame if loss.slice is None or design == "stratified" else frame[frame[loss.slice]]
     assert f"census of {len(inside)} pairs of {inside['qid'].nunique()} queries" in str(found)
@@ -237,12 +240,52 @@ def test_recall_without_a_relevant_pair_is_undefined(frame, qrels, estimator: st
 def test_no_error_in_the_sample(frame, qrels) -> None:
     audit = Audit.create(frame.assign(a=1), {"first": "a"}, ZeroOne(), budget=30, design="passive")
     right = labels(audit, qrels).assign(label=1)
-    found = audit.estimate(right, estimator="snis")["first"]
-    assert found.value == 0
-    assert "nothing varies among the sampled pairs" in found.note
-    low, high = audit.estimate(right, reference="wilson")["first"].confidence_interval()
-    assert low == pytest.approx(0, abs=1e-12)
-    assert 0.05 < high < 0.2
+    wilson = audit.estimate(right, reference="wilson")["first"].confidence_interval()
+    assert wilson.low == pytest.approx(0, abs=1e-12)
+    assert 0.05 < wilson.high < 0.2
+    for estimator in ("snis", "regression"):
+        found = audit.estimate(right, estimator=estimator)["first"]
+        assert (found.value, found.standard_error, found.degenerate) == (0, 0, False)
+        assert found.note.endswith("the interval is that of 30.0 pairs drawn at random of which none is an exception")
+        low, high = found.confidence_interval()
+        squared = stats.t.ppf(0.975, found.degrees_of_freedom) ** 2
+        assert (low, high) == pytest.approx((0, squared / (30 + squared)), abs=1e-12)
+        assert wilson.high < high < 1.1 * wilson.high
+    for reference in ("normal", "t"):
+        found = audit.estimate(right, reference=reference)["first"]
+        assert found.degenerate
+        assert "no interval, no test" in found.note
+        assert np.isnan(found.confidence_interval()).all()
+
+
+def test_the_interval_of_a_risk_keeps_to_the_range_of_its_loss(frame, qrels) -> None:
+    """Nearly all right, nearly all wrong, and costs that are at least 1."""
+    wide = frame.merge(qrels, on=["qid", "docno"])
+    wide["good"] = np.where(wide.index % 40 == 0, (wide["label"] + 1) % 3, wide["label"])
+    wide["bad"] = np.where(wide.index % 40 == 0, wide["label"], (wide["label"] + 1) % 3)
+    pool, cost = wide.drop(columns="label"), CostMatrix([[1, 1, 5], [5, 1, 1], [1, 5, 1]])
+    for loss, low, high in ((ZeroOne(), 0, 1), (Accuracy(), 0, 1), (F1(), 0, 1), (cost, 1, 5)):
+        for column in ("good", "bad"):
+            audit = Audit.create(pool, {"first": column}, loss, draws=80, seed=3)
+            known = labels(audit, qrels)
+            found = audit.estimate(known)["first"]
+            assert found.bounds == (low, high)
+            ends = found.confidence_interval(0.9999)
+            assert low <= ends.low < truth(pool, qrels, loss, column) < ends.high <= high
+            plain = audit.estimate(known, reference="t")["first"]
+            assert (plain.value, plain.standard_error) == (found.value, found.standard_error)
+            assert plain.bounds == (-np.inf, np.inf)
+            row = found.to_frame().iloc[0]
+            assert (row["low"], row["high"]) == found.confidence_interval()
+
+
+def test_bounds_of_losses_that_know_none_or_one_value_only(frame) -> None:
+    fixed = Pairs.from_frame(frame, {"first": "a"}, CostMatrix([[2, 2, 2]] * 3), UnitCost())
+    assert fixed.bounds(0) == (2, np.inf)
+    real = frame.assign(f=0.5, f_variance=1.0)
+    assert Pairs.from_frame(real, {"first": "f"}, GaussianSquared(), UnitCost()).bounds(0) == (0, np.inf)
+    squared = Pairs.from_frame(frame.assign(f=0.5), {"first": "f"}, Squared(), UnitCost())
+    assert squared.bounds(0) == (0.25, 2.25)
 
 
 def test_disagreement_says_nothing_of_one_predictor(frame, qrels) -> None:
@@ -319,16 +362,19 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
 
 
 @pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
-def test_a_lone_relevant_pair_that_came_by_chance_has_no_interval(one_by_chance, estimator: str) -> None:
+def test_a_lone_relevant_pair_that_came_by_chance_says_nothing(one_by_chance, estimator: str) -> None:
     audit, lone = one_by_chance
     known = audit.assessments[["qid", "docno"]].assign(label=lambda d: (d["docno"] == lone).astype(int))
     found = audit.estimate(known, estimator=estimator)["first"]
     assert found.value == pytest.approx(0, abs=1e-12)
     assert not found.basis.census
-    assert found.degenerate
-    assert np.isnan(found.confidence_interval()).all()
-    assert "cannot tell how far off the estimate is" in found.note
-    assert "no interval" in str(found)
+    if estimator == "difference":
+        assert np.isnan(found.confidence_interval()).all()
+        assert "cannot tell how far off the estimate is" in found.note
+        assert "no interval" in str(found)
+    else:
+        assert found.confidence_interval() == (0, 1)
+        assert "too few draws for an interval" in found.note
 
 
 @pytest.mark.parametrize("design", ["passive", "optimal"])

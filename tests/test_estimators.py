@@ -20,8 +20,10 @@ from pt_active.estimators import (
     estimator_named,
     horvitz_thompson,
     interval,
+    mean_and_variance,
     reference_degrees,
     regression,
+    score_interval,
     snis,
 )
 from pt_active.moments import Moments
@@ -30,7 +32,7 @@ from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
 # --- the formulas of theory 5, draw by draw -------------------------------------------------------------------------
 
 
-def longhand_snis(v, y, model, pool_mean):
+def longhand_snis(v, y, model, pool_mean, pool_variance):
     n, total = len(v), math.fsum(v)
     value = math.fsum(v[i] * y[i] for i in range(n)) / total
     s_squared = n * total**-2 * math.fsum(v[i] ** 2 * (y[i] - value) ** 2 for i in range(n))
@@ -44,26 +46,29 @@ def longhand_mean(terms):
     return mean, math.sqrt(variance / n), n - 1
 
 
-def longhand_ht(v, y, model, pool_mean):
+def longhand_ht(v, y, model, pool_mean, pool_variance):
     return longhand_mean([a * b for a, b in zip(v, y, strict=True)])
 
 
-def longhand_difference(v, y, model, pool_mean):
+def longhand_difference(v, y, model, pool_mean, pool_variance):
     residuals = [v[i] * (y[i] - model[i]) for i in range(len(v))]
     value, error, degrees = longhand_mean(residuals)
     return pool_mean + value, error, degrees
 
 
-def longhand_regression(v, y, model, pool_mean):
+def longhand_regression(v, y, model, pool_mean, pool_variance):
     draws, total = range(len(v)), math.fsum(v)
     w = [v[i] / total for i in draws]
     y_mean = math.fsum(w[i] * y[i] for i in draws)
     m_mean = math.fsum(w[i] * model[i] for i in draws)
     slope = math.fsum(w[i] ** 2 * (y[i] - y_mean) * (model[i] - m_mean) for i in draws)
-    slope /= math.fsum(w[i] ** 2 * (model[i] - m_mean) ** 2 for i in draws)
-    residual = [y[i] - y_mean - slope * (model[i] - m_mean) for i in draws]
+    pull = [w[i] ** 2 * (model[i] - m_mean) ** 2 for i in draws]
     spread = math.fsum(w[i] * (model[i] - m_mean) ** 2 for i in draws)
-    leverage = [w[i] + w[i] * (model[i] - m_mean) ** 2 / spread for i in draws]
+    trust = min(1, 4 / 3 * (1 - math.fsum(t**2 for t in pull) / math.fsum(pull) ** 2))
+    trust *= min(1, 2 * spread / pool_variance)
+    slope *= trust / math.fsum(pull)
+    residual = [y[i] - y_mean - slope * (model[i] - m_mean) for i in draws]
+    leverage = [w[i] + trust * w[i] * (model[i] - m_mean) ** 2 / spread for i in draws]
     error = math.sqrt(math.fsum((w[i] * residual[i] / (1 - leverage[i])) ** 2 for i in draws))
     return y_mean + slope * (pool_mean - m_mean), error, longhand_effective(v) - 2
 
@@ -90,9 +95,9 @@ LONGHAND = {
 }
 
 
-def of_draws(estimator, v, y, model, pool_mean):
+def of_draws(estimator, v, y, model, pool_mean, pool_variance=0.1):
     """An estimate from one row a draw."""
-    return estimator(np.ones(len(v)), v, y, model, pool_mean)
+    return estimator(np.ones(len(v)), v, y, model, pool_mean, pool_variance)
 
 
 def random_draws(seed, n):
@@ -106,7 +111,7 @@ def random_draws(seed, n):
 def test_each_estimator_equals_its_formula(name, seed, n):
     sample = random_draws(seed, n)
     estimate = of_draws(ESTIMATORS[name], *sample)
-    value, error, degrees = LONGHAND[name](*[part.tolist() for part in sample[:3]], sample[3])
+    value, error, degrees = LONGHAND[name](*[part.tolist() for part in sample[:3]], sample[3], 0.1)
     assert estimate.value == pytest.approx(value, rel=1e-10, abs=1e-12)
     assert estimate.standard_error == pytest.approx(error, rel=1e-9)
     assert estimate.degrees_of_freedom == pytest.approx(degrees, rel=1e-12)
@@ -116,7 +121,7 @@ def test_each_estimator_equals_its_formula(name, seed, n):
 def test_a_count_is_as_many_draws_and_a_row_is_a_sample_of_its_own(name):
     v, y, model, pool_mean = random_draws(3, 12)
     count = np.random.default_rng(4).poisson(1.5, (5, 12))
-    batch = ESTIMATORS[name](count, v, y, model, pool_mean)
+    batch = ESTIMATORS[name](count, v, y, model, pool_mean, 0.1)
     for sample, n in enumerate(count):
         apart = of_draws(ESTIMATORS[name], *(np.repeat(column, n) for column in (v, y, model)), pool_mean)
         for field, found in vars(batch).items():
@@ -150,10 +155,35 @@ def test_uniform_draws_of_a_useless_model_give_the_sample_mean(name):
 
 
 def test_regression_is_exact_where_the_model_is_linear_in_the_truth():
-    v, _, model, pool_mean = random_draws(4, 9)
-    estimate = of_draws(regression, v, 2 - 3 * model, model, pool_mean)
+    v, _, model, pool_mean = random_draws(4, 30)
+    estimate = of_draws(regression, v, 2 - 3 * model, model, pool_mean, 0.04)
     assert estimate.value == pytest.approx(2 - 3 * pool_mean)
     assert estimate.standard_error == pytest.approx(0, abs=1e-14)
+
+
+def test_mean_and_variance_over_the_pool():
+    weight, values = np.array([0.2, 0.3, 0.5]), np.array([1.0, 2.0, 4.0])
+    assert mean_and_variance(weight, values) == pytest.approx((2.8, 0.2 * 1.8**2 + 0.3 * 0.8**2 + 0.5 * 1.2**2))
+
+
+def test_a_line_that_the_sample_hardly_makes_is_trusted_in_part():
+    """In proportion to the spread below half of the pool's, and to what others than one draw contribute below ¾."""
+    v, y, model, pool_mean = random_draws(4, 9)
+    plain = of_draws(snis, v, y, model, pool_mean).value
+    w = v / v.sum()
+    spread = w @ (model - w @ model) ** 2
+    for share in (0.5, 0.4, 0.1, 0.0):
+        variance = spread / share if share > 0 else np.inf
+        found = of_draws(regression, v, y, model, pool_mean, variance).value
+        full = of_draws(regression, v, y, model, pool_mean, spread).value
+        assert found == pytest.approx(plain + 2 * share * (full - plain), abs=1e-12)
+    apart = np.r_[5.0, np.zeros(8)]
+    alone = of_draws(regression, v, y, apart, 1.0, 0.1)
+    pull = (w * (apart - w @ apart)) ** 2
+    most = (pull**2).sum() / pull.sum() ** 2
+    assert most > 0.25
+    slope = (w**2 @ ((y - w @ y) * (apart - w @ apart))) / pull.sum() * (1 - most) / 0.75
+    assert alone.value == pytest.approx(w @ y + slope * (1.0 - w @ apart), abs=1e-12)
 
 
 def test_difference_is_exact_where_the_model_is_the_truth():
@@ -170,6 +200,91 @@ def test_effective_size():
     assert effective_size(np.ones_like(np.array([1.0, 1e-9, 1e-9])), np.array([1.0, 1e-9, 1e-9])) == pytest.approx(1)
     assert effective_size(np.ones_like(np.array([1.0, 2.0, 3.0])), np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 14)
     assert effective_size(np.ones_like(np.zeros(3)), np.zeros(3)) == 0
+
+
+# --- score intervals ------------------------------------------------------------------------------------------------
+
+UNIT = (0.0, 1.0)
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.999])
+@pytest.mark.parametrize("successes", [0, 1, 7, 20, 40])
+def test_the_score_interval_of_a_plain_share_is_wilsons(successes, level):
+    from statsmodels.stats.proportion import proportion_confint
+
+    share = successes / 40
+    error = math.sqrt(share * (1 - share) / 40)
+    found = score_interval(share, error, np.inf, level, UNIT, 40)
+    assert found == pytest.approx(proportion_confint(successes, 40, 1 - level, "wilson"), abs=1e-12)
+
+
+def longhand_variance(mean, bounds):
+    return mean - bounds[0] if np.isinf(bounds[1]) else (mean - bounds[0]) * (bounds[1] - mean)
+
+
+@pytest.mark.parametrize("bounds", [UNIT, (-2.0, 3.0), (0.0, np.inf), (0.25, 9.0)])
+def test_the_ends_of_a_score_interval_are_where_the_score_is_the_quantile(bounds):
+    """``|R̂ − θ| = t SE √(V(θ)/V(R̂))`` at each end."""
+    rng = np.random.default_rng(30)
+    for _ in range(50):
+        value = bounds[0] + (min(bounds[1], 5) - bounds[0]) * rng.uniform(0.05, 0.95)
+        nearest = min(value - bounds[0], bounds[1] - value)
+        error, degrees = rng.uniform(0.01, 1) * nearest, rng.uniform(2, 90)
+        ends = score_interval(value, error, degrees, 0.9, bounds, 50.0)
+        assert bounds[0] <= ends[0] < value < ends[1] <= bounds[1]
+        for end in ends:
+            scale = math.sqrt(longhand_variance(end, bounds) / longhand_variance(value, bounds))
+            assert abs(value - end) == pytest.approx(stats.t.ppf(0.95, degrees) * error * scale, rel=1e-9)
+
+
+def test_bounds_far_away_do_not_matter():
+    far = score_interval(0.3, 0.1, 12.0, 0.95, (-1e7, 1e7), 50.0)
+    assert far == pytest.approx(interval(0.3, 0.1, 12.0, 0.95), abs=1e-6)
+    without = score_interval(0.3, 0.1, 12.0, 0.95, (0.0, np.inf), 50.0)
+    assert score_interval(0.3, 0.1, 12.0, 0.95, (0.0, 1e9), 50.0) == pytest.approx(without, rel=1e-6)
+
+
+@given(
+    st.floats(-0.2, 1.2),
+    st.floats(1e-6, 2),
+    st.floats(0.5, 200),
+    st.floats(0.5, 0.99),
+    st.floats(0.01, 100),
+    st.floats(-5, 5),
+)
+@settings(max_examples=60, deadline=None)
+def test_a_score_interval_turns_and_scales_with_what_it_is_of(value, error, degrees, level, factor, shift):
+    low, high = score_interval(value, error, degrees, level, UNIT, 50.0)
+    assert 0 <= low < high <= 1 + 1e-12
+    turned = score_interval(1 - value, error, degrees, level, UNIT, 50.0)
+    assert turned == pytest.approx((1 - high, 1 - low), abs=1e-9)
+    bounds = (shift, shift + factor)
+    scaled = score_interval(shift + factor * value, factor * error, degrees, level, bounds, 50.0)
+    assert scaled == pytest.approx((shift + factor * low, shift + factor * high), rel=1e-6, abs=1e-6)
+    wider = score_interval(value, error, degrees, (1 + level) / 2, UNIT, 50.0)
+    assert wider[0] <= low + 1e-12
+    assert high <= wider[1] + 1e-12
+
+
+def test_a_sample_where_nothing_varies_counts_as_its_effective_size():
+    squared = stats.t.ppf(0.975, 30) ** 2
+    low, high = score_interval(0.0, 0.0, 30.0, 0.95, (0.0, 4.0), 25.0)
+    assert (low, high) == pytest.approx((0, 4 * squared / (25 + squared)))
+    assert np.isnan(score_interval(0.0, 0.0, 30.0, 0.95, (0.0, np.inf), 25.0)).all()
+
+
+def test_a_score_interval_is_all_there_is_between_the_bounds_where_nothing_is_known():
+    assert score_interval(0.4, 0.1, -1.0, 0.95, UNIT, 3.0) == UNIT
+    assert score_interval(0.4, np.nan, 5.0, 0.95, UNIT, 3.0) == UNIT
+    with pytest.raises(ValueError, match="confidence_level must lie between 0 and 1"):
+        score_interval(0.4, 0.1, 5.0, 1.0, UNIT, 3.0)
+
+
+def test_an_estimate_at_or_beyond_a_bound_is_taken_to_be_one_standard_error_away_for_its_spread():
+    at, beyond = (score_interval(value, 0.1, 20.0, 0.95, UNIT, 50.0) for value in (0.0, -0.03))
+    squared = stats.t.ppf(0.975, 20) ** 2
+    assert at == beyond
+    assert at == pytest.approx((0, squared / (9 + squared)), abs=1e-12)
 
 
 # --- degenerate samples ---------------------------------------------------------------------------------------------
@@ -291,8 +406,8 @@ def repeated_estimates(estimator, pool, n, repetitions, seed):
     """float64[repetitions, 3]: value, standard error and degrees of freedom of each sample of n draws."""
     q, p, truth, model = pool
     drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
-    v, y, m, pool_mean = (p / q)[drawn], truth[drawn], model[drawn], float(p @ model)
-    rows = (of_draws(estimator, *row, pool_mean) for row in zip(v, y, m, strict=True))
+    v, y, m, pool = (p / q)[drawn], truth[drawn], model[drawn], mean_and_variance(p, model)
+    rows = (of_draws(estimator, *row, *pool) for row in zip(v, y, m, strict=True))
     return np.array([(row.value, row.standard_error, row.degrees_of_freedom) for row in rows])
 
 
@@ -323,7 +438,10 @@ def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
 
 def bias(estimator, n, repetitions, seed):
     """Bias and its standard error, with the estimator's linear part, whose mean is known, taken off."""
-    pool = q, p, truth, model = skewed_pool()
+    q, p, truth, model = skewed_pool()
+    if estimator is regression:  # One whose spread a sample shows, so that the line is trusted in full.
+        model = 1 / (0.15 + truth)
+    pool = q, p, truth, model
     target, pool_mean = p @ truth, p @ model
     linear = truth - target
     if estimator is regression:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active.designs import sampling_distribution
-from pt_active.estimators import ESTIMATORS
+from pt_active.estimators import ESTIMATORS, mean_and_variance
 from pt_active.moments import Moments
 from pt_active.multiple_comparisons import check_correction, indistinct_groups, studentized_range_tail, tukey_pvalues
 from pt_active.sampling import priorities
@@ -109,7 +109,8 @@ def replayed_tests(values, moments, draws, repetitions, rng):
     found = []
     for a, b in itertools.combinations(range(k), 2):
         value, model = values[:, a] - values[:, b], moments.mean[:, a] - moments.mean[:, b]
-        estimate = ESTIMATORS["regression"](came, importance, value[order], model[order], p @ model, chance)
+        pool = mean_and_variance(p, model)
+        estimate = ESTIMATORS["regression"](came, importance, value[order], model[order], *pool, chance)
         found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     return np.array(found).transpose(1, 0, 2)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pt_active import DCG, ColumnCost, measure_values
 from pt_active.designs import DESIGNS, sampling_distribution
-from pt_active.estimators import ESTIMATORS, interval
+from pt_active.estimators import ESTIMATORS, interval, mean_and_variance
 from pt_active.moments import Moments
 from pt_active.replay import CHUNK, Population, Replays, joined, ratio_of_means, replay, savings
 from pt_active.sampling import draw_to_budget
@@ -65,7 +65,7 @@ def looped(pool: Population, method: Method, budget: float, repetitions: int, se
             sample.importance[drawn],
             pool.target[drawn],
             pool.model[drawn],
-            pool.weight @ pool.model,
+            *mean_and_variance(pool.weight, pool.model),
             None if method.with_replacement else sample.inclusion[drawn],
         )
         low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)

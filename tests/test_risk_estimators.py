@@ -15,9 +15,9 @@ import pytest
 from scipy import stats
 
 from pt_active.designs import sampling_distribution
-from pt_active.estimators import MeanEstimate, interval
+from pt_active.estimators import MeanEstimate, effective_size, interval, score_interval
 from pt_active.losses import Loss
-from pt_active.risk import F1, Precision, Recall, ZeroOne
+from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.designs import gap_distribution
 from pt_active.risk.estimators import (
     RISK_ESTIMATORS,
@@ -86,6 +86,35 @@ def test_the_difference_of_ratios_longhand() -> None:
     assert found.standard_error == pytest.approx(error, abs=1e-12)
 
 
+def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
+    """Where the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
+    rng = np.random.default_rng(17)
+    s, v, pi = random_scores(rng, 10), rng.uniform(0.2, 3, 10), rng.uniform(0, 1, 10)
+    s = replace(s, expected_numerator=np.full(10, 0.3), expected_weight=np.full(10, 0.6))
+    variance, total = 0.0, math.fsum(v * s.weight)
+    for i in range(10):
+        others = np.delete(np.arange(10), i)
+        ratio = math.fsum((v * s.numerator)[others]) / math.fsum((v * s.weight)[others])
+        variance += (1 - pi[i]) * (v[i] * (s.numerator[i] - ratio * s.weight[i]) / total) ** 2
+    found = ratio_estimate([s], once(v, pi), plain(10), "regression")
+    assert found.standard_error == pytest.approx(math.sqrt(variance), abs=1e-12)
+
+
+def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
+    one = Scores(np.array([0, 1.0, 0]), np.array([0, 1.0, 0]), np.full(3, 0.2), np.full(3, 0.5))
+    found = ratio_estimate([one], once(np.ones(3)), plain(3), "regression")
+    assert not np.isfinite(found.standard_error)
+    assert found.degrees_of_freedom <= 0
+
+
+def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_draws() -> None:
+    rng = np.random.default_rng(18)
+    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
+    shares = [v * s.weight / (v @ s.weight) for s in scores]
+    assert linearised(scores, once(v)).own_share == pytest.approx(np.maximum(*shares))
+    assert linearised(scores[:1], once(v)).own_share == pytest.approx(shares[0])
+
+
 def test_linearised_values_have_mean_zero() -> None:
     rng = np.random.default_rng(2)
     scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
@@ -148,9 +177,10 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
     spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
     slope = (share**2 @ ((loss - mean) * (pool[:20] - centre))) / (share**2 @ (pool[:20] - centre) ** 2)
     pull = share**2 * (pool[:20] - centre) ** 2
-    trust = spread / variance * (1 - (pull**2).sum() / pull.sum() ** 2)
+    trust = 2 * spread / variance
+    assert (pull**2).sum() / pull.sum() ** 2 < 0.25
     expected = mean + trust * slope * (pool.mean() - centre)
-    assert spread < variance
+    assert 2 * spread < variance
     found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
     assert found.value == pytest.approx(expected, abs=1e-12)
 
@@ -390,8 +420,127 @@ CASES = [
 @pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
 def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str, estimator: str) -> None:
     found, truth = replayed(loss, k, design, estimator)
-    low, high = interval(found.value, found.standard_error, found.degrees_of_freedom, 0.95)
+    spread = found.value, found.standard_error, found.degrees_of_freedom, 0.95
+    if k == 1 and estimator != "difference":
+        low, high = score_interval(*spread, (0.0, 1.0), LABELS)
+    else:
+        low, high = interval(*spread)
     assert 0.93 <= np.mean((low <= truth) & (truth <= high)) <= 0.97
+
+
+World = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predictions, labels, and what the label model believes of each grade."""
+
+
+def grade_probabilities(score: np.ndarray, cuts: tuple[float, ...]) -> np.ndarray:
+    """Ordered logit."""
+    below = 1 / (1 + np.exp(1.5 * (score[:, None] - np.array(cuts))))
+    ends = np.zeros((len(score), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+@cache
+def spoilt_world(wrong: float | None, cuts: tuple[float, ...], power: float, shift: float = 0.0) -> World:
+    """2,000 pairs; a judge who guesses a share of them, or who believes the model; the model is too sure of itself."""
+    rng = np.random.default_rng(0)
+    grades = grade_probabilities(rng.normal(size=2000) + shift, cuts)
+    label = (grades.cumsum(axis=1) < rng.random(2000)[:, None]).sum(axis=1).astype(float)
+    guess = rng.integers(0, len(cuts) + 1, 2000)
+    predicted = grades.argmax(axis=1) if wrong is None else np.where(rng.random(2000) < wrong, guess, label)
+    sure = grades**power
+    return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
+
+
+def covered(
+    world: World, loss: Loss, highest: float, fixed: bool, design: str = "optimal"
+) -> tuple[float, float, float]:
+    """Coverage of the score interval and of ± t SE, and mean SE² over the variance, at `LABELS` labels."""
+    f, y, grades = world
+    p = plain(len(y))
+    view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
+    q = sampling_distribution(design, view.moments, np.ones(len(y)), p)
+    rows, count, pi = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
+    drawn = Drawn(rows, count, np.where(count > 0, LABELS * p[rows] / pi, 0.0), pi)
+    everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
+    scores, truth = rows_of(everything, rows), everything.numerator.sum() / everything.weight.sum()
+    if fixed:
+        found = domain_estimate(risk_domain(scores, p), drawn, "regression")
+    else:
+        found = ratio_estimate([scores], drawn, p, "regression")
+    error = np.where(found.standard_error < 1e-12, 0.0, found.standard_error)
+    effective = effective_size(count, drawn.importance * scores.weight)
+    spread = found.value, error, found.degrees_of_freedom, 0.95
+    inside = [
+        np.mean((low <= truth) & (truth <= high))
+        for low, high in (score_interval(*spread, (0.0, highest), effective), interval(*spread))
+    ]
+    return float(inside[0]), float(inside[1]), float(np.mean(error**2) / found.value.var())
+
+
+NOISE = 3 * math.sqrt(0.05 * 0.95 / REPLAYS)
+BINARY, GRADED = (0.0,), (-0.5, 0.7, 1.8)
+RARE_COST = CostMatrix([[0, 1], [20, 0]])
+
+TOO_SURE = [
+    (spoilt_world(None, BINARY, 4), ZeroOne(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), Precision(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), F1(), 1.0, False),
+    (spoilt_world(None, GRADED, 4), Squared(), 9.0, True),
+]
+RARE = [
+    (spoilt_world(0.04, GRADED, 1), ZeroOne(), 1.0, True),
+    (spoilt_world(0.04, GRADED, 4), Precision(rel=2), 1.0, True),
+    (spoilt_world(0.06, BINARY, 1), RARE_COST, 20.0, True),
+    (spoilt_world(0.06, BINARY, 4), Recall(), 1.0, False),
+]
+"""World, loss, its greatest value, and whether its weights are known."""
+
+Case = tuple[World, Loss, float, bool]
+
+
+@pytest.mark.parametrize("case", TOO_SURE + RARE, ids=range(8))
+def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case: Case) -> None:
+    coverage, without_bounds, ratio = covered(*case)
+    assert 0.93 - NOISE <= coverage <= 0.97 + NOISE
+    assert abs(coverage - 0.95) <= abs(without_bounds - 0.95)
+    assert ratio == pytest.approx(1, abs=0.15)
+
+
+@pytest.mark.parametrize("case", RARE, ids=range(4))
+def test_where_errors_are_rare_an_interval_without_bounds_misses_them(case: Case) -> None:
+    assert covered(*case)[1] < 0.93
+
+
+def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
+    """Few of the pairs that it missed are drawn, or none, and the sample cannot know: above 89 % only."""
+    coverage, without_bounds, _ = covered(spoilt_world(None, BINARY, 4), Recall(), 1.0, False)
+    assert max(0.89, without_bounds) < coverage < 0.93
+
+
+def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
+    """Ten relevant pairs are drawn or so. Mean SE² was three quarters of the variance without `own_share`."""
+    coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
+    assert coverage > 0.93 - NOISE > without_bounds
+    assert ratio == pytest.approx(1, abs=0.2)
+
+
+def test_costs_that_one_pair_in_two_hundred_has_are_covered_by_nine_intervals_in_ten() -> None:
+    """None of them is drawn in every third sample or so; ± t SE then misses the truth."""
+    case = (spoilt_world(0.02, BINARY, 1), RARE_COST, 20.0, True)
+    coverage, without_bounds, _ = covered(*case)
+    assert 0.88 < coverage < 0.93
+    assert without_bounds < 0.75
+
+
+@pytest.mark.parametrize(("loss", "fixed"), [(ZeroOne(), True), (Recall(rel=2), False)], ids=str)
+def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(loss: Loss, fixed: bool) -> None:
+    """Where two judges seldom differ, nearly all labels go to pairs where they do."""
+    f, y, grades = spoilt_world(0.05, GRADED, 1)
+    rng = np.random.default_rng(1)
+    other = np.where(rng.random(len(y)) < 0.05, rng.integers(0, 4, len(y)), f[:, 0])
+    both = np.column_stack([f[:, 0], other]), y, grades
+    assert covered(both, loss, 1.0, fixed)[0] < 0.8
+    assert 0.93 - NOISE <= covered(both, loss, 1.0, fixed, "risk_mixture")[0] <= 0.97 + NOISE
 
 
 def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
@@ -445,7 +594,8 @@ def test_wilson_and_clopper_pearson_are_scipys() -> None:
 
     basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
     for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):
-        found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, successes, 40, method)
+        counts = {"successes": successes, "trials": 40, "method": method}
+        found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, **counts)
         expected = stats.binomtest(successes, 40).proportion_ci(0.9, name)
         assert found.confidence_interval() == pytest.approx((expected.low, expected.high), abs=1e-9)
         assert found.note == ""

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.estimators import difference, horvitz_thompson, interval, regression, snis
+from pt_active.estimators import difference, horvitz_thompson, interval, mean_and_variance, regression, snis
 from pt_active.query_plan import draw
 from pt_active.sampling import draw_number, draw_to_budget, priorities
 
@@ -197,7 +197,7 @@ def test_improbable_queries_are_not_waited_for():
 
 def mean_of(estimator, sample, value, model, pool_mean):
     importance = np.where(sample.draws > 0, sample.importance, 0.0)
-    return estimator(sample.draws, importance, value, model, pool_mean).value
+    return estimator(sample.draws, importance, value, model, pool_mean, 0.0).value
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
@@ -284,7 +284,7 @@ def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estim
     model = value + np.random.default_rng(8).normal(0, 0.2, 40)
     ((drawn, inclusion),) = drawn_without_replacement(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, seed=4)
     importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
-    estimate = estimator(drawn, importance, value, model, p @ model, inclusion)
+    estimate = estimator(drawn, importance, value, model, *mean_and_variance(p, model), inclusion)
     assert_mean(estimate.value, p @ value)
     assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
 
@@ -299,7 +299,7 @@ def test_intervals_without_replacement_cover(estimator):
     budget = cost.sum() * 0.4
     ((drawn, inclusion),) = drawn_without_replacement(q, cost, [budget], 4000, seed=6)
     importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
-    estimate = estimator(drawn, importance, value, model, p @ model, inclusion)
+    estimate = estimator(drawn, importance, value, model, *mean_and_variance(p, model), inclusion)
     low, high = interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.95)
     assert 0.935 < ((low <= p @ value) & (p @ value <= high)).mean() < 0.965
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from pt_active.budget import ErrorCurve
-from pt_active.estimators import ESTIMATORS
+from pt_active.estimators import ESTIMATORS, mean_and_variance
 from pt_active.moments import Moments
 from pt_active.replay import Population, joined, replay
 from pt_active.sampling import draw_priorities, prefixes
@@ -299,12 +299,12 @@ def test_nested_estimates_are_those_of_each_sample_alone(estimator: str) -> None
     priority = draw_priorities(q, 1, rng)
     rows = np.argsort(priority[0])
     threshold = np.append(priority[0][rows], np.inf)[1:]
-    arguments = q[rows], threshold, p[rows], values[rows], model[rows], float(p @ model)
+    arguments = q[rows], threshold, p[rows], values[rows], model[rows], *mean_and_variance(p, model)
     found = nested_estimates(ESTIMATORS[estimator], *arguments, [4, 9, 15])
     for i, (order, _, chance) in enumerate(prefixes(priority, q, np.ones(15), [4, 9, 15])):
         n, x = (4, 9, 15)[i], order[0]
         alone = ESTIMATORS[estimator](
-            np.ones(n), n * p[x] / chance[0], values[x], model[x], float(p @ model), chance[0]
+            np.ones(n), n * p[x] / chance[0], values[x], model[x], *mean_and_variance(p, model), chance[0]
         )
         assert found.value[i] == pytest.approx(float(alone.value), rel=1e-12)
         assert found.standard_error[i] == pytest.approx(float(alone.standard_error), rel=1e-12)

@@ -1,17 +1,19 @@
-"""Active testing over ten rounds: the error of LUR, AILUR and AIIPW under four strategies [AI].
+"""Active testing over ten rounds: the error of LUR, LURE, AILUR and AIIPW under four strategies [AI].
 
     python active_testing.py --out FOLDER [POOL.parquet …] [--quick]
 
 What is evaluated: a classifier of the digits 4 and 9, trained on few of them, on the others and a copy of them shifted
 by a pixel (cross-entropy, precision, AUC, average precision); a linear regression of the diabetes data (squared error);
 and in each labelled pool, made by a script in ``data_scripts/``, the best ranker of the training fold query by query
-(DCG@10, ERR@10) and the grade model pair by pair. Rounds are Poisson draws, as in the source. Beside its three
-estimators stand the two whose weights sum to 1, and LUR with a control variate; for queries also plans of one round
-that judge as many documents.
+(DCG@10, ERR@10) and the grade model pair by pair. Rounds are Poisson draws, as in the source, and once more draws one
+at a time, which makes LURE of LUR. Beside the source's three estimators stand the two whose weights sum to 1, one of
+them also with a cross-validated bandwidth, and LUR with a control variate, by the model's own values and by regression;
+for queries also plans of one round that judge as many documents.
 
 ``active_testing.csv`` holds the root mean squared error after each round, its Monte Carlo standard error, the bias, and
 the efficiency relative to as many labels drawn uniformly at once (its mean squared error over the method's; above 1 is
-better); ``active_testing.png`` shows the errors.
+better); ``active_testing.png`` shows the errors over the rounds where the model decides what is drawn. The efficiencies
+after the last round are printed as a table for the docs.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from figures import legend_below, panels, write
+from figures import legend_below, log_errors, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from leagues import markdown
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -38,20 +41,34 @@ from pt_active.losses import CrossEntropy, label_table
 from pt_active.replay import Population
 from pt_active.rounds import statistics
 from pt_active.rounds.drawing import Rounds, defended, draw_round
-from pt_active.rounds.estimators import WEIGHTINGS, estimate_mean, inclusion_regression
+from pt_active.rounds.estimators import CONTROLLED, CROSS_VALIDATED, WEIGHTINGS, estimate_mean, inclusion_regression
 from pt_active.rounds.instances import QueryInstances
 from pt_active.rounds.recalibration import recalibrated_grades, recalibrated_line
 from pt_active.rounds.statistics import Statistic
 from pt_active.simulate import Method, labelled_population, replays
 
 ROUNDS = 10
-SHOWN = (1, 2, 4, 7, 10)
-"""Rounds after which the errors are taken."""
+LURE = "ori, singly"
+"""`ori`, one at a time: with it `lur` is the source's LURE."""
 
-STRATEGIES = ("uniform", "ori", "rec", "rf")
-ESTIMATORS = (*WEIGHTINGS, "lur_regression")
+STRATEGIES = {
+    "uniform": ("uniform", "poisson"),
+    "ori": ("ori", "poisson"),
+    LURE: ("ori", "single"),
+    "rec": ("rec", "poisson"),
+    "rf": ("rf", "poisson"),
+}
+"""Name → what decides, and how a round is drawn."""
+
+SMOOTHED = "aiipw_ratio, cv"
+"""`aiipw_ratio` with a cross-validated bandwidth."""
+
+ESTIMATORS = ("lur", *CONTROLLED, "ailur", "ailur_ratio", "aiipw", "aiipw_ratio", SMOOTHED)
 PASSIVE = "uniform at once"
 """The yardstick: a fixed number drawn uniformly, and its plain weighting."""
+
+YARDSTICKS = 4
+"""Repetitions of the yardstick for each of the others, so that a ratio has little noise from it."""
 
 SAMPLED = (PASSIVE, *STRATEGIES, "Plan of queries", "Plan of documents")
 """What is compared, in order."""
@@ -208,37 +225,39 @@ def queries_task(data: str, queries: QueryInstances, measure: str, population: P
 
 
 def estimates(task: Task, rounds: Rounds) -> dict[tuple[str, str], float]:
-    """(statistic, estimator) → estimate."""
+    """(statistic, estimator) → estimate; of draws one at a time without AILUR, which needs rounds of several."""
     found = {}
-    for estimator in ("lur", "ailur", "aiipw"):
-        weights = WEIGHTINGS[estimator](rounds, None).weights
-        both = (
-            {estimator: weights}
-            if estimator == "lur"
-            else {estimator: weights, f"{estimator}_ratio": weights / weights.sum()}
-        )
-        for shown, a in both.items():
-            found |= {(name, shown): statistic(a)[0] for name, statistic in task.statistics.items()}
+    alone = bool((rounds.size <= 1).any())
+    for name in ("lur", "aiipw") if alone else ("lur", "ailur", "aiipw"):
+        a = WEIGHTINGS[name](rounds, None).weights
+        found |= _evaluated(task, {name: a} if name == "lur" else {name: a, f"{name}_ratio": a / a.sum()})
+    found |= _evaluated(task, {SMOOTHED: WEIGHTINGS["aiipw_ratio"](rounds, CROSS_VALIDATED).weights})
     mean = next(iter(task.statistics))
-    found[mean, "lur_regression"] = float(estimate_mean(rounds, task.values, "lur_regression", task.model).value)
-    return found
+    controlled = {name: estimate_mean(rounds, task.values, name, task.model).value for name in CONTROLLED}
+    return found | {(mean, name): float(value) for name, value in controlled.items()}
 
 
-def replayed(task: Task, strategy: str, repetitions: int, seed: int) -> pd.DataFrame:
+def _evaluated(task: Task, weights: dict[str, np.ndarray]) -> dict[tuple[str, str], float]:
+    return {
+        (name, shown): statistic(a)[0] for shown, a in weights.items() for name, statistic in task.statistics.items()
+    }
+
+
+def replayed(task: Task, name: str, repetitions: int, seed: int) -> pd.DataFrame:
     """One row an estimate: ``repetition, round, labels, statistic, estimator, estimate``."""
-    rows = []
+    rows, (strategy, drawing) = [], STRATEGIES[name]
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
         rounds, first = Rounds.none_yet(task.score), strategy if strategy in ("uniform", "ori") else "ori"
         for number in range(1, ROUNDS + 1):
             now = first if number == 1 or not rounds.drawn.any() else strategy
             size = np.ones(len(task.score)) if now == "uniform" else defended(task.size(now, rounds))
-            rounds = draw_round(rounds, size, task.labels, "poisson", rng)
-            if number in SHOWN and rounds.drawn.any():
+            rounds = draw_round(rounds, size, task.labels, drawing, rng)
+            if rounds.drawn.any():
                 head = repetition, number, number * task.labels
                 rows += [(*head, *key, value) for key, value in estimates(task, rounds).items()]
     columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate"]
-    return pd.DataFrame(rows, columns=columns).assign(strategy=strategy)
+    return pd.DataFrame(rows, columns=columns).assign(strategy=name)
 
 
 def passive(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
@@ -246,7 +265,7 @@ def passive(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
     rows, size = [], np.ones(len(task.score))
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition, 1])
-        for number in SHOWN:
+        for number in range(1, ROUNDS + 1):
             drawn = draw_round(Rounds.none_yet(task.score), size, number * task.labels, "fixed", rng).drawn
             for name, statistic in task.statistics.items():
                 rows.append((repetition, number, number * task.labels, name, "lur", statistic(drawn / drawn.sum())[0]))
@@ -259,14 +278,15 @@ def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
     population = task.population
     if population is None or population.single is None:
         return pd.DataFrame()
-    budgets = [number * task.labels * population.cost.mean() for number in SHOWN]
+    numbers = range(1, ROUNDS + 1)
+    budgets = [number * task.labels * population.cost.mean() for number in numbers]
     documents = Method(natural_drawing(population.single.graded.seen.form), "regression", False)
     methods = {"Plan of queries": Method("hedged", "regression", False), "Plan of documents": documents}
     found = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
     rows = [
         (repetition, number, number * task.labels, next(iter(task.statistics)), "regression", error, name)
         for name, method in methods.items()
-        for number, errors in zip(SHOWN, found[method].error, strict=True)
+        for number, errors in zip(numbers, found[method].error, strict=True)
         for repetition, error in enumerate(errors + task.values.mean())
     ]
     columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate", "strategy"]
@@ -294,35 +314,53 @@ def summarised(task: Task, rows: pd.DataFrame) -> pd.DataFrame:
 
 def replay_task(task: Task, repetitions: int, slow: int, seed: int) -> pd.DataFrame:
     """All strategies; ``rf``, which grows a forest each round, with fewer repetitions."""
-    parts = [passive(task, repetitions, seed), planned(task, repetitions, seed)]
+    parts = [passive(task, YARDSTICKS * repetitions, seed), planned(task, repetitions, seed)]
     for strategy in tqdm(STRATEGIES, desc=f"{task.data}, {next(iter(task.statistics))}"):
         parts.append(replayed(task, strategy, slow if strategy == "rf" else repetitions, seed))
     return summarised(task, pd.concat(parts))
 
 
-COLOURS = {PASSIVE: "black", "uniform": "gray", "ori": "tab:blue", "rec": "tab:red", "rf": "tab:green"}
-COLUMNS = ("lur", "ailur_ratio", "aiipw", "aiipw_ratio")
+CURVES = {
+    PASSIVE: (PASSIVE, "lur", "black", "--"),
+    "LUR": ("ori", "lur", "tab:blue", "-"),
+    "LURE": (LURE, "lur", "tab:cyan", "-"),
+    "LUR, regression": ("ori", "lur_regression", "tab:purple", "-"),
+    "AILUR, ratio": ("ori", "ailur_ratio", "tab:orange", "-"),
+    "AIIPW": ("ori", "aiipw", "tab:pink", "-"),
+    "AIIPW, ratio": ("ori", "aiipw_ratio", "tab:red", "-"),
+}
+"""Name → strategy, estimator, colour and line."""
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A row a data set and statistic, a column an estimator, a curve a strategy."""
+    """A panel a data set and statistic, a curve a method: what is drawn is decided by the model alone."""
     kinds = list(table[["data", "statistic"]].drop_duplicates().itertuples(index=False, name=None))
-    figure, axes = panels(len(kinds), len(COLUMNS))
-    figure.suptitle("Root mean squared error over ten rounds")
-    for row, (data, statistic) in zip(axes, kinds, strict=True):
+    figure, axes = panels(-(-len(kinds) // 4), 4)
+    for axis, (data, statistic) in zip(axes.flat, kinds, strict=False):
         chosen = table[(table["data"] == data) & (table["statistic"] == statistic)]
-        top = chosen.loc[(chosen["strategy"] == PASSIVE), "rmse"].max() * 2
-        for axis, estimator in zip(row, COLUMNS, strict=True):
-            for strategy, colour in COLOURS.items():
-                wanted = "lur" if strategy == PASSIVE else estimator
-                curve = chosen[(chosen["strategy"] == strategy) & (chosen["estimator"] == wanted)]
-                line = "--" if strategy == PASSIVE else "-"
-                axis.plot(curve["labels"], curve["rmse"], line, color=colour, label=strategy, marker=".")
-            axis.set(title=f"{data}: {statistic}, {estimator}", xlabel="labels", ylim=(0, top))
-            axis.title.set_fontsize(9)
-            axis.grid(alpha=0.3)
-    legend_below(figure, axes[0, 0], 5)
+        for name, (strategy, estimator, colour, line) in CURVES.items():
+            curve = chosen[(chosen["strategy"] == strategy) & (chosen["estimator"] == estimator)]
+            axis.plot(curve["labels"], curve["rmse"], line, color=colour, label=name, marker=".")
+        axis.set(title=f"{data}: {statistic}", xlabel="labels", ylabel="root mean squared error")
+        axis.title.set_fontsize(9)
+        log_errors(axis)
+        axis.grid(alpha=0.3)
+    for axis in axes.flat[len(kinds) :]:
+        axis.set_visible(False)
+    legend_below(figure, axes[0, 0], len(CURVES))
     return figure
+
+
+def efficiencies(table: pd.DataFrame) -> pd.DataFrame:
+    """After the last round, a row a data set, statistic and strategy, a column an estimator; as text."""
+    last = table[(table["round"] == ROUNDS) & (table["strategy"] != PASSIVE)]
+    last = last.assign(kind=last["data"] + ": " + last["statistic"])
+    wide = last.pivot(index=["kind", "strategy"], columns="estimator", values="efficiency")
+    order = [key for kind in last["kind"].unique() for name in SAMPLED if (key := (kind, name)) in wide.index]
+    shown = [*ESTIMATORS, "regression"]
+    wide = wide.reindex(columns=[name for name in shown if name in wide.columns]).loc[order]
+    text = wide.map(lambda number: "–" if np.isnan(number) else f"{number:.1f}")
+    return text.reset_index()
 
 
 def main() -> None:
@@ -330,22 +368,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
     parser.add_argument("--out", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--repetitions", type=int, help="60, or 8 with --quick; rf has a quarter of them")
+    parser.add_argument("--repetitions", type=int, help="100, or 8 with --quick; rf has a quarter of them")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help="few repetitions")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    repetitions = arguments.repetitions or (8 if arguments.quick else 60)
+    repetitions = arguments.repetitions or (8 if arguments.quick else 100)
     tasks = [digits_task(arguments.seed), diabetes_task(arguments.seed)]
     for path in arguments.pools:
         tasks += pool_tasks(read_judged_pool(path), arguments.seed)
     slow = max(2, repetitions // 4)
     table = pd.concat([replay_task(task, repetitions, slow, arguments.seed) for task in tasks], ignore_index=True)
-    last = table[table["round"] == ROUNDS].assign(kind=lambda t: t["data"] + ": " + t["statistic"])
-    wide = last.pivot(index=["kind", "strategy"], columns="estimator", values="efficiency")
-    print("\nEfficiency relative to as many labels drawn uniformly at once, after ten rounds:")
-    order = [key for kind in last["kind"].unique() for s in SAMPLED if (key := (kind, s)) in wide.index]
-    print(wide.reindex(columns=[*ESTIMATORS, "regression"]).loc[order].round(2).to_string())
+    print("\nEfficiency relative to as many labels drawn uniformly at once, after the last round:\n")
+    print(markdown(efficiencies(table)))
     write(table, draw(table), arguments.out, "active_testing")
 
 

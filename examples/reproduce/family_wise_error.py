@@ -42,7 +42,8 @@ def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: in
     found = []
     for a, b in combinations(range(len(spread)), 2):
         delta, expected = values[:, a] - values[:, b], model[:, a] - model[:, b]
-        estimate = ESTIMATORS["regression"](came, importance, delta[order], expected[order], expected.mean(), chance)
+        pool = expected.mean(), expected.var()
+        estimate = ESTIMATORS["regression"](came, importance, delta[order], expected[order], *pool, chance)
         found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     tests = np.array(found).transpose(1, 0, 2)
     alone = two_sided_pvalue(*tests)

@@ -384,6 +384,17 @@ def label_axis(axis: Axes, labels: Sequence[int]) -> None:
     axis.set_xlabel("labels")
 
 
+def log_errors(axis: Axes) -> None:
+    """A logarithmic axis of errors, with plain numbers at its ticks.
+
+    Args:
+        axis: Whose ordinate it is.
+    """
+    axis.set_yscale("log")
+    for show in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
+        show(ticker.StrMethodFormatter("{x:.2g}"))
+
+
 def write(frame: pd.DataFrame, figure: Figure, out: Path, stem: str) -> None:
     """Write the numbers and the picture of one figure.
 

@@ -7,7 +7,7 @@ for the choice of rankers.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from pt_active import ForestGrades, LogLengthCost, OrderedLogitGrades, UnitCost, measure_values
 from pt_active.costs import Cost
+from pt_active.files import read_qrels
 from pt_active.frames import ranker_names
 from pt_active.grade_models import FittedGrades
 
@@ -61,18 +62,27 @@ class JudgedPool:
         """The logarithm of the documents' lengths [T 6.4] if the pool has them, otherwise 1 a document."""
         return LogLengthCost(column="length") if "length" in self.frame.columns else UnitCost()
 
-    def graded(self, model: FittedGrades, train_fold: int) -> pd.DataFrame:
+    @property
+    def relevant(self) -> int:
+        """The lowest grade that counts as relevant: 1 of grades 0 to 2, and 2 where there are more, as in TREC's."""
+        return 1 if self.max_grade < 3 else 2
+
+    def graded(self, model: FittedGrades, train_fold: int, queries: int | None = None) -> pd.DataFrame:
         """Fit a grade model to one fold and grade the documents of the others.
 
         Args:
             model: Unfitted.
             train_fold: The fold whose labels are known.
+            queries: How many of its queries, at random, the model learns from; all if left out.
 
         Returns:
             The other folds' rows with ``grade_0 … grade_G``.
         """
         train = self.frame["fold"] == train_fold
         past, rest = self.frame[train], self.frame[~train]
+        if queries is not None:
+            chosen = np.random.default_rng(train_fold).permutation(np.sort(past["qid"].unique()))[:queries]
+            past = past[past["qid"].isin(chosen)]
         model.fit(past.drop(columns="label"), past[["qid", "docno", "label"]])
         return model.transform(rest)
 
@@ -118,6 +128,35 @@ def read_judged_pool(path: Path) -> JudgedPool:
     trained = _manifest(path).get("arguments", {}).get("train_fold")
     folds = sorted(frame["fold"].unique().tolist()) if trained is None else [trained]
     return JudgedPool(path.stem, frame, int(frame["label"].max()), folds)
+
+
+def read_judges(folder: Path) -> dict[str, pd.DataFrame]:
+    """Judges other than people, such as language models.
+
+    Args:
+        folder: It holds ``<name>.qrels``, one grade a pair, and ``votes-<name>.tsv.gz`` with ``qid, docno`` and
+            ``votes_0 … votes_H``, in any number.
+
+    Returns:
+        Name → ``qid, docno`` and ``label`` or the votes.
+
+    Raises:
+        FileNotFoundError: If there are none.
+    """
+    judges = {path.stem: read_qrels(path) for path in sorted(folder.glob("*.qrels"))}
+    for path in sorted(folder.glob("votes-*.tsv.gz")):
+        name = path.name.removeprefix("votes-").removesuffix(".tsv.gz")
+        judges[name] = pd.read_csv(path, sep="\t", dtype={"qid": str, "docno": str})
+    if not judges:
+        raise FileNotFoundError(f"{folder}: neither NAME.qrels nor votes-NAME.tsv.gz")
+    return judges
+
+
+def judges_of(pool: JudgedPool, judges: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The judges who have seen at least half of a pool's pairs; see `read_judges`."""
+    pairs = pool.frame[["qid", "docno"]]
+    seen = {name: len(pairs.merge(judge[["qid", "docno"]])) for name, judge in judges.items()}
+    return {name: judge for name, judge in judges.items() if seen[name] >= len(pairs) / 2}
 
 
 def _manifest(path: Path) -> dict[str, Any]:

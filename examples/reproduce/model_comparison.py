@@ -1,46 +1,130 @@
 """How often the better model is picked, over labels, of two models and of five [AC].
 
-Five classifiers tell the digits 4 and 9 apart on shifted, noisy copies of a test half; P(y) is the equal mixture of
-their own probabilities, as in the source. The risk is zero-one. Of two models (every pair of the five that differs in
-risk) and of all five, the one with the least ``Σ v ℓ`` is picked; what all agree on adds the same to each. The
-source's point is that the design for the comparison (`optimal`) picks the better model with fewer labels than sampling
-for each risk (`risk_mixture`, its ARE), labelling where models disagree, or `passive` sampling.
+    python examples/reproduce/model_comparison.py [POOL.parquet …] --out FOLDER [--judges FOLDER] [--quick]
 
-    python examples/reproduce/model_comparison.py --out FOLDER [--quick]
+Classifiers tell the digits 4 and 9 apart on shifted, noisy copies of a test half (zero-one loss); regressions predict
+the diabetes data (squared loss, each with its own predictive variance). On each labelled pool, made by a script in
+``data_scripts/``, models of grades learned on one fold are compared on the others, or the judges in ``--judges`` with
+an ordered logit, where they have seen the pool: by the grade that they say (zero-one) and by the grade that they expect
+(squared). The label model is the equal mixture of the compared models' own, as in the source.
 
-writes ``model_comparison.csv`` and ``model_comparison.png``. Samples are drawn without replacement.
+Of two models (every pair of the five that differs in risk) and of all five, the one with the least ``Σ v ℓ`` is picked;
+what all agree on adds the same to each. The source's point is that the design for the comparison (`optimal`) picks the
+better model with fewer labels than sampling for each risk (`risk_mixture`, its ARE), labelling where models disagree,
+in equal shares (`disagreement`) or by how far (`active_inf`, `active_0`), or `passive` sampling.
+
+Writes ``model_comparison.csv`` and ``model_comparison.png``. Samples are drawn without replacement.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from audit_replays import design_of, drawn_samples
 from figures import label_axis, legend_below, panels, write
+from grade_predictors import LEARNED, Predictors, joined, judging, learned
+from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
+from leagues import markdown
 from matplotlib.figure import Figure
-from offline_data import Split, design_of, digits, drawn_samples, logistic, naive_bayes
+from offline_data import Split, diabetes, digits, logistic, naive_bayes, regressions
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from tqdm import tqdm
 
-from pt_active.losses import ZeroOne
-from pt_active.risk.introspection import introspection, label_tables
+from pt_active.losses import Loss
+from pt_active.risk import Squared, ZeroOne
+from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
 
 LABELS = [10, 15, 25, 40, 60, 100, 150]
-TRAINING = 60
-"""Examples that each model learns from."""
+SHOWN = [25, 100]
+"""Labels of the docs' table."""
 
-COLOURS = {"passive": "black", "risk_mixture": "tab:pink", "disagreement": "tab:green", "optimal": "tab:blue"}
+TRAINING = 60
+"""Examples that each model of scikit-learn's data learns from."""
+
+COLOURS = {
+    "passive": "black",
+    "risk_mixture": "tab:pink",
+    "disagreement": "tab:green",
+    "active_inf": "tab:olive",
+    "active_0": "tab:brown",
+    "optimal": "tab:blue",
+}
 """The designs."""
 
+ZERO_ONE, SQUARED = "zero-one", "squared"
 
-def models() -> list[object]:
-    """Five classifiers that err on different pairs."""
+DESIGNS = {
+    ZERO_ONE: ("passive", "risk_mixture", "disagreement", "optimal"),
+    SQUARED: ("passive", "risk_mixture", "active_inf", "active_0", "optimal"),
+}
+"""By loss. Real predictions always differ, so that `disagreement` is `passive`; how far grades differ is of no interest
+to the zero-one loss."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """Models to be compared on a pool.
+
+    Attributes:
+        data: Its name.
+        loss: `ZERO_ONE` or `SQUARED`.
+        prediction: float64[N, k].
+        losses: float64[N, k], by the true labels.
+        view: Columns of some models → what the mixture of these expects.
+    """
+
+    data: str
+    loss: str
+    prediction: np.ndarray
+    losses: np.ndarray
+    view: Callable[[list[int]], Introspection]
+
+
+def graded_contest(
+    data: str, name: str, loss: Loss, prediction: np.ndarray, grades: np.ndarray, label: np.ndarray
+) -> Contest:
+    """Models that say how probable each grade is.
+
+    Args:
+        data: Name of the pool.
+        name: Of the loss.
+        loss: Of what is predicted.
+        prediction: float64[N, k].
+        grades: float64[k, N, G+1].
+        label: float64[N].
+    """
+    n, height = grades.shape[1:]
+    everything, weight = np.ones(n, dtype=bool), np.full(n, 1 / n)
+
+    def view(columns: list[int]) -> Introspection:
+        tables = label_tables(loss, prediction[:, columns], height, everything)
+        return introspection(tables, grades[columns].mean(axis=0), weight, loss.proportion)
+
+    return Contest(data, name, prediction, loss.terms(prediction, label[:, None])[0], view)
+
+
+def digits_contest(seed: int) -> Contest:
+    """Five classifiers that err on different pairs; each learned from examples of its own."""
+    split, rng, found = digits(seed), np.random.default_rng([seed, 1]), []
+    for model in classifiers():
+        rows = rng.permutation(len(split.train_label))[:TRAINING]
+        found.append(model.fit(split.train[rows], split.train_label[rows]).predict_proba(split.test))
+    grades = np.stack(found)
+    prediction = (grades[:, :, 1] > 0.5).T.astype(float)
+    return graded_contest("digits", ZERO_ONE, ZeroOne(), prediction, grades, split.test_label)
+
+
+def classifiers() -> list[object]:
+    """Of the digits."""
     return [
         logistic(),
         naive_bayes(),
@@ -50,84 +134,148 @@ def models() -> list[object]:
     ]
 
 
-def probabilities(split: Split, seed: int) -> np.ndarray:
-    """``P(9)`` by each model, float64[N, 5]; each learned from examples of its own."""
-    rng, columns = np.random.default_rng([seed, 1]), []
-    for model in models():
+def diabetes_contest(seed: int) -> Contest:
+    """Five regressions, each learned from examples of its own, with a Gaussian predictive variance [AC Deriv. 5]."""
+    split: Split = diabetes(seed)
+    rng, found = np.random.default_rng([seed, 1]), []
+    for fit in regressions():
         rows = rng.permutation(len(split.train_label))[:TRAINING]
-        columns.append(model.fit(split.train[rows], split.train_label[rows]).predict_proba(split.test)[:, 1])
-    return np.column_stack(columns)
+        found.append(fit(split.train[rows], split.train_label[rows], split.test))
+    prediction, variance = (np.column_stack(part) for part in zip(*found, strict=True))
+    n = len(prediction)
+    weight, everything = np.full(n, 1 / n), np.ones(n, dtype=bool)
+
+    def view(columns: list[int]) -> Introspection:
+        return gaussian_introspection(prediction[:, columns], variance[:, columns], weight, everything)
+
+    losses = Squared().terms(prediction, split.test_label[:, None])[0]
+    return Contest("diabetes", SQUARED, prediction, losses, view)
+
+
+def pool_contests(pool: JudgedPool, fold: int, judges: Mapping[str, pd.DataFrame]) -> Iterator[Contest]:
+    """Five models of grades, or the judges and an ordered logit."""
+    models: Predictors = learned(pool, fold, list(LEARNED))
+    if judges:
+        models = joined(judging(pool, fold, judges), learned(pool, fold, ["ordered logit"]))
+    yield graded_contest(pool.name, ZERO_ONE, ZeroOne(), models.prediction, models.grades, models.label)
+    yield graded_contest(pool.name, SQUARED, Squared(), models.expected, models.grades, models.label)
 
 
 def picked(
-    chance: np.ndarray, label: np.ndarray, design: str, labels: list[int], repetitions: int, seed: int
+    contest: Contest, columns: list[int], design: str, labels: list[int], repetitions: int, seed: int
 ) -> np.ndarray:
     """How often the best model is picked at each number of labels, float64[len(labels)].
 
     Args:
-        chance: float64[N, k], P(y = 1) by each model.
-        label: float64[N].
+        contest: The models.
+        columns: Which of them.
         design: A name in `COLOURS`.
         labels: Increasing.
         repetitions: Samples.
         seed: Of the draws.
     """
-    predictions, rho = (chance > 0.5).astype(float), chance.mean(axis=1)
-    loss = (predictions != label[:, None]).astype(float)
-    n, best = len(label), loss.mean(axis=0).argmin()
-    tables = label_tables(ZeroOne(), predictions, 2, np.ones(n, dtype=bool))
-    view = introspection(tables, np.column_stack([1 - rho, rho]), np.full(n, 1 / n), proportion=True)
-    found = []
-    for drawn in drawn_samples(design_of(view, design, predictions), labels, repetitions, seed):
+    prediction, loss = contest.prediction[:, columns], contest.losses[:, columns]
+    best, found = loss.mean(axis=0).argmin(), []
+    for drawn in drawn_samples(design_of(contest.view(columns), design, prediction), labels, repetitions, seed):
         total = np.einsum("rd,rdk->rk", drawn.count * drawn.importance, loss[drawn.rows])
         least = np.isclose(total, total.min(axis=1, keepdims=True))
         found.append((least[:, best] / least.sum(axis=1)).mean())
     return np.array(found)
 
 
-def accuracy(repetitions: int, seeds: range) -> pd.DataFrame:
-    """``models, design, labels, accuracy``: means over splits, and over the pairs of models that differ in risk."""
-    rows = []
-    for seed in tqdm(seeds, unit="split"):
-        split = digits(seed)
-        chance = probabilities(split, seed)
-        risk = ((chance > 0.5) != split.test_label[:, None]).mean(axis=0)
-        pairs = [list(pair) for pair in combinations(range(5), 2) if risk[pair[0]] != risk[pair[1]]]
-        for columns in [*pairs, list(range(5))]:
-            for design in COLOURS:
-                found = picked(chance[:, columns], split.test_label, design, LABELS, repetitions, seed)
-                gap = float(np.sort(risk[columns])[1] - risk[columns].min())
-                rows.extend((len(columns), design, n, share, gap) for n, share in zip(LABELS, found, strict=True))
-    table = pd.DataFrame(rows, columns=["models", "design", "labels", "accuracy", "gap"])
-    return table.groupby(["models", "design", "labels"], sort=False).mean().reset_index()
+def rows_of(contest: Contest, repetitions: int, seed: int) -> Iterator[tuple[object, ...]]:
+    """One row a subset, design and number of labels: each pair of models that differs in risk, and all of them.
+
+    Yields:
+        ``data, loss, models, design, labels, accuracy, gap``, the gap between the two best risks.
+    """
+    risk = contest.losses.mean(axis=0)
+    everyone = list(range(len(risk)))
+    pairs = [list(pair) for pair in combinations(everyone, 2) if risk[pair[0]] != risk[pair[1]]]
+    for columns in [*pairs, everyone]:
+        gap = float(np.sort(risk[columns])[1] - risk[columns].min())
+        for design in DESIGNS[contest.loss]:
+            found = picked(contest, columns, design, LABELS, repetitions, seed)
+            for number, share in zip(LABELS, found, strict=True):
+                yield contest.data, contest.loss, len(columns), design, number, share, gap
+
+
+def accuracy(jobs: list[tuple[int, Callable[[], Iterator[Contest]]]], repetitions: int) -> pd.DataFrame:
+    """``data, loss, models, design, labels, accuracy, gap``: means over splits, and over the pairs of models.
+
+    Args:
+        jobs: A seed and what makes contests, for each split.
+        repetitions: Samples of each.
+    """
+    rows: list[tuple[object, ...]] = []
+    for seed, contests in tqdm(jobs, unit="split"):
+        for contest in contests():
+            rows += rows_of(contest, repetitions, seed)
+    table = pd.DataFrame(rows, columns=["data", "loss", "models", "design", "labels", "accuracy", "gap"])
+    return table.groupby(["data", "loss", "models", "design", "labels"], sort=False).mean().reset_index()
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel for two models, and one for five."""
-    figure, axes = panels(1, 2)
-    for axis, number in zip(axes[0], (2, 5), strict=True):
-        for design, colour in COLOURS.items():
-            curve = table[(table["models"] == number) & (table["design"] == design)]
-            axis.plot(curve["labels"], curve["accuracy"], color=colour, label=design, marker=".")
-        axis.set_title(f"{number} models")
+    """For each data set and loss a panel for two models, and one for all."""
+    kinds = list(table[["data", "loss", "models"]].drop_duplicates().itertuples(index=False, name=None))
+    figure, axes = panels(-(-len(kinds) // 4), min(len(kinds), 4))
+    for axis, (data, loss, number) in zip(axes.flat, kinds, strict=False):
+        chosen = table[(table["data"] == data) & (table["loss"] == loss) & (table["models"] == number)]
+        for design in DESIGNS[loss]:
+            curve = chosen[chosen["design"] == design]
+            axis.plot(curve["labels"], curve["accuracy"], color=COLOURS[design], marker=".")
+        axis.set_title(f"{data}, {loss}: {number} models", fontsize=9)
         label_axis(axis, LABELS)
         axis.set_ylabel("the best is picked")
         axis.grid(alpha=0.3)
-    legend_below(figure, axes[0, 0])
+    for axis in axes.flat[len(kinds) :]:
+        axis.set_visible(False)
+    for design, colour in COLOURS.items():
+        axes[0, 0].plot([], [], color=colour, label=design, marker=".")
+    legend_below(figure, axes[0, 0], len(COLOURS))
     return figure
+
+
+def page_table(table: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: a row a data set, loss and number of models, a column a design, a number for each of `SHOWN`."""
+    rows = []
+    for key, group in table.groupby(["data", "loss", "models"], sort=False):
+        row = dict(zip(["data", "loss", "models"], key, strict=True))
+        for design in COLOURS:
+            found = group[group["design"] == design].set_index("labels")["accuracy"]
+            shares = [f"{found[number]:.3f}" for number in SHOWN] if len(found) else ["–"]
+            row[f"`{design}`"] = " / ".join(share.removeprefix("0") for share in shares)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def jobs_of(arguments: argparse.Namespace) -> list[tuple[int, Callable[[], Iterator[Contest]]]]:
+    """A seed and contests for each split of the data and each training fold of the pools."""
+    jobs: list[tuple[int, Callable[[], Iterator[Contest]]]] = []
+    for make in (digits_contest, diabetes_contest):
+        jobs += [(seed, lambda make=make, seed=seed: iter([make(seed)])) for seed in range(1 if arguments.quick else 8)]
+    judges = read_judges(arguments.judges) if arguments.judges else {}
+    for path in arguments.pools:
+        pool = read_judged_pool(path)
+        known = judges_of(pool, judges)
+        for fold in pool.train_folds[: 1 if arguments.quick else None]:
+            jobs.append((fold, lambda pool=pool, fold=fold, known=known: pool_contests(pool, fold, known)))
+    return jobs
 
 
 def main() -> None:
     """Replay, print, and write the table and the picture."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("pools", type=Path, nargs="*", metavar="POOL.parquet")
     options.add_argument("--out", type=Path, required=True, metavar="FOLDER")
+    options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
     options.add_argument("--quick", action="store_true", help="one split, fewer repetitions")
     options.add_argument("--repetitions", type=int, help="100 samples of each, or 30 with --quick")
     arguments = options.parse_args()
     warnings.simplefilter("ignore")
-    repetitions = arguments.repetitions or (30 if arguments.quick else 100)
-    table = accuracy(repetitions, range(1 if arguments.quick else 8))
-    print(table.pivot(index=["models", "design"], columns="labels", values="accuracy").round(3).to_string())
+    table = accuracy(jobs_of(arguments), arguments.repetitions or (30 if arguments.quick else 100))
+    print(f"\nHow often the best is picked, at {' / '.join(map(str, SHOWN))} labels:\n")
+    print(markdown(page_table(table)))
     write(table, draw(table), arguments.out, "model_comparison")
 
 

@@ -7,23 +7,23 @@ diabetes, draws from the other half that prefer high values of the body mass ind
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from audit_replays import Problem, geometric, graded_problem
 from sklearn.datasets import load_diabetes, load_digits
-from sklearn.linear_model import BayesianRidge, LogisticRegression
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
+from sklearn.linear_model import ARDRegression, BayesianRidge, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pt_active.designs import sampling_distribution
-from pt_active.estimators import MeanEstimate
-from pt_active.losses import Squared, ZeroOne
-from pt_active.risk.designs import GAP_DESIGNS, gap_distribution
-from pt_active.risk.estimators import Drawn, Scores, domain_estimate, risk_domain
-from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
-from pt_active.risk.stratified import allocation, draw_strata, strata_by, stratified_mean
-from pt_active.sampling import priorities
+from pt_active.risk import Squared, ZeroOne
+from pt_active.risk.introspection import gaussian_introspection
 
 NOISE = 2.0
 """Standard deviation that is added to each pixel (0 … 16) of the test digits."""
@@ -44,21 +44,6 @@ class Split:
     train_label: np.ndarray
     test: np.ndarray
     test_label: np.ndarray
-
-
-@dataclass(frozen=True)
-class Problem:
-    """A model under test on a pool.
-
-    Attributes:
-        view: What the model itself expects of its loss.
-        loss: float64[N], its true losses.
-        likelihood: How well it foresees the labels of the pool: the geometric mean of P(y), or of the normal density.
-    """
-
-    view: Introspection
-    loss: np.ndarray
-    likelihood: float
 
 
 def digits(seed: int) -> Split:
@@ -100,11 +85,7 @@ def classified(split: Split, model: object, size: int, rng: np.random.Generator)
         [[np.argmin(split.train_label), np.argmax(split.train_label)], rng.permutation(len(split.train_label))]
     )
     grades = model.fit(split.train[rows[:size]], split.train_label[rows[:size]]).predict_proba(split.test)
-    prediction, n = grades.argmax(axis=1).astype(float), len(grades)
-    everything, weight = np.ones(n, dtype=bool), np.full(n, 1 / n)
-    view = introspection(label_tables(ZeroOne(), prediction[:, None], 2, everything), grades, weight, proportion=True)
-    claimed = grades[np.arange(n), split.test_label.astype(int)]
-    return Problem(view, (prediction != split.test_label).astype(float), _geometric(claimed))
+    return graded_problem(ZeroOne(), grades.argmax(axis=1).astype(float), grades, split.test_label)
 
 
 def regressed(split: Split, size: int, rng: np.random.Generator) -> Problem:
@@ -115,11 +96,7 @@ def regressed(split: Split, size: int, rng: np.random.Generator) -> Problem:
     n = len(mean)
     view = gaussian_introspection(mean[:, None], spread[:, None] ** 2, np.full(n, 1 / n), np.ones(n, dtype=bool))
     density = np.exp(-0.5 * ((split.test_label - mean) / spread) ** 2) / (spread * np.sqrt(2 * np.pi))
-    return Problem(view, Squared().terms(mean, split.test_label)[0], _geometric(density))
-
-
-def _geometric(values: np.ndarray) -> float:
-    return float(np.exp(np.log(np.maximum(values, 1e-12)).mean()))
+    return Problem(view, *Squared().terms(mean, split.test_label), True, geometric(density), np.inf)
 
 
 def logistic() -> object:
@@ -132,39 +109,38 @@ def naive_bayes() -> object:
     return GaussianNB(var_smoothing=1e-2)
 
 
-def design_of(problem_view: Introspection, design: str, predictions: np.ndarray | None = None) -> np.ndarray:
-    """The q of a design with equal costs and weights, float64[N]."""
-    n = len(problem_view.numerator)
-    cost, weight = np.ones(n), np.full(n, 1 / n)
-    if design in GAP_DESIGNS and predictions is not None:
-        return gap_distribution(design, predictions, cost, weight)
-    return sampling_distribution(design, problem_view.moments, cost, weight)
+def regressions() -> list[Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
+    """(features, labels, test features) → mean and variance of the test labels, by five learners."""
+    return [
+        lambda *data: _with_deviation(BayesianRidge(), *data),
+        lambda *data: _with_deviation(ARDRegression(), *data),
+        lambda *data: _with_deviation(_process(), *data),
+        _forest_variance,
+        _neighbour_variance,
+    ]
 
 
-def drawn_samples(q: np.ndarray, labels: list[int], repetitions: int, seed: int) -> list[Drawn]:
-    """Samples without replacement for each number of labels."""
-    found, rng = [], np.random.default_rng(seed)
-    for number, (rows, count, pi) in zip(labels, priorities(q, np.ones(len(q)), labels, repetitions, rng), strict=True):
-        found.append(Drawn(rows, count, np.where(count > 0, number / len(q) / pi, 0.0), pi))
-    return found
+def _with_deviation(
+    model: object, train: np.ndarray, label: np.ndarray, test: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    scaler = StandardScaler().fit(train)
+    mean, spread = model.fit(scaler.transform(train), label).predict(scaler.transform(test), return_std=True)
+    return mean, spread**2
 
 
-def estimates(problem: Problem, drawn: Drawn, estimator: str) -> MeanEstimate:
-    """The model's risk from each sample."""
-    expected, n = problem.view.numerator[:, 0], len(problem.loss)
-    score = Scores(problem.loss[drawn.rows], np.ones(drawn.rows.shape), expected, np.ones(n))
-    return domain_estimate(risk_domain(score, np.full(n, 1 / n)), drawn, estimator)
+def _process() -> object:
+    kernel = ConstantKernel(0.5) * RBF(5.0) + WhiteKernel(0.5)
+    return GaussianProcessRegressor(kernel, n_restarts_optimizer=0, random_state=0)
 
 
-def stratified_estimates(problem: Problem, labels: int, repetitions: int, seed: int) -> MeanEstimate:
-    """The model's risk from stratified samples."""
-    rng, moments = np.random.default_rng(seed), problem.view.moments
-    mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
-    stratum = strata_by(mean)
-    size, number = np.bincount(stratum), allocation(stratum, mean, variance, labels)
-    found = []
-    for _ in range(repetitions):
-        chosen = draw_strata(stratum, number, rng)
-        found.append(stratified_mean(problem.loss[chosen], stratum[chosen], size))
-    names = ("value", "standard_error", "degrees_of_freedom")
-    return MeanEstimate(*(np.array([getattr(each, name) for each in found]) for name in names))
+def _forest_variance(train: np.ndarray, label: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The trees' spread, and the noise that is left out of bag."""
+    forest = RandomForestRegressor(100, min_samples_leaf=3, oob_score=True, random_state=0).fit(train, label)
+    trees = np.stack([tree.predict(test) for tree in forest.estimators_])
+    return trees.mean(axis=0), trees.var(axis=0) + ((forest.oob_prediction_ - label) ** 2).mean()
+
+
+def _neighbour_variance(train: np.ndarray, label: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The spread of the nearest labels."""
+    nearest = label[NearestNeighbors(n_neighbors=10).fit(train).kneighbors(test, return_distance=False)]
+    return nearest.mean(axis=1), nearest.var(axis=1, ddof=1)

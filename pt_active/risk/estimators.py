@@ -9,7 +9,7 @@ the means of `estimators`. Axes before the last hold independent samples.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -119,8 +119,7 @@ def domain_estimate(domain: Domain, drawn: Drawn, estimator: str) -> MeanEstimat
         ValueError: If the estimator is unknown.
     """
     weight, total = domain.weight[drawn.rows], domain.mass.sum()
-    mean = domain.mass @ domain.model / total
-    variance = domain.mass @ (domain.model - mean) ** 2 / total
+    mean, variance = estimators.mean_and_variance(domain.mass / total, domain.model)
     importance, count = drawn.importance * weight, drawn.count * (weight > 0)
     if estimator == "difference":
         importance, count = importance / total, drawn.count
@@ -140,12 +139,15 @@ class Linearised:
             Its weighted mean is 0, and its variance is that of Ĝ.
         coefficients: float64[..., 2k], what ``u_1, w_1, u_2, w_2`` are multiplied by to make d.
         effective: ``(Σ v w)² / Σ v² w²``, the smaller one of two predictors.
+        own_share: float64[..., n], ``v w / Σ v w`` of each draw, the larger one of two predictors. Left out of its own
+            ratio, a draw is ``1/(1 − own_share)`` times as far from it.
     """
 
     value: np.ndarray
     values: np.ndarray
     coefficients: np.ndarray
     effective: np.ndarray
+    own_share: np.ndarray
 
 
 def linearised(scores: Sequence[Scores], drawn: Drawn) -> Linearised:
@@ -165,6 +167,7 @@ def linearised(scores: Sequence[Scores], drawn: Drawn) -> Linearised:
         first.values - second.values,
         np.concatenate([first.coefficients, -second.coefficients], axis=-1),
         np.minimum(first.effective, second.effective),
+        np.maximum(first.own_share, second.own_share),
     )
 
 
@@ -174,7 +177,8 @@ def _linearised(score: Scores, drawn: Drawn) -> Linearised:
     risk, scale = (v * score.numerator).sum(axis=-1) / weight, v.sum(axis=-1) / weight
     values = (score.numerator - risk[..., None] * score.weight) * scale[..., None]
     effective = effective_size(drawn.count, drawn.importance * score.weight)
-    return Linearised(risk, values, np.stack([scale, -risk * scale], axis=-1), effective)
+    own_share = drawn.importance * score.weight / weight[..., None]
+    return Linearised(risk, values, np.stack([scale, -risk * scale], axis=-1), effective, own_share)
 
 
 def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
@@ -200,7 +204,7 @@ def ratio_estimate(scores: Sequence[Scores], drawn: Drawn, pair_weight: np.ndarr
     mean = ratio.coefficients @ average
     variance = np.einsum("...a,ab,...b->...", ratio.coefficients, spread, ratio.coefficients)
     model = np.einsum("...na,...a->...n", expected[drawn.rows], ratio.coefficients)
-    found = _mean(estimator, drawn, ratio.values, model, mean, variance)
+    found = _mean(estimator, drawn, ratio.values, model, mean, variance, ratio.own_share)
     idle = np.maximum(effective_size(drawn.count, drawn.importance) - ratio.effective, 0.0)
     return MeanEstimate(ratio.value + found.value, found.standard_error, found.degrees_of_freedom - idle)
 
@@ -214,21 +218,28 @@ def stratified_estimate(scores: Sequence[Scores], drawn: Drawn, stratum: np.ndar
         stratum: int64[n].
         size: int64[K], ``N_h``.
     """
-    ratio = linearised(scores, drawn)
+    assert drawn.inclusion is not None
+    ratio = linearised(scores, replace(drawn, importance=1 / drawn.inclusion))
     found = stratified_mean(ratio.values, stratum, size)
     return MeanEstimate(ratio.value + found.value, found.standard_error, found.degrees_of_freedom)
 
 
 def _mean(
-    estimator: str, drawn: Drawn, values: np.ndarray, model: np.ndarray, pool_mean: float, pool_variance: np.ndarray
+    estimator: str,
+    drawn: Drawn,
+    values: np.ndarray,
+    model: np.ndarray,
+    pool_mean: float,
+    pool_variance: np.ndarray | float,
+    own_share: np.ndarray | None = None,
 ) -> MeanEstimate:
     """Σ p δ from a sample of δ, by one of `RISK_ESTIMATORS`."""
     if estimator not in RISK_ESTIMATORS:
         raise ValueError(f"unknown estimator {estimator!r}; the estimators are {', '.join(RISK_ESTIMATORS)}")
-    sample = drawn.count, drawn.importance, values, model, pool_mean, drawn.inclusion
+    sample = drawn.count, drawn.importance, values, model, pool_mean, pool_variance, drawn.inclusion
     with np.errstate(divide="ignore", invalid="ignore"):
         if estimator == "regression":
-            return estimators.regression(*sample, pool_variance=pool_variance)
+            return estimators.regression(*sample, own_share=own_share)
         return estimators.estimator_named(estimator)(*sample)
 
 

@@ -113,6 +113,14 @@ class Pairs:
         weight = None if self.is_gaussian else self.tables[predictor][1]
         return weight is None or bool((weight == weight[:, :1]).all())
 
+    def bounds(self, predictor: int) -> tuple[float, float]:
+        """The least and the greatest loss that a pair may have, so that the risk lies between; infinite if unknown."""
+        if self.is_gaussian:
+            return 0.0, np.inf
+        u, w = self.tables[predictor]
+        loss = u[w > 0] / w[w > 0]
+        return float(loss.min()), float(loss.max()) if loss.max() > loss.min() else np.inf
+
     def counts(self, predictor: int) -> np.ndarray:
         """bool[N], whether a pair has a weight in a predictor's risk under some label."""
         return self.member if self.is_gaussian else np.asarray((self.tables[predictor][1] > 0).any(axis=1))

@@ -33,6 +33,7 @@ from pt_active.results import Basis, Estimate
 from pt_active.rounds.areas import Area
 from pt_active.rounds.drawing import Rounds
 from pt_active.rounds.estimators import (
+    CONTROLLED,
     estimate_mean,
     estimate_statistic,
     inclusion_regression,
@@ -136,6 +137,8 @@ class Progress:
             values = np.ones(1)
         basis = self._basis(chosen, estimator, labels, missing, found)
         fields = _inferred(found, basis, values, confidence)
+        if _is_share(chosen) and estimator not in CONTROLLED:
+            fields |= {"bounds": (0.0, 1.0)}
         return Estimate(name=self.instances.name, value=float(found.value), **fields)
 
     def _labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
@@ -178,6 +181,11 @@ class Progress:
                 f"score alone; rounds drawn by {', '.join(beyond)} depend on more, so compare with lur"
             )
         return ""
+
+
+def _is_share(measure: Measure) -> bool:
+    """Whether a measure of pairs lies between 0 and 1, whatever the labels; estimates that weigh labels then do too."""
+    return isinstance(measure, Area) or (isinstance(measure, Loss) and measure.proportion)
 
 
 def _inferred(found: MeanEstimate, basis: Basis, values: np.ndarray, confidence: float) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from pt_active.budget import ErrorCurve
 from pt_active.designs import DESIGNS, sampling_distribution
 from pt_active.documents.estimators import DocumentPool
 from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round
-from pt_active.estimators import ESTIMATORS
+from pt_active.estimators import ESTIMATORS, mean_and_variance
 from pt_active.measures import rank_form
 from pt_active.moments import Moments, label_moments
 from pt_active.replay import Population
@@ -106,7 +106,7 @@ def replay_population(queries: int) -> Population:
 def plain_replays(population: Population, methods: list[Method], budgets: np.ndarray, repetitions: int) -> None:
     """The same replays as `simulate.replays`, a sample and an estimate at a time."""
     rng = np.random.default_rng(6)
-    columns = population.target, population.model, float(population.weight @ population.model)
+    columns = population.target, population.model, *mean_and_variance(population.weight, population.model)
     for method in methods:
         q = population.distribution(method.design, 0.1)
         for budget in np.repeat(budgets, repetitions):

@@ -1,0 +1,253 @@
+"""How often the 95 % intervals of an audit hold the truth, at 100 labels.
+
+    python examples/reproduce/audit_coverage.py [--repetitions 1000] [--seed 0] [--out FOLDER]
+
+prints a table for the docs: a row a risk, a column a label model. Pools of 3,000 pairs are generated; the labels of a
+pair follow known probabilities, and each judge says what it sees of the pair, through noise. In one kind of pool errors
+are common; in the other most pairs are clear, and errors are few, slips of the judges among them. The label model knows
+the probabilities (*fair*), takes them to the fourth power (*far too certain*), or knows nothing (*uninformative*). What
+is replayed is what `Audit.estimate` and `Audit.compare` do once labels are matched to pairs, by their own code. With
+``--out`` also ``audit_coverage.csv``: coverage, mean width and the share of samples without an interval, which are left
+out of both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from leagues import markdown
+from tqdm import tqdm
+
+from pt_active.costs import UnitCost
+from pt_active.estimators import effective_size
+from pt_active.losses import Loss
+from pt_active.results import Basis, Comparison, Estimate
+from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
+from pt_active.risk.designs import default_defensive
+from pt_active.risk.drawing import draw_pairs
+from pt_active.risk.estimators import RISK_ESTIMATORS
+from pt_active.risk.judged import JudgedPairs
+from pt_active.risk.pairs import Pairs
+from pt_active.risk.proportions import BINOMIAL_REFERENCES
+
+LABELS = 100
+PAIRS = 3000
+POOLS = 4
+"""Generated pools that the repetitions are dealt to."""
+
+ROUNDING = 1e-12
+"""By which the interval of a census, a point, may miss the truth."""
+
+COMMON, RARE = "common errors", "rare errors"
+CUTS = np.array([0.0, 0.6, 1.2])
+"""Between grades 0, 1, 2 and 3."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of pool.
+
+    Attributes:
+        slope: Of the ordered logit: how clear the grade of a pair is.
+        middle: How relevant the mean pair is.
+        noise: Judge → the deviation of what it sees.
+        slips: Share of the pairs to which a judge gives any grade.
+    """
+
+    slope: float
+    middle: float
+    noise: dict[str, float]
+    slips: float
+
+
+KINDS = {
+    COMMON: Kind(1.5, 0.0, {"a": 0.2, "b": 0.4}, 0.0),
+    RARE: Kind(20.0, -0.5, {"a": 0.05, "b": 0.1}, 0.02),
+}
+
+MODELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+    "fair": lambda grades: grades,
+    "far too certain": lambda grades: grades**4 / (grades**4).sum(axis=1, keepdims=True),
+    "uninformative": lambda grades: np.full_like(grades, 1 / grades.shape[1]),
+}
+"""Name → what it makes of the true probabilities."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Something to estimate.
+
+    Attributes:
+        loss: Whose risk.
+        judges: The predictors of the audit.
+        compare: Whether their difference is estimated; otherwise the risk of the first.
+        design: A name in `AUDIT_DESIGNS`.
+    """
+
+    loss: Loss
+    judges: tuple[str, ...] = ("a",)
+    compare: bool = False
+    design: str = "optimal"
+
+    @property
+    def methods(self) -> dict[str, tuple[str, str | None, str]]:
+        """Name → design, estimator and reference."""
+        found: dict[str, tuple[str, str | None, str]] = {
+            name: (self.design, name, "effective") for name in RISK_ESTIMATORS
+        }
+        if len(self.judges) == 1:
+            found["stratified"] = ("stratified", "stratified", "effective")
+            if self.loss.proportion:
+                found |= {name: ("passive", None, name) for name in BINOMIAL_REFERENCES}
+        return found
+
+
+GROSS = CostMatrix([[0, 0, 1, 20], [0, 0, 0, 1], [1, 0, 0, 0], [20, 1, 0, 0]])
+"""What is called worthless and is perfect, or the other way round, costs twenty times as much as other errors."""
+
+CASES = {
+    "error": Case(ZeroOne()),
+    "error on a slice": Case(ZeroOne(slice="top")),
+    "precision": Case(Precision(rel=2)),
+    "recall": Case(Recall(rel=2)),
+    "squared error": Case(Squared()),
+    "cost": Case(GROSS),
+    "difference of errors": Case(ZeroOne(), ("a", "b"), True),
+    "the same, `disagreement`": Case(ZeroOne(), ("a", "b"), True, "disagreement"),
+    "difference of recalls": Case(Recall(rel=2), ("a", "b"), True),
+    "error, drawn for the difference": Case(ZeroOne(), ("a", "b")),
+}
+"""Name → what is estimated."""
+
+
+def pool_of(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
+    """Pairs with their true probabilities in ``grade_0 … grade_3``, the judges' grades, and ``top``, a slice.
+
+    Args:
+        kind: A key of `KINDS`.
+        seed: Of everything.
+
+    Returns:
+        The frame by qid and docno, and the labels, float64[N].
+    """
+    from scipy.special import expit
+
+    rng, chosen, pair = np.random.default_rng(seed), KINDS[kind], np.arange(PAIRS)
+    value = rng.normal(chosen.middle, 1, PAIRS)
+    above = expit(chosen.slope * (value[:, None] - CUTS))
+    grades = -np.diff(np.column_stack([np.ones(PAIRS), above, np.zeros(PAIRS)]), axis=1)
+    label = (rng.random(PAIRS)[:, None] < above).sum(axis=1)
+    frame = pd.DataFrame({"qid": [f"q{z // 40:02d}" for z in pair], "docno": [f"d{z:04d}" for z in pair]})
+    frame = frame.assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
+    for judge, noise in chosen.noise.items():
+        seen = np.searchsorted(CUTS, value + noise * rng.normal(size=PAIRS))
+        slips = rng.random(PAIRS) < chosen.slips
+        frame[judge] = np.where(slips, rng.integers(0, len(CUTS) + 1, PAIRS), seen)
+    return frame.assign(top=pair % 40 < 10), label.astype(np.float64)
+
+
+def truth_of(case: Case, pairs: Pairs, label: np.ndarray) -> float:
+    """The risk over the whole pool, or the difference of two."""
+    risks = [u.sum() / w.sum() for u, w in pairs.observed(np.arange(PAIRS), label)]
+    return float(risks[0] - risks[1]) if case.compare else float(risks[0])
+
+
+def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> JudgedPairs:
+    """What an audit of `LABELS` pairs has once they are judged, without the frames in between.
+
+    Args:
+        pairs: What is audited.
+        label: float64[N].
+        design: A name in `AUDIT_DESIGNS`.
+        seed: Of the draws.
+    """
+    drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
+    rows = np.flatnonzero(drawn.sample.draws > 0)
+    size = float(effective_size(drawn.sample.draws[rows], drawn.sample.importance[rows]))
+    basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.sample.census, (), "error", 0, "pair")
+    return JudgedPairs(pairs, drawn, rows, pairs.observed(rows, label[rows]), basis)
+
+
+def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:
+    """What the audit says."""
+    if case.compare:
+        return sample.compare(0, 1, estimator, reference, 0.95)
+    return sample.estimate(0, estimator, reference, 0.95)
+
+
+def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -> Iterator[tuple[str, bool, float]]:
+    """Of each sample and method: its name, whether the interval holds the truth, and its width (NaN without one)."""
+    pairs = Pairs.from_frame(frame, {judge: judge for judge in case.judges}, case.loss, UnitCost())
+    truth = truth_of(case, pairs, label)
+    for seed in seeds:
+        samples: dict[str, JudgedPairs] = {}
+        for name, (design, estimator, reference) in case.methods.items():
+            if design not in samples:
+                samples[design] = judged_sample(pairs, label, design, seed)
+            low, high = inferred(case, samples[design], estimator, reference).confidence_interval()
+            yield name, low - ROUNDING <= truth <= high + ROUNDING, high - low
+
+
+def coverages(repetitions: int, seed: int) -> pd.DataFrame:
+    """``errors, risk, model, method``: coverage, mean width, and the share without an interval."""
+    rows = []
+    jobs = [(kind, risk, model) for kind in KINDS for risk in CASES for model in MODELS]
+    for kind, risk, model in tqdm(jobs, unit="risk"):
+        for number in range(POOLS):
+            frame, label = pool_of(kind, seed + number)
+            columns = [f"grade_{g}" for g in range(len(CUTS) + 1)]
+            frame[columns] = MODELS[model](frame[columns].to_numpy())
+            first = zlib.crc32(f"{kind} {risk} {number} {seed}".encode())
+            seeds = range(first, first + repetitions // POOLS)
+            rows += [(kind, risk, model, *found) for found in replayed(CASES[risk], frame, label, seeds)]
+    table = pd.DataFrame(rows, columns=["errors", "risk", "model", "method", "covered", "width"])
+    none = ~np.isfinite(table["width"])
+    usable = table.assign(covered=table["covered"].astype(float).mask(none), width=table["width"].mask(none), none=none)
+    groups = usable.groupby(["errors", "risk", "model", "method"], sort=False)
+    return groups.agg(coverage=("covered", "mean"), width=("width", "mean"), no_interval=("none", "mean")).reset_index()
+
+
+def page_table(table: pd.DataFrame) -> pd.DataFrame:
+    """A row a risk; a cell has the coverage by each of the estimators, or by each binomial interval."""
+    rows = []
+    for (kind, risk), group in table.groupby(["errors", "risk"], sort=False):
+        of = group.set_index(["model", "method"])["coverage"]
+        row = {"": f"{kind}: {risk}"}
+        for model in MODELS:
+            row[model] = " / ".join(_cell(of, model, name) for name in (*RISK_ESTIMATORS, "stratified"))
+        row["passive"] = " / ".join(_cell(of, "fair", name) for name in BINOMIAL_REFERENCES)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _cell(coverage: pd.Series, model: str, method: str) -> str:
+    found = coverage.get((model, method), np.nan)
+    return "–" if np.isnan(found) else f"{found:.3f}".lstrip("0")
+
+
+def main() -> None:
+    """Replay, and print the table."""
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--repetitions", type=int, default=1000, help="samples of each risk and label model")
+    options.add_argument("--seed", type=int, default=0)
+    options.add_argument("--out", type=Path, metavar="FOLDER")
+    arguments = options.parse_args()
+    table = coverages(arguments.repetitions, arguments.seed)
+    print(
+        f"\nCoverage of 95 % intervals at {LABELS} labels, {arguments.repetitions} samples each. Cells of label models:"
+    )
+    print(f"{' / '.join(RISK_ESTIMATORS)} / stratified; of passive samples: {' / '.join(BINOMIAL_REFERENCES)}.\n")
+    print(markdown(page_table(table)))
+    if arguments.out:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        table.to_csv(arguments.out / "audit_coverage.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()

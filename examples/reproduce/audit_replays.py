@@ -1,0 +1,244 @@
+"""Audits replayed on pools whose labels are all known: thousands of samples at once, by the functions of an audit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from figures import label_axis
+from matplotlib.axes import Axes
+
+from pt_active.designs import sampling_distribution
+from pt_active.estimators import MeanEstimate, score_interval
+from pt_active.losses import Loss
+from pt_active.risk.designs import GAP_DESIGNS, gap_distribution
+from pt_active.risk.estimators import Drawn, Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
+from pt_active.risk.introspection import Introspection, introspection, label_tables
+from pt_active.risk.stratified import allocation, draw_strata, strata_by
+from pt_active.sampling import priorities
+
+METHODS = {
+    "passive": ("passive", "snis"),
+    "stratified": ("stratified", "stratified"),
+    "active": ("optimal", "snis"),
+    "active + regression": ("optimal", "regression"),
+}
+"""Name → design and estimator."""
+
+COLOURS = dict(zip(METHODS, ("black", "tab:orange", "tab:blue", "tab:red"), strict=True))
+
+VALUES = {"rmse": "root mean squared error", "width": "width of 95 % intervals", "coverage": "coverage"}
+"""Columns of `rows_of`, and what they are called."""
+
+CLAIMED = 1e-12
+"""Probabilities below it count as it in the likelihood."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A model under test on a pool.
+
+    Attributes:
+        view: What the model itself expects of its loss.
+        numerator: float64[N], u by the true labels.
+        weight: float64[N], w.
+        fixed: Whether w is the same whatever the labels.
+        likelihood: How well the model foresees the labels of the pool: the geometric mean of P(y), or of the density.
+        greatest: The greatest loss that a pair may have; the least is 0.
+    """
+
+    view: Introspection
+    numerator: np.ndarray
+    weight: np.ndarray
+    fixed: bool
+    likelihood: float
+    greatest: float
+
+    @property
+    def risk(self) -> float:
+        """The truth."""
+        return float(self.numerator.sum() / self.weight.sum())
+
+
+def graded_problem(loss: Loss, prediction: np.ndarray, grades: np.ndarray, label: np.ndarray) -> Problem:
+    """A predictor of grades that says itself how probable each grade is.
+
+    Args:
+        loss: Whose risk is wanted.
+        prediction: float64[N], f.
+        grades: float64[N, G+1], P(y).
+        label: float64[N].
+
+    Raises:
+        ValueError: If the risk is 0/0 whatever the labels, such as precision where nothing is called relevant.
+    """
+    n = len(label)
+    tables = label_tables(loss, prediction[:, None], grades.shape[1], np.ones(n, dtype=bool))
+    view = introspection(tables, grades, np.full(n, 1 / n), loss.proportion)
+    weight = tables[0][1]
+    claimed, greatest = grades[np.arange(n), label.astype(int)], 1.0 if loss.proportion else np.inf
+    fixed = bool((weight == weight[:, :1]).all())
+    return Problem(view, *loss.terms(prediction, label), fixed, geometric(claimed), greatest)
+
+
+def geometric(values: np.ndarray) -> float:
+    """The geometric mean."""
+    return float(np.exp(np.log(np.maximum(values, CLAIMED)).mean()))
+
+
+def design_of(view: Introspection, design: str, predictions: np.ndarray | None = None) -> np.ndarray:
+    """The q of a design with equal costs and weights, float64[N]."""
+    n = len(view.numerator)
+    cost, weight = np.ones(n), np.full(n, 1 / n)
+    if design in GAP_DESIGNS and predictions is not None:
+        return gap_distribution(design, predictions, cost, weight)
+    return sampling_distribution(design, view.moments, cost, weight)
+
+
+def drawn_samples(q: np.ndarray, labels: list[int], repetitions: int, seed: int) -> list[Drawn]:
+    """Samples without replacement for each number of labels."""
+    found, rng = [], np.random.default_rng(seed)
+    for number, (rows, count, pi) in zip(labels, priorities(q, np.ones(len(q)), labels, repetitions, rng), strict=True):
+        found.append(Drawn(rows, count, np.where(count > 0, number / len(q) / pi, 0.0), pi))
+    return found
+
+
+def estimates(problem: Problem, drawn: Drawn, estimator: str) -> MeanEstimate:
+    """The model's risk from each sample."""
+    weight, score = np.full(len(problem.weight), 1 / len(problem.weight)), _scores(problem, drawn.rows)
+    if problem.fixed:
+        return domain_estimate(risk_domain(score, weight), drawn, estimator)
+    return ratio_estimate([score], drawn, weight, estimator)
+
+
+def stratified_estimates(problem: Problem, labels: int, repetitions: int, seed: int) -> MeanEstimate:
+    """The model's risk from stratified samples."""
+    rng, moments = np.random.default_rng(seed), problem.view.moments
+    mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
+    stratum = strata_by(mean)
+    size, number = np.bincount(stratum), allocation(stratum, mean, variance, labels)
+    inclusion, found = (number / size)[stratum], []
+    for _ in range(repetitions):
+        rows = np.flatnonzero(draw_strata(stratum, number, rng))
+        pi = inclusion[rows]
+        drawn = Drawn(rows, np.ones(len(rows), dtype=np.int64), labels / len(stratum) / pi, pi)
+        found.append(stratified_estimate([_scores(problem, rows)], drawn, stratum[rows], size))
+    names = ("value", "standard_error", "degrees_of_freedom")
+    return MeanEstimate(*(np.array([getattr(each, name) for each in found]) for name in names))
+
+
+def _scores(problem: Problem, rows: np.ndarray) -> Scores:
+    view = problem.view
+    return Scores(problem.numerator[rows], problem.weight[rows], view.numerator[:, 0], view.weight[:, 0])
+
+
+def replayed(
+    problem: Problem, labels: list[int], repetitions: int, seed: int
+) -> Iterator[tuple[str, int, MeanEstimate]]:
+    """Method, labels and the estimates of all samples."""
+    for design in ("passive", "optimal"):
+        samples = drawn_samples(design_of(problem.view, design), labels, repetitions, seed)
+        for name, (wanted, estimator) in METHODS.items():
+            if wanted == design:
+                for number, drawn in zip(labels, samples, strict=True):
+                    yield name, number, estimates(problem, drawn, estimator)
+    for number in labels:
+        yield "stratified", number, stratified_estimates(problem, number, repetitions, seed)
+
+
+def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) -> pd.DataFrame:
+    """One row a method and number of labels: ``mse``, and mean ``width`` and ``coverage`` of 95 % intervals.
+
+    Samples that leave the risk undefined count in none of them; those that leave the error at 0 have no interval.
+    """
+    truth, rows = problem.risk, []
+    for name, number, found in replayed(problem, labels, repetitions, seed):
+        with np.errstate(invalid="ignore"):
+            ends = (0.0, problem.greatest), number
+            low, high = score_interval(found.value, found.standard_error, found.degrees_of_freedom, 0.95, *ends)
+            usable = np.isfinite(high - low) & (found.standard_error > 0)
+        rows.append(
+            {
+                "method": name,
+                "labels": number,
+                "mse": np.nanmean((found.value - truth) ** 2),
+                "width": np.mean((high - low)[usable]),
+                "coverage": np.mean(((low <= truth) & (truth <= high))[usable]),
+                "no_interval": 1 - usable.mean(),
+            }
+        )
+    return pd.DataFrame(rows).assign(likelihood=problem.likelihood, risk=truth)
+
+
+def averaged_rows(rows: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
+    """`rows_of` several models, averaged, with the root of the mean squared error as ``rmse``.
+
+    Args:
+        rows: A table a model, with the keys as columns.
+        keys: What tells models apart that are not averaged over.
+    """
+    groups = pd.concat(rows).groupby([*keys, "method", "labels"], sort=False)
+    table = groups.mean(numeric_only=True).reset_index()
+    return table.assign(rmse=np.sqrt(table["mse"]))
+
+
+def with_ratios(rows: pd.DataFrame) -> pd.DataFrame:
+    """`rows_of` one model at one number of labels, with each method's error over that of passive as ``ratio``."""
+    passive = rows.loc[rows["method"] == "passive", "mse"].iloc[0]
+    return rows.assign(ratio=np.sqrt(rows["mse"] / passive))
+
+
+def with_worth(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """`averaged_rows` with ``worth``: how many labels of passive sampling one label is worth."""
+    passive = table[table["method"] == "passive"].set_index([*keys, "labels"])["mse"]
+    baseline = passive.loc[pd.MultiIndex.from_frame(table[[*keys, "labels"]])].to_numpy()
+    return table.assign(worth=baseline / table["mse"])
+
+
+def curves_over_labels(axis: Axes, table: pd.DataFrame, value: str) -> None:
+    """Draw a curve a method.
+
+    Args:
+        axis: To draw on.
+        table: `averaged_rows` of one kind of model.
+        value: A key of `VALUES`.
+    """
+    for name, colour in COLOURS.items():
+        curve = table[table["method"] == name]
+        axis.plot(curve["labels"], curve[value], color=colour, label=name, marker=".")
+    if value == "coverage":
+        axis.axhline(0.95, color="gray", linewidth=0.8)
+    label_axis(axis, sorted(table["labels"].unique()))
+    axis.set_ylabel(VALUES[value])
+    axis.grid(alpha=0.3)
+
+
+def ratios_over_quality(axis: Axes, table: pd.DataFrame) -> None:
+    """Draw a dot a model and method.
+
+    Args:
+        axis: To draw on.
+        table: `with_ratios` of several models.
+    """
+    for name, colour in COLOURS.items():
+        models = table[table["method"] == name]
+        axis.scatter(models["likelihood"], models["ratio"], color=colour, s=12, alpha=0.7)
+    axis.axhline(1, color="gray", linewidth=0.8)
+    axis.set_xlabel("likelihood of the labels (quality of the model)")
+    axis.set_ylabel("error ÷ passive's")
+    axis.grid(alpha=0.3)
+
+
+def print_ratios(over_quality: pd.DataFrame, key: str) -> None:
+    """Print error ÷ passive's for the worse and the better half of the models of each kind.
+
+    Args:
+        over_quality: `with_ratios` of several models, with the key as a column.
+        key: What tells kinds of models apart.
+    """
+    halves = over_quality.assign(good=over_quality.groupby(key)["likelihood"].rank(pct=True, method="dense") > 0.5)
+    print("\nError ÷ passive's, geometric mean over models, for the worse and the better half by likelihood")
+    mean = np.exp(np.log(halves["ratio"]).groupby([halves[key], halves["method"], halves["good"]]).mean())
+    print(mean.unstack().rename(columns={False: "worse half", True: "better half"}).round(3).to_string())

@@ -1,0 +1,121 @@
+"""Predictors of grades to be audited on labelled pools: models learned on one fold, and judges that are not people.
+
+Each says what grade a pair has, and how probable each grade is. A judge's probabilities are its votes, corrected by
+what people said on the training fold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from judged_pools import JudgedPool
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+from pt_active import ClassifierGrades, ForestGrades, JudgeGrades, OrderedLogitGrades
+from pt_active.features import vote_shares
+from pt_active.grade_models import FittedGrades
+
+LEARNED: dict[str, Callable[[int], FittedGrades]] = {
+    "ordered logit": OrderedLogitGrades,
+    "naive Bayes": lambda max_grade: ClassifierGrades(GaussianNB(), max_grade),
+    "random forest": lambda max_grade: ForestGrades(max_grade, min_leaf=10),
+    "nearest neighbours": lambda max_grade: ClassifierGrades(KNeighborsClassifier(25), max_grade),
+    "tree": lambda max_grade: ClassifierGrades(DecisionTreeClassifier(max_depth=6, random_state=0), max_grade),
+}
+"""Models by name; naive Bayes is the one that is far too certain."""
+
+PAIRS = 5000
+"""Of each pool, at random, so that a thousand samples take seconds."""
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """What k predictors say of N pairs.
+
+    Attributes:
+        names: Their names.
+        pairs: ``qid, docno`` of the pairs.
+        prediction: float64[N, k], the grade.
+        grades: float64[k, N, G+1], P(y) by each of them.
+        label: float64[N], the true grade.
+    """
+
+    names: tuple[str, ...]
+    pairs: pd.DataFrame
+    prediction: np.ndarray
+    grades: np.ndarray
+    label: np.ndarray
+
+    @property
+    def expected(self) -> np.ndarray:
+        """float64[N, k], the mean of each predictor's P(y)."""
+        return np.asarray((self.grades @ np.arange(self.grades.shape[2])).T)
+
+
+def learned(pool: JudgedPool, train_fold: int, names: list[str], queries: int | None = None) -> Predictors:
+    """Models learned on one fold.
+
+    Args:
+        pool: The data.
+        train_fold: Its fold.
+        names: Keys of `LEARNED`.
+        queries: How many queries they learn from; the whole fold if left out.
+    """
+    graded = [_sampled(pool.graded(LEARNED[name](pool.max_grade), train_fold, queries)) for name in names]
+    columns = [f"grade_{grade}" for grade in range(pool.max_grade + 1)]
+    grades = np.stack([frame[columns].to_numpy() for frame in graded])
+    label = graded[0]["label"].to_numpy(dtype=np.float64)
+    pairs = graded[0][["qid", "docno"]].reset_index(drop=True)
+    return Predictors(tuple(names), pairs, grades.argmax(axis=2).T.astype(float), grades, label)
+
+
+def judging(pool: JudgedPool, train_fold: int, judges: Mapping[str, pd.DataFrame]) -> Predictors:
+    """Judges of a pool; the grade is the one with most votes, and pairs that one of them has not seen are left out.
+
+    Args:
+        pool: The data.
+        train_fold: Where their probabilities are learned.
+        judges: As `read_judges` returns them.
+
+    Raises:
+        ValueError: If there is no pair that all of them have seen.
+    """
+    shares = {name: vote_shares(judge) for name, judge in judges.items()}
+    seen = pool.frame[["qid", "docno"]].drop_duplicates()
+    for share in shares.values():
+        seen = seen.merge(share[["qid", "docno"]], on=["qid", "docno"])
+    if seen.empty:
+        raise ValueError(f"{pool.name}: no pair has been seen by all of {', '.join(judges)}")
+    graded, predicted = [], []
+    for name, judge in judges.items():
+        frame = _sampled(pool.graded(JudgeGrades(judge, pool.max_grade), train_fold).merge(seen, on=["qid", "docno"]))
+        graded.append(frame[[f"grade_{grade}" for grade in range(pool.max_grade + 1)]].to_numpy())
+        votes = frame[["qid", "docno"]].merge(shares[name], how="left", on=["qid", "docno"])
+        predicted.append(votes.drop(columns=["qid", "docno"]).to_numpy().argmax(axis=1))
+    prediction = np.minimum(np.column_stack(predicted), pool.max_grade).astype(float)
+    pairs = frame[["qid", "docno"]].reset_index(drop=True)
+    return Predictors(tuple(judges), pairs, prediction, np.stack(graded), frame["label"].to_numpy(dtype=np.float64))
+
+
+def joined(first: Predictors, second: Predictors) -> Predictors:
+    """Both together, on the pairs that they have in common."""
+    both = first.pairs.assign(a=np.arange(len(first.pairs))).merge(
+        second.pairs.assign(b=np.arange(len(second.pairs))), on=["qid", "docno"]
+    )
+    a, b = both["a"].to_numpy(), both["b"].to_numpy()
+    return Predictors(
+        first.names + second.names,
+        both[["qid", "docno"]],
+        np.concatenate([first.prediction[a], second.prediction[b]], axis=1),
+        np.concatenate([first.grades[:, a], second.grades[:, b]]),
+        first.label[a],
+    )
+
+
+def _sampled(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.sort_values(["qid", "docno"]).sample(min(PAIRS, len(frame)), random_state=0)

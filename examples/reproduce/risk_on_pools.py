@@ -1,0 +1,179 @@
+"""Risk of grade predictors over labels on judged query-document pairs: active, passive and stratified sampling [ARE].
+
+    python examples/reproduce/risk_on_pools.py POOL.parquet … --out FOLDER [--judges FOLDER] [--quick]
+
+Under test are an ordered logit and naive Bayes, learned on one fold of a pool and tried on the others, and, where
+``--judges`` has files for the pool, each judge in it (see `judged_pools.read_judges`). The grade that a predictor says
+is compared with that of people: its error (zero-one), precision and recall. It supplies the label probabilities itself,
+as in the source. Samples are drawn without replacement, for each risk by its own design.
+
+Writes ``risk_on_pools.csv`` (error, width and coverage of intervals over labels), ``risk_on_pools_quality.csv`` (the
+ratio of active to passive error for models learned from few queries and from many) and ``risk_on_pools.png``; prints
+tables for the docs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from audit_replays import (
+    METHODS,
+    Problem,
+    averaged_rows,
+    curves_over_labels,
+    graded_problem,
+    print_ratios,
+    ratios_over_quality,
+    rows_of,
+    with_ratios,
+    with_worth,
+)
+from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
+from grade_predictors import Predictors, judging, learned
+from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
+from leagues import markdown
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from pt_active.risk import Precision, Recall, ZeroOne
+
+LABELS = [30, 50, 100, 200, 400]
+
+SHOWN = [50, 100, 200]
+"""Labels of the docs' table of coverage."""
+
+QUALITY_LABELS = 100
+
+SIZES = [3, 10, 30, 100]
+"""Training queries: the models of many qualities."""
+
+UNDER_TEST = ["ordered logit", "naive Bayes"]
+
+RISKS = ("error", "precision", "recall")
+
+KEYS = ["data", "predictor", "risk_name"]
+
+
+def problems(pool: JudgedPool, predictors: Predictors) -> Iterator[tuple[str, str, Problem]]:
+    """Predictor, risk and problem; but for risks of 0 or 1, and precision where all that counts could be labelled."""
+    losses = (ZeroOne(), Precision(rel=pool.relevant), Recall(rel=pool.relevant))
+    for s, name in enumerate(predictors.names):
+        prediction, grades = predictors.prediction[:, s], predictors.grades[s]
+        for risk, loss in zip(RISKS, losses, strict=True):
+            if risk == "precision" and (prediction >= pool.relevant).sum() <= max(LABELS):
+                continue
+            problem = graded_problem(loss, prediction, grades, predictors.label)
+            if 0 < problem.risk < 1:
+                yield name, risk, problem
+
+
+def replayed_risks(
+    pool: JudgedPool, predictors: Predictors, labels: list[int], repetitions: int, seed: int
+) -> Iterator[pd.DataFrame]:
+    """`rows_of` each predictor and risk."""
+    for name, risk, problem in problems(pool, predictors):
+        yield rows_of(problem, labels, repetitions, seed).assign(data=pool.name, predictor=name, risk_name=risk)
+
+
+def curves(
+    pool: JudgedPool, folds: list[int], judges: Mapping[str, pd.DataFrame], repetitions: int, seed: int
+) -> pd.DataFrame:
+    """Over labels; means over training folds."""
+    rows: list[pd.DataFrame] = []
+    for fold in tqdm(folds, desc=pool.name, unit="fold"):
+        rows += replayed_risks(pool, learned(pool, fold, UNDER_TEST), LABELS, repetitions, seed)
+        if judges:
+            rows += replayed_risks(pool, judging(pool, fold, judges), LABELS, repetitions, seed)
+    return averaged_rows(rows, KEYS)
+
+
+def qualities(pool: JudgedPool, folds: list[int], repetitions: int, seed: int) -> pd.DataFrame:
+    """The ratio of active to passive error, a row a model, risk and method."""
+    rows = []
+    for fold in tqdm(folds, desc=f"{pool.name}, qualities", unit="fold"):
+        for size in SIZES:
+            predictors = learned(pool, fold, UNDER_TEST, size)
+            found = replayed_risks(pool, predictors, [QUALITY_LABELS], repetitions, seed)
+            rows += [with_ratios(each).assign(size=size) for each in found]
+    return pd.concat(rows, ignore_index=True)
+
+
+def draw(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> Figure:
+    """A row a pool: each risk's error over labels, averaged over predictors; the ratio over the likelihood."""
+    names = over_labels["data"].unique()
+    figure, axes = panels(len(names), len(RISKS) + 1)
+    for line, data in zip(axes, names, strict=True):
+        table = averaged_rows([over_labels[over_labels["data"] == data]], ["risk_name"])
+        for axis, risk in zip(line, RISKS, strict=False):
+            curves_over_labels(axis, table[table["risk_name"] == risk], "rmse")
+            axis.set_title(f"{data}: {risk}")
+            log_errors(axis)
+        of = (over_quality["data"] == data) & (over_quality["risk_name"] == "error")
+        ratios_over_quality(line[-1], over_quality[of])
+        line[-1].set_title(f"{data}: error")
+    legend_below(figure, axes[0, 0])
+    return figure
+
+
+def worth_table(over_labels: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: each risk, and what a label is worth at `QUALITY_LABELS` labels by each method but passive."""
+    at, rows = with_worth(over_labels[over_labels["labels"] == QUALITY_LABELS], KEYS), []
+    for (data, predictor), group in at.groupby(["data", "predictor"], sort=False):
+        row = {"data": data, "predictor": predictor, "likelihood": f"{group['likelihood'].mean():.2f}"}
+        for risk in RISKS:
+            found = group[group["risk_name"] == risk].set_index("method")
+            worth = " / ".join(f"{found['worth'][name]:.2f}" for name in METHODS if name != "passive" and len(found))
+            row[risk] = f"{found['risk'].mean():.2f}: {worth}" if len(found) else "–"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
+    """For the docs: coverage at `SHOWN` labels, and the mean width at the middle one; means over predictors."""
+    rows = []
+    for data, risk in [(data, risk) for data in over_labels["data"].unique() for risk in RISKS]:
+        group = over_labels[(over_labels["data"] == data) & (over_labels["risk_name"] == risk)]
+        row = {"data": data, "risk": risk}
+        for name in METHODS:
+            at = group[group["method"] == name].groupby("labels")[["coverage", "width"]].mean()
+            covered = " / ".join(f"{at['coverage'].get(number, np.nan):.3f}".lstrip("0") for number in SHOWN)
+            row[name] = f"{covered} ({at['width'].get(QUALITY_LABELS, np.nan):.2f})"
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def main() -> None:
+    """Replay, print, and write the tables and the picture."""
+    options = parser(__doc__)
+    options.add_argument("--judges", type=Path, metavar="FOLDER", help="judges of the pools; used where they fit")
+    arguments = parsed(options)
+    warnings.simplefilter("ignore")
+    judges = read_judges(arguments.judges) if arguments.judges else {}
+    over_labels, over_quality = [], []
+    for path in arguments.pools:
+        pool = read_judged_pool(path)
+        folds, known = train_folds(pool, arguments), judges_of(pool, judges)
+        over_labels.append(curves(pool, folds, known, arguments.repetitions, arguments.seed))
+        over_quality.append(qualities(pool, folds, arguments.repetitions // 2, arguments.seed))
+    table, quality = pd.concat(over_labels, ignore_index=True), pd.concat(over_quality, ignore_index=True)
+    methods = " / ".join(name for name in METHODS if name != "passive")
+    print(
+        f"\nThe risk, and labels of passive sampling that one label is worth at {QUALITY_LABELS} labels by {methods}:\n"
+    )
+    print(markdown(worth_table(table)))
+    shown = " / ".join(map(str, SHOWN))
+    print(f"\nCoverage of 95 % t intervals at {shown} labels (mean width at {QUALITY_LABELS}), over all predictors:\n")
+    print(markdown(coverage_table(table)))
+    for risk, group in quality.groupby("risk_name", sort=False):
+        print(f"\n{risk}:", end="")
+        print_ratios(group.assign(kind=group["data"] + ", " + group["predictor"]), "kind")
+    write(table, draw(table, quality), arguments.out, "risk_on_pools")
+    quality.to_csv(arguments.out / "risk_on_pools_quality.csv", index=False)
+
+
+if __name__ == "__main__":
+    main()
