@@ -62,18 +62,20 @@ def budget(
             raise ValueError("say what to estimate, such as --measure DCG@10")
         frame, queries = source.read(cost)
         outlook = Outlook.of(frame, queries, measure, price, seed=seed)
-        again = [*source.words(), "--measure", measure, *prices]
+        again, unit = [*source.words(), "--measure", measure, *prices], repr(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
         loaded = Plan.load(plan)
         outlook = Outlook.of_plan(loaded, read_labels(qrels) if qrels else None)
+        unit = loaded.manifest["arguments"]["cost"]
     if width is None and difference is None:
         table, hint = outlook.table(budget, confidence=confidence), _ASK
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
     head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
-    return Answer(head | {"rows": plain_rows(table)}, outlook.described(table), hint)
+    hours = "\nBudgets are hours of judging." if unit.startswith("TimeCost") else ""
+    return Answer(head | {"cost": unit, "rows": plain_rows(table)}, outlook.described(table) + hours, hint)
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
