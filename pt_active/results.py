@@ -261,7 +261,7 @@ class Estimate(_Inference):
         """
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
-        level = self.confidence_level if confidence_level is None else confidence_level
+        level = self._level(confidence_level)
         sample = self.value, self.standard_error, self.degrees_of_freedom
         return ConfidenceInterval(*map(float, score_interval(*sample, level, self.bounds, self.n_effective)))
 
