@@ -11,7 +11,7 @@ import pandas as pd
 from pt_active import frames
 from pt_active.arguments import level
 from pt_active.estimators import effective_size, estimator_named, is_rounding, mean_and_variance, reference_degrees
-from pt_active.labels import Labels, check_policy, labels_of, missing_pairs, warn_of_ignored
+from pt_active.labels import Labels, check_judged, check_policy, labels_of, missing_pairs, warn_of_ignored
 from pt_active.measures import has_rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
@@ -120,6 +120,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
     """
     check_policy(missing)
     qrels = frames.checked_qrels(qrels)
+    check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
     frames.checked_qrels(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
