@@ -198,7 +198,7 @@ def compare_learners(
 ) -> LearnerComparison:
     """Cross-validate two learning algorithms over queries, and test their difference [theory 8].
 
-    The queries are split into K folds. For each, both learners are fitted with ``fit(topics, qrels, topics, qrels)``,
+    The queries are split into K folds. For each, both learners are fitted with ``fit(topics, qrels, None, None)``,
     as PyTerrier has it, on the other folds, and measured on the fold. A pipeline without a `pt.Estimator` needs no
     training and may be one of the two.
 

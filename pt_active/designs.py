@@ -216,8 +216,8 @@ def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np
     if (root * weight).sum() > 0:
         return root
     warnings.warn(
-        "the model sees no variance in any query (it is certain of every grade, or the rankings agree above the "
-        "cutoff); the design falls back to q ∝ p/√cost",
+        "the model sees no variance in anything that can be drawn: it is certain of every grade, or the rankings agree "
+        "above the cutoff, or the predictors on every pair that counts; the design falls back to q ∝ p/√cost",
         stacklevel=5,
     )
     return np.ones_like(root)

@@ -108,7 +108,7 @@ def regression(
     ``min(1, 2 s²/pool_variance) min(1, 4/3 (1 − Σ t²/(Σ t)²))`` with ``t = W² (M − m̄)²``, since a line through values
     that lie together says little of those far away, and one draw alone makes none.
 
-    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, the leverage
+    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, about the leverage
     ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model says the
     same of every drawn query, ``b = 0``.
 
@@ -120,11 +120,11 @@ def regression(
     mean, model_mean = _dot(total, values), _dot(total, model)
     centred, predictor = values - mean[..., None], model - model_mean[..., None]
     pull, spread = share**2 * predictor**2, _dot(total, predictor**2)
-    alone = _ratio(_dot(count, pull**2), _dot(count, pull) ** 2)
-    trust = np.minimum(1, _ratio(spread, LEAST_SPREAD * np.asarray(pool_variance)))
+    alone = ratio_or_zero(_dot(count, pull**2), _dot(count, pull) ** 2)
+    trust = np.minimum(1, ratio_or_zero(spread, LEAST_SPREAD * np.asarray(pool_variance)))
     trust = trust * np.minimum(1, (1 - alone) / (1 - MOST_ALONE))
-    slope = (trust * _ratio(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
-    leverage = share * (1 + trust[..., None] * _ratio(predictor**2, spread[..., None]))
+    slope = (trust * ratio_or_zero(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
+    leverage = share * (1 + trust[..., None] * ratio_or_zero(predictor**2, spread[..., None]))
     with np.errstate(divide="ignore", invalid="ignore"):
         further = 1.0 if own_share is None else (1 - share) / (1 - own_share)
         scaled = share * further * (centred - slope * predictor) / (1 - leverage)
@@ -281,7 +281,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("...n,...n->...", a, b))[()]
 
 
-def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def ratio_or_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """``a / b``, and 0 where b is 0."""
     a, b = np.broadcast_arrays(a, b)
     return np.divide(a, b, out=np.zeros(a.shape), where=b > 0)

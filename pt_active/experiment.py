@@ -15,6 +15,7 @@ from pt_active import frames
 from pt_active.estimators import effective_size
 from pt_active.judged import JudgedSample, match_labels, sample_arrays
 from pt_active.measures import has_rank_form, parse_measure
+from pt_active.multiple_comparisons import TUKEY, check_correction
 from pt_active.plan import Plan
 from pt_active.pool import Pool
 from pt_active.results import Basis
@@ -94,6 +95,8 @@ def Experiment(
         raise ValueError(f"missing must be 'error' or 'nonrelevant', got {missing!r}")
     if correction is not None and baseline is None:
         raise ValueError("a correction needs a baseline")
+    if correction is not None:
+        _check_correction(correction)
     if highlight not in (None, *HIGHLIGHTS):
         raise ValueError(f"unknown highlight {highlight!r}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
@@ -126,6 +129,12 @@ def _default_name(place: int, system: System) -> str:
     return f"run_{place}" if isinstance(system, pd.DataFrame) else str(system)
 
 
+def _check_correction(correction: str) -> None:
+    if correction == TUKEY:
+        raise ValueError(f"correction={TUKEY!r} is for all pairs, not for baselines; use Plan.rank")
+    check_correction(correction)
+
+
 def _baselines(names: list[str], baseline: int | str | Sequence[int | str] | None) -> dict[int, str]:
     """Index of each baseline → what its columns end in."""
     if baseline is None:
@@ -134,7 +143,7 @@ def _baselines(names: list[str], baseline: int | str | Sequence[int | str] | Non
         return {_index(names, baseline): ""}
     chosen = [_index(names, each) for each in baseline]
     if not chosen or len(set(chosen)) < len(chosen):
-        raise ValueError(f"baseline must name at least one system and none twice, got {frames.some(baseline, 20)}")
+        raise ValueError(f"baseline must name at least one system and none twice, got {list(baseline)}")
     return {s: f" vs {names[s]}" for s in chosen}
 
 

@@ -359,14 +359,14 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """
     total = grades.sum(axis=1)
     for wrong, rule in (
-        (np.isnan(grades).any(axis=1), "must not be NaN"),
-        ((grades < 0).any(axis=1), "must not be negative"),
-        (~(np.abs(total - 1) <= 1e-6), "must sum to 1"),
+        (np.isnan(grades).any(axis=1), "must not be NaN; those of {} documents are"),
+        ((grades < 0).any(axis=1), "must not be negative; those of {} documents are"),
+        (~(np.abs(total - 1) <= 1e-6), "must sum to 1; those of {} documents do not"),
     ):
         if wrong.any():
             z = int(np.argmax(wrong))
             row = frame.iloc[z]
             raise ValueError(
-                f"grade probabilities {rule}; those of {int(wrong.sum())} documents do, such as document "
-                f"{row.docno!r} of query {row.qid!r}: {grades[z].tolist()}"
+                f"grade probabilities {rule.format(int(wrong.sum()))}, such as document {row.docno!r} of query "
+                f"{row.qid!r}: {grades[z].tolist()}"
             )

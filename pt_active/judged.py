@@ -12,7 +12,7 @@ from pt_active import frames
 from pt_active.arguments import level
 from pt_active.calibration import Calibration, calibration
 from pt_active.estimators import effective_size, estimator_named, is_rounding, mean_and_variance, reference_degrees
-from pt_active.labels import Labels, check_policy, missing_pairs, warn_of_ignored, whole_labels
+from pt_active.labels import Labels, check_judged, check_policy, missing_pairs, warn_of_ignored, whole_labels
 from pt_active.measures import has_rank_form, rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
@@ -121,6 +121,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
     """
     check_policy(missing)
     qrels = frames.checked_qrels(qrels)
+    check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
     frames.checked_qrels(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())

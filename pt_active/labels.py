@@ -40,6 +40,16 @@ def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> No
         raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(policies)}")
 
 
+def check_judged(qrels: pd.DataFrame) -> None:
+    """Refuse qrels without a judgment.
+
+    Raises:
+        ValueError: If there is no row left.
+    """
+    if qrels.empty:
+        raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged")
+
+
 def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
     """float64[N], the label of each document; NaN where there is none.
 
@@ -73,6 +83,7 @@ def drawn_labels(
     Raises:
         ValueError: If a label lies above the highest grade, or no label belongs to anything drawn.
     """
+    check_judged(qrels)
     label = labels_of(keys, qrels)
     known = ~np.isnan(label)
     if not known.any():

@@ -144,7 +144,10 @@ def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
         raise ValueError(f"learners must map two names to learners, got {learners!r}")
     for name, learner in learners.items():
         if not isinstance(learner, pt.Transformer) and not callable(learner):
-            raise ValueError(f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}")
+            raise ValueError(
+                f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}; of a "
+                "model of scikit-learn pt.ltr.apply_learned_model(model) makes one"
+            )
         if not isinstance(learner, pt.Transformer) and not _callable_alone(learner):
             raise ValueError(f"learner {name!r} must be a function without arguments, got {learner!r}")
     first, second = (Trainee(str(name), learner) for name, learner in learners.items())

@@ -361,7 +361,8 @@ def described(loss: Loss) -> dict[str, Any]:
         ValueError: If the loss is not one of `LOSSES`, so that what is saved could not name it.
     """
     if LOSSES.get(type(loss).__name__) is not type(loss):
-        raise ValueError(f"unknown loss {loss!r}; the losses are {', '.join(LOSSES)}")
+        hint = f"write {loss.__name__}()" if isinstance(loss, type) else f"the losses are {', '.join(LOSSES)}"
+        raise ValueError(f"unknown loss {loss!r}; {hint}")
     return {"loss": type(loss).__name__} | asdict(loss)
 
 

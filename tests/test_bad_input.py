@@ -332,3 +332,12 @@ def test_labels_and_options_of_rankings_of_plans(three: pd.DataFrame, demo: Demo
         refused(f"unknown correction {wrong!r}", plan.rank, known, correction=wrong)
     refused("unknown estimator ['snis']", plan.rank, known, estimator=["snis"])
     refused("run 'late' must be a pandas DataFrame, got 3", plan.with_rankers, late=3)
+
+
+def test_qrels_without_a_judgment_say_so(frame: pd.DataFrame, qrels: pd.DataFrame) -> None:
+    message = "the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged"
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=20)
+    test = ActiveTest.create(frame[["qid", "docno", "grade_0", "grade_1", "grade_2"]], None, Accuracy()).next_round(20)
+    for asked in (audit.estimate, audit.compare, test.estimate):
+        refused(message, asked, qrels.assign(label=-1))
+        refused(message, asked, qrels.iloc[:0])

@@ -195,14 +195,28 @@ def test_every_method_has_its_name_test_and_example():
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
     rows = [row for row in rows if row[0] not in ("source", "---")]
     assert len(rows) > 40
-    examples = DOCS.parents[1] / "examples"
     for source, name, test, example in rows:
         assert source, name
         assert name, source
         file, function = re.fullmatch(r"`(test_\w+\.py)::(test_\w+)`", test).groups()
         assert f"def {function}(" in (DOCS.parents[1] / "tests" / file).read_text(encoding="utf-8"), test
-        script = re.fullmatch(r"`([\w/]+\.py)`", example)
-        assert (examples / script[1]).is_file() if script else re.fullmatch(r"\[.+\]\([\w-]+\.md\)", example), example
+        used = "".join(where.read_text(encoding="utf-8") for where in named_examples(example))
+        for key in names_used(name):
+            assert re.search(rf"(?<![\w.-]){re.escape(key)}(?![\w-])|\.{re.escape(key)}\b", used), (name, key, example)
+
+
+def named_examples(cell):
+    """The pages and scripts of a cell, of which there is one at least and nothing else."""
+    parts = [re.fullmatch(r"`([\w/]+\.py)`|\[.+\]\(([\w-]+\.md)\)", part) for part in cell.split(", ")]
+    assert all(parts), cell
+    return [ROOT / "examples" / part[1] if part[1] else DOCS / part[2] for part in parts]
+
+
+def names_used(cell):
+    """What must stand in an example: the value of a keyword, else the last part of a name."""
+    for name in re.findall(r"`([^`]+)`", cell):
+        value = re.search(r'"([^"]+)"', name)
+        yield value[1] if value else re.sub(r"[(=].*", "", name).split(".")[-1]
 
 
 def test_the_grade_models_and_costs_are_described():

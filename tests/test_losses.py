@@ -12,7 +12,7 @@ from sklearn.metrics import fbeta_score, precision_score, recall_score
 
 from pt_active.losses import LEAST, LOSSES, CrossEntropy, Loss, described, from_description, label_table
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.introspection import BOUND, gaussian_introspection, introspection, label_tables
+from pt_active.risk.introspection import gaussian_introspection, introspection, label_tables
 
 COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
 LOSS_LIST: list[Loss] = [
@@ -262,7 +262,7 @@ def certain(prediction: np.ndarray, wrong: bool) -> np.ndarray:
     return np.eye(2)[(prediction[:, 0] != 0).astype(int) if not wrong else (prediction[:, 0] == 0).astype(int)]
 
 
-@pytest.mark.parametrize(("wrong", "expected"), [(False, BOUND / 2), (True, 1 - BOUND / 2)])
+@pytest.mark.parametrize(("wrong", "expected"), [(False, 0.005), (True, 0.995)])
 def test_a_certain_model_is_taken_with_a_grain_of_salt(wrong: bool, expected: float) -> None:
     prediction = np.array([[0.0], [1.0], [1.0]])
     tables = label_tables(ZeroOne(), prediction, 2, np.ones(3, dtype=bool))
@@ -275,7 +275,7 @@ def test_recall_where_the_model_sees_nothing_relevant() -> None:
     prediction, p = np.array([[1.0], [0.0], [1.0], [0.0]]), np.full(4, 0.25)
     tables = label_tables(Recall(), prediction, 2, np.ones(4, dtype=bool))
     view = introspection(tables, np.eye(2)[[0, 0, 0, 0]], p, proportion=True)
-    assert p @ view.weight == pytest.approx([BOUND / 2])
+    assert p @ view.weight == pytest.approx([0.005])
     assert view.risk == pytest.approx([0.5])
 
 

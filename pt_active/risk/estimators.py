@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pt_active import estimators
-from pt_active.estimators import MeanEstimate, effective_size
+from pt_active.estimators import MeanEstimate, effective_size, ratio_or_zero
 from pt_active.risk.stratified import stratified_mean
 
 RISK_ESTIMATORS = ("regression", "snis", "difference")
@@ -81,8 +81,10 @@ def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
         scores: Of the predictor.
         pair_weight: float64[N], p.
     """
-    mass, model = pair_weight * scores.expected_weight, _ratio(scores.expected_numerator, scores.expected_weight)
-    return Domain(_ratio(scores.numerator, scores.weight), model, mass, scores.expected_weight, float(mass.sum()))
+    mass, model = pair_weight * scores.expected_weight, ratio_or_zero(scores.expected_numerator, scores.expected_weight)
+    return Domain(
+        ratio_or_zero(scores.numerator, scores.weight), model, mass, scores.expected_weight, float(mass.sum())
+    )
 
 
 def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_weight: np.ndarray) -> Domain:
@@ -95,8 +97,8 @@ def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_we
         pair_weight: float64[N], p.
     """
     weight = first.expected_weight * differ
-    values = _ratio(first.numerator - second.numerator, first.weight)
-    model = _ratio(first.expected_numerator - second.expected_numerator, weight)
+    values = ratio_or_zero(first.numerator - second.numerator, first.weight)
+    model = ratio_or_zero(first.expected_numerator - second.expected_numerator, weight)
     return Domain(values, model, pair_weight * weight, weight, float(pair_weight @ first.expected_weight))
 
 
@@ -241,8 +243,3 @@ def _mean(
         if estimator == "regression":
             return estimators.regression(*sample, own_share=own_share)
         return estimators.estimator_named(estimator)(*sample)
-
-
-def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """``a / b``, and 0 where b is 0."""
-    return np.asarray(np.divide(a, b, out=np.zeros(np.broadcast_shapes(a.shape, b.shape)), where=b > 0))

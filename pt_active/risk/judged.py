@@ -135,7 +135,9 @@ class JudgedPairs:
         if estimator is None:
             estimator = STRATIFIED if stratified else DEFAULT_ESTIMATOR
         if stratified != (estimator == STRATIFIED):
-            raise ValueError(f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does")
+            raise ValueError(
+                f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does; leave it out"
+            )
         return estimator
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
@@ -143,7 +145,7 @@ class JudgedPairs:
         if never and not self.basis.census:
             raise ValueError(
                 f"{never} pairs {what} could never be drawn, so it cannot be estimated from this sample; make the "
-                "audit with defensive > 0, or with a design that reaches all pairs"
+                "audit with defensive > 0, or with a design that reaches all pairs, or compare two predictors"
             )
 
     def _all_judged(self, count: np.ndarray) -> bool:
