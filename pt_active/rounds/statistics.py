@@ -87,8 +87,8 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 
     ``A = Σ a_i a_k y_i (1 − y_k) (1[s_i > s_k] + ½ 1[s_i = s_k]) / (P Q)`` with ``P = Σ a y`` and ``Q = Σ a (1 − y)``;
     the gradient is ``y_i (B_i − A)/P + (1 − y_i)(T_i − A)/Q``, B the weighted share of the others' class below
-    and T above. What it rests on is the class with fewer effective labels: the variance of an area is at most
-    ``A(1 − A)`` over their number (Birnbaum and Klose 1957).
+    and T above. What it rests on is the class with fewer effective labels: of plain draws the variance of an area is at
+    most ``A(1 − A)`` over their number, since it is an average over ways to pair the classes off.
 
     Args:
         score: float64[N], s.
