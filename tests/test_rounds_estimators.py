@@ -527,7 +527,8 @@ def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) 
         "AUC": statistics.area_under_roc(rounds.score, one),
         "AP": statistics.average_precision(rounds.score, one),
     }[kind]
-    found = estimate_statistic(rounds, statistic, name)
+    with np.errstate(divide="raise", invalid="raise"):
+        found = estimate_statistic(rounds, statistic, name)
     assert np.isfinite(found.value)
     assert np.isnan(found.standard_error)
     assert found.effective == pytest.approx(1, abs=1e-12)
