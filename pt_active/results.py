@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -275,6 +275,25 @@ class Estimate(_Inference):
         return self._with_basis(
             [head, f"estimate    {self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"]
         )
+
+
+def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an estimate whose interval keeps to bounds, and so exists also where nothing varies.
+
+    Args:
+        bounds: Of the values, and so of their mean; the upper one may be infinite.
+        fields: The attributes of `Estimate` but for its name and value; ``n_effective`` is that of what counts.
+    """
+    basis = fields["basis"]
+    still = fields["degenerate"] and fields["standard_error"] == 0 and not basis.census
+    if not (still and np.isfinite(bounds[1])):
+        return fields | {"bounds": bounds}
+    caution = (
+        "nothing varies among the sampled pairs that the model does not explain; the interval is that of "
+        f"{basis.n_effective:.1f} pairs drawn at random of which none is an exception"
+    )
+    caution += f"; {basis.caution}" if basis.caution else ""
+    return fields | {"bounds": bounds, "degenerate": False, "basis": replace(basis, caution=caution)}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -11,12 +12,14 @@ import pyterrier as pt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo import DemoCollection
 from pt_active.designs import sampling_distribution
 from pt_active.losses import GaussianSquared, Loss, PairMeasure
+from pt_active.risk import Audit
 from pt_active.rounds import (
     AP,
     AUC,
@@ -108,7 +111,7 @@ def test_rounds_of_queries_estimate_the_difference(queries, truth, demo, drawing
 
 
 def test_a_census_is_the_truth(queries, truth, demo) -> None:
-    test, labels = in_rounds(queries, ["ori", "uniform"], truth, size=70)
+    test, labels = in_rounds(queries, ["ori", "uniform"], truth, size=60)
     means = {
         m: [measure_values(demo.runs[n], truth, m)["value"].mean() for n in demo.runs]
         for m in ("DCG@10", "ERR(max_rel=3)@10")
@@ -267,13 +270,19 @@ def test_damaged_folders_are_refused(tmp_path) -> None:
     with pytest.raises(ValueError, match="its format is 99; this version reads format 2"):
         ActiveTest.load(tmp_path / "test")
     manifest.write_text("{")
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="is damaged or is none"):
         ActiveTest.load(tmp_path / "test")
     manifest.write_text(text)
     (tmp_path / "test" / "drawn.parquet").unlink()
-    with pytest.raises(ValueError, match="cannot be read"):
+    with pytest.raises(ValueError, match="is damaged or is none"):
         ActiveTest.load(tmp_path / "test")
     assert len(saved.assessments) == 5
+    audit = Audit.create(PAIRS.assign(f=1), {"f": "f"}, ZeroOne(), draws=5).save(tmp_path / "audit")
+    with pytest.raises(ValueError, match=r"audit is damaged or is none: manifest\.json lacks rounds"):
+        ActiveTest.load(audit.path)
+    manifest.write_text(json.dumps(json.loads(text) | {"arguments": {"seed": 0}}))
+    with pytest.raises(ValueError, match=r"manifest\.json lacks measure"):
+        ActiveTest.load(tmp_path / "test")
 
 
 @settings(max_examples=6)
@@ -322,6 +331,8 @@ def test_a_poisson_round_may_draw_nothing() -> None:
             break
     assert list(test.assessments.columns) == ["qid", "docno", "inclusion"]
     assert len(test.assessments) == 0
+    with pytest.raises(ValueError, match="a poisson round may draw nothing, .* the 1 so far: call next_round again"):
+        test.estimate(QRELS)
     assert len(test.next_round(2).assessments) == 2
 
 
@@ -401,3 +412,45 @@ def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
             assert 0 <= low < high <= 1, (measure, estimator)
     wide = test.estimate(labels, Accuracy(), "lur_regression").confidence_interval(0.9999)
     assert wide.high - wide.low > 1
+
+
+def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_that_count() -> None:
+    """Of n labels drawn uniformly, all of them right, Wilson's interval begins at ``n/(n + t²)`` [W]."""
+    perfect = PAIRS.assign(label=(PAIRS["grade_1"] > 0.5).astype(int))
+    qrels = perfect[["qid", "docno", "label"]]
+    test = ActiveTest.create(perfect, None, Accuracy(), seed=3)
+    test, labels = in_rounds(test, ["uniform"], qrels, size=40)
+    positive = int(labels["label"].sum())
+    count = {Accuracy(): 40, ZeroOne(): 40, Precision(): positive, AP(): positive, AUC(): min(positive, 40 - positive)}
+    for measure, n in count.items():
+        found = test.estimate(labels, measure, "lur")
+        low, high = found.confidence_interval()
+        t = stats.t.ppf(0.975, n - 1)
+        assert (found.standard_error, found.n_effective) == (0, pytest.approx(n, rel=1e-9))
+        expected = (0, t**2 / (n + t**2)) if isinstance(measure, ZeroOne) else (n / (n + t**2), 1)
+        assert (low, high) == pytest.approx(expected, abs=1e-9), measure
+        assert f"that of {n:.1f} pairs drawn at random of which none is an exception" in found.note
+    beyond = test.next_round(20, labels, "rf")
+    labels = pd.concat([labels, judged(beyond, qrels)])
+    noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
+    assert noted.confidence_interval().high == 1
+    assert "none is an exception; aiipw_ratio takes for granted" in noted.note
+
+
+def test_a_slice_says_how_many_labels_count() -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, ZeroOne(), seed=3), ["uniform"], size=40)
+    inside = int(labels.merge(PAIRS[["docno", "short"]])["short"].sum())
+    found = test.estimate(labels, CrossEntropy(slice="short"), "lur")
+    assert f"40 pairs of {labels['qid'].nunique()} queries, {inside:.1f} effective; 40 judgments" in str(found)
+    assert found.degrees_of_freedom == pytest.approx(inside - 1, rel=1e-9)
+
+
+@pytest.mark.parametrize("drawing", DRAWINGS)
+def test_more_than_is_left_is_drawn_with_a_warning(drawing: str) -> None:
+    test = ActiveTest.create(PAIRS, None, ZeroOne()).next_round(280)
+    with pytest.warns(UserWarning, match="size=1000, but only 20 are left to draw: the round draws them all"):
+        last = test.next_round(1000, drawing=drawing)
+    assert len(last.assessments) == 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        test.next_round(20, drawing=drawing)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from pt_active.estimators import MeanEstimate, score_interval
+from pt_active.estimators import score_interval
 from pt_active.rounds import estimators, kernel, statistics
 from pt_active.rounds.drawing import Rounds, defended, draw_round
 from pt_active.rounds.estimators import (
@@ -305,13 +305,13 @@ def covered(found: list, truth: float) -> tuple[float, float, float, float]:
     return inside.mean(), off.mean() / (off.std() / np.sqrt(len(off))), (error**2).mean() / rmse**2, rmse
 
 
-def within_score_intervals(found: list[MeanEstimate], truth: float) -> float:
+def within_score_intervals(found: list[statistics.RoundEstimate], truth: float) -> float:
     """Coverage of the 95 % score intervals that active tests give for shares and areas."""
-    columns = (
+    value, error, degrees, effective = (
         np.array([float(getattr(each, part)) for each in found])
-        for part in ("value", "standard_error", "degrees_of_freedom")
+        for part in ("value", "standard_error", "degrees_of_freedom", "effective")
     )
-    low, high = score_interval(*columns, 0.95, (0.0, 1.0), 100.0)
+    low, high = score_interval(value, error, degrees, 0.95, (0.0, 1.0), effective)
     return float(((low <= truth) & (truth <= high)).mean())
 
 
@@ -350,6 +350,28 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
         assert 0.93 <= coverage <= 0.97, (name, coverage)
     found = [estimate_statistic(rounds, wanted["mean"][0], "ailur_ratio") for rounds in drawn]
     assert 0.88 <= covered(found, wanted["mean"][1])[0] <= 0.97
+
+
+def test_at_a_hundred_labels_intervals_of_slices_cover() -> None:
+    """The cross-entropy of a calibrated predictor on 10 % and 20 % of 1,500 pairs: ten and twenty labels count."""
+    rng, repetitions = np.random.default_rng(5), 500
+    chance = 1 / (1 + np.exp(-1.5 * rng.normal(size=1500)))
+    right = np.where(rng.random(1500) < chance, chance, 1 - chance)
+    loss, size = -np.log(right), defended(-chance * np.log(chance) - (1 - chance) * np.log(1 - chance))
+    drawn = []
+    for seed in range(repetitions):
+        source, rounds = np.random.default_rng([3, seed]), Rounds.none_yet(chance)
+        for _ in range(4):
+            rounds = draw_round(rounds, size, 25, "fixed", source)
+        drawn.append(rounds)
+    for share, least in ((0.1, 0.91), (0.2, 0.93)):
+        inside = (rng.random(1500) < share).astype(float)
+        statistic, truth = statistics.ratio(loss * inside, inside), loss @ inside / inside.sum()
+        for name in ("lur", "aiipw_ratio"):
+            found = [estimate_statistic(rounds, statistic, name) for rounds in drawn]
+            coverage = covered(found, truth)[0]
+            assert coverage >= least - 3 * np.sqrt(least * (1 - least) / repetitions), (name, share, coverage)
+            assert coverage <= 0.98, (name, share, coverage)
 
 
 def test_kernel_estimates_close_in_on_the_truth() -> None:
@@ -418,6 +440,100 @@ def test_gradients_are_derivatives(name: str) -> None:
         assert gradient[i] == pytest.approx((statistic(up)[0] - statistic(down)[0]) / 2e-6, abs=1e-7)
 
 
+# --- which labels count ----------------------------------------------------------------------------------------------
+
+
+def effective(a: np.ndarray) -> float:
+    return a.sum() ** 2 / (a**2).sum()
+
+
+def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
+    """One fixed round, so ``a ∝ 1/π``: sums over the slice, over what is called relevant, over what is."""
+    rng = np.random.default_rng(14)
+    score, inside = rng.normal(size=60), rng.random(60) < 0.4
+    relevant, called = (rng.random(60) < 0.5).astype(float), (score > 0).astype(float)
+    rounds = draw_round(Rounds.none_yet(score), np.exp(score), 25, "fixed", rng)
+    a = np.where(rounds.drawn, 1 / np.where(rounds.drawn, rounds.probability, 1), 0)
+    area, both = statistics.area_under_roc(score, relevant), min(effective(a * relevant), effective(a * (1 - relevant)))
+    wanted = {
+        "mean": (statistics.mean(score), effective(a)),
+        "slice": (statistics.ratio(score * inside, inside / 1.0), effective(a * inside)),
+        "precision": (statistics.ratio(called * relevant, called), effective(a * called)),
+        "recall": (statistics.ratio(called * relevant, relevant), effective(a * relevant)),
+        "F1": (statistics.ratio(called * relevant, (called + relevant) / 2), effective(a * (called + relevant))),
+        "AUC": (area, both),
+        "AP of a slice": (
+            statistics.within(statistics.average_precision(score, relevant), inside),
+            effective(a * relevant * inside),
+        ),
+    }
+    assert len({expected for _, expected in wanted.values()}) == len(wanted)
+    for name, (statistic, expected) in wanted.items():
+        found = estimate_statistic(rounds, statistic, "lur")
+        assert found.effective == pytest.approx(expected, rel=1e-12), name
+        assert found.degrees_of_freedom == pytest.approx(expected - 1, rel=1e-12), name
+    found = estimate_mean(rounds, score, "lur_difference", score)
+    assert found.degrees_of_freedom == pytest.approx(effective(a) - 1, rel=1e-12)
+
+
+def test_heavy_weights_outside_a_slice_do_not_count() -> None:
+    rng = np.random.default_rng(15)
+    inside = (np.arange(80) % 4 == 0).astype(float)
+    rounds = draw_round(Rounds.none_yet(np.zeros(80)), 0.05 + inside, 24, "fixed", rng)
+    drawn = rounds.drawn & (inside > 0)
+    found = estimate_statistic(rounds, statistics.ratio(inside * rng.normal(size=80), inside), "lur")
+    assert found.effective == pytest.approx(drawn.sum(), rel=1e-12)
+    assert found.effective > 2 * estimate_mean(rounds, inside, "lur").effective
+
+
+def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> None:
+    """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
+    rng = np.random.default_rng(4)
+    values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
+    once = draw_round(Rounds.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
+    m = int((once.drawn & (inside > 0)).sum())
+    assert 2 < m < 10
+    expected = values[once.drawn & (inside > 0)].var(ddof=1) * (1 - 12 / 50) / (m - 1)
+    statistic = statistics.ratio(values * inside, inside)
+    for name, factor in (("aiipw", 1), ("ailur_ratio", 1), ("lur", 11 / 12)):
+        found = estimate_statistic(once, statistic, name)
+        assert found.standard_error**2 == pytest.approx(expected * factor, rel=1e-12), name
+        assert found.degrees_of_freedom == pytest.approx(m - 1, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["ratio", "AUC", "AUC of a slice"])
+def test_a_label_is_this_far_from_the_statistic_of_the_others(name: str) -> None:
+    """``T − T_{−i} = a e/(1 − own_share)``."""
+    rng = np.random.default_rng(16)
+    score, relevant = rng.integers(-2, 3, 30) / 2, rng.integers(0, 2, 30).astype(float)
+    weights = np.where(rng.random(30) < 0.7, rng.random(30) + 0.1, 0.0)
+    statistic = STATISTICS[name](score, relevant, rng.normal(size=30))
+    found = statistic(weights)
+    for i in np.flatnonzero(weights):
+        without = statistic(np.where(np.arange(30) == i, 0.0, weights)).value
+        away = weights[i] * found.gradient[i] / (1 - found.own_share[i])
+        assert found.value - without == pytest.approx(away, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["lur", "aiipw_ratio"])
+@pytest.mark.parametrize("kind", ["ratio", "AUC", "AP"])
+def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) -> None:
+    rng = np.random.default_rng(17)
+    rounds = draw_round(Rounds.none_yet(rng.normal(size=40)), np.ones(40), 15, "fixed", rng)
+    one = np.zeros(40)
+    one[np.flatnonzero(rounds.drawn)[3]] = 1
+    statistic = {
+        "ratio": statistics.ratio(one, one),
+        "AUC": statistics.area_under_roc(rounds.score, one),
+        "AP": statistics.average_precision(rounds.score, one),
+    }[kind]
+    with np.errstate(divide="raise", invalid="raise"):
+        found = estimate_statistic(rounds, statistic, name)
+    assert np.isfinite(found.value)
+    assert np.isnan(found.standard_error)
+    assert found.effective == pytest.approx(1, abs=1e-12)
+
+
 @given(st.integers(0, 2**16))
 def test_areas_are_those_of_scikit_learn(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -440,6 +556,7 @@ def test_one_class_leaves_an_area_undefined() -> None:
     ):
         found = estimate_statistic(rounds, statistic, "aiipw")
         assert np.isnan([found.value, found.standard_error, found.degrees_of_freedom]).all()
+        assert found.effective == 0
 
 
 # --- invariances and bad input ---------------------------------------------------------------------------------------
@@ -474,9 +591,9 @@ def test_bad_arguments() -> None:
     rounds = draw_round(none, np.ones(6), 3, "fixed", rng)
     with pytest.raises(ValueError, match="no label was drawn yet"):
         estimate_mean(none, VALUES, "lur")
-    for name in WEIGHTINGS:
-        with pytest.raises(ValueError, match="bandwidth must be a positive number or 'cross_validated', got 0"):
-            estimate_mean(rounds, VALUES, name, bandwidth=0)
+    for name, wrong in product(WEIGHTINGS, (0, -1.0, True, np.nan)):
+        with pytest.raises(ValueError, match=f"bandwidth must be a positive number or 'cross_validated', got {wrong}"):
+            estimate_mean(rounds, VALUES, name, bandwidth=wrong)
     with pytest.raises(ValueError, match="unknown estimator 'ipw'; for ratios and areas there are lur, ailur"):
         estimate_mean(rounds, VALUES, "ipw")
     with pytest.raises(ValueError, match="lur_difference is for means"):
@@ -487,4 +604,5 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="one draw does not tell how probable it was"):
         estimate_mean(single, VALUES, "ailur")
     lonely = draw_round(none, np.ones(6), 1, "fixed", rng)
-    assert np.isnan(estimate_mean(lonely, VALUES, "lur").standard_error)
+    for name in LUR_FAMILY:
+        assert np.isnan(estimate_mean(lonely, VALUES, name, MODEL).standard_error)

@@ -12,7 +12,7 @@ from pt_active import frames
 from pt_active.arguments import level
 from pt_active.estimators import MeanEstimate, effective_size, is_rounding, reference_degrees
 from pt_active.labels import check_policy, drawn_labels, missing_pairs
-from pt_active.results import Basis, Comparison, Estimate
+from pt_active.results import Basis, Comparison, Estimate, kept_to
 from pt_active.risk.designs import STRATIFIED
 from pt_active.risk.drawing import PairSample
 from pt_active.risk.estimators import (
@@ -92,7 +92,7 @@ class JudgedPairs:
         mean = self._mean([scores], domain, estimator)
         fields = self._fields(mean, [scores], counts, estimator, reference, confidence)
         if reference == "effective" and estimator != "difference":
-            fields = _bounded(fields, self.pairs.bounds(predictor))
+            fields = kept_to(self.pairs.bounds(predictor), fields)
         return Estimate(name=self.pairs.names[predictor], value=float(mean.value), **fields)
 
     def compare(self, first: int, second: int, estimator: str | None, reference: str, confidence: float) -> Comparison:
@@ -187,18 +187,6 @@ class JudgedPairs:
         fields = {"basis": basis, "standard_error": 0.0, "degrees_of_freedom": np.inf, "degenerate": True}
         fields |= {"confidence_level": confidence, "lower_is_better": self.pairs.loss.lower_is_better}
         return Comparison.tested(first, second, 0.0, fields)
-
-
-def _bounded(fields: dict[str, Any], bounds: tuple[float, float]) -> dict[str, Any]:
-    """The fields of an estimate whose interval keeps to bounds, and so exists also where nothing varies."""
-    still = fields["degenerate"] and not fields["basis"].caution and not fields["basis"].census
-    if not (still and np.isfinite(bounds[1])):
-        return fields | {"bounds": bounds}
-    caution = (
-        "nothing varies among the sampled pairs that the model does not explain; the interval is that of "
-        f"{fields['basis'].n_effective:.1f} pairs drawn at random of which none is an exception"
-    )
-    return fields | {"bounds": bounds, "degenerate": False, "basis": replace(fields["basis"], caution=caution)}
 
 
 def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:

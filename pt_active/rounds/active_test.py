@@ -119,7 +119,8 @@ class ActiveTest(KeptArtifact[Progress]):
         """Draw more queries or pairs among those that were not drawn yet.
 
         Args:
-            size: How many, for ``poisson`` on average. Do not let it depend on the labels.
+            size: How many, for ``poisson`` on average; all that are left, with a warning, if there are no more. Do not
+                let it depend on the labels.
             qrels: The labels of all rounds so far; needed by ``rec`` and ``rf``.
             strategy: One of `STRATEGIES`.
             drawing: ``fixed``, ``poisson``, or ``single`` (one at a time).
@@ -147,6 +148,7 @@ class ActiveTest(KeptArtifact[Progress]):
         left = ~state.rounds.drawn
         sizes = np.ones(len(left))
         if left.any():
+            _warn_of_the_last(size, int(left.sum()))
             sizes[left] = defended(expected[left], DEFENSIVE)
         rng = np.random.default_rng([state.manifest["arguments"]["seed"], len(state.manifest["rounds"])])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
@@ -192,7 +194,12 @@ class ActiveTest(KeptArtifact[Progress]):
         """
         state = self.tables
         if not state.rounds.drawn.any():
-            raise ValueError("nothing was drawn yet, so there is nothing to estimate from: call next_round first")
+            so_far = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
+            if number := len(state.manifest["rounds"]):
+                so_far = (
+                    f"a poisson round may draw nothing, and so it was in the {number} so far: call next_round again"
+                )
+            raise ValueError(so_far)
         confidence = level("confidence", confidence)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
@@ -217,17 +224,23 @@ class ActiveTest(KeptArtifact[Progress]):
         return "\n".join([*lines, f"  drawn     {int(state.rounds.drawn.sum())} of {state.instances.number} {what}"])
 
 
+def _warn_of_the_last(size: int, left: int) -> None:
+    """Say so where fewer are left than were asked for."""
+    if size > left:
+        warnings.warn(f"size={size}, but only {left} are left to draw: the round draws them all", stacklevel=3)
+
+
 def _warn_of_certainty(pairs: PairInstances) -> None:
     """Say so where the predictor gives a single grade, so that its own grades cannot say where it may be wrong."""
-    certain = int((pairs.grades == 1).any(axis=1).sum())
+    certain, distribution = int((pairs.grades == 1).any(axis=1).sum()), pairs.measure.needs_distribution
     if certain == pairs.number:
         warnings.warn(
-            "the predictor is certain of the grade of every pair, so its grades do not tell where it may be wrong, and "
-            "its cross-entropy is infinite; test a predictor of single grades with pt_active.Audit, which draws by "
-            "another model's grades",
+            "the predictor is certain of the grade of every pair, so its grades do not tell where it may be wrong"
+            + (f", and its {pairs.measure} counts {-np.log(LEAST):.1f} wherever it is" if distribution else "")
+            + "; test a predictor of single grades with pt_active.Audit, which draws by another model's grades",
             stacklevel=3,
         )
-    elif certain and pairs.measure.needs_distribution:
+    elif certain and distribution:
         warnings.warn(
             f"the predictor is certain of the grade of {certain} of {pairs.number} pairs; wherever it is wrong there, "
             f"its {pairs.measure} is infinite, and counts as {-np.log(LEAST):.1f}",

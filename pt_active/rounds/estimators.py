@@ -13,10 +13,9 @@ from numbers import Real
 
 import numpy as np
 
-from pt_active.estimators import MeanEstimate, effective_size
 from pt_active.rounds import kernel
 from pt_active.rounds.drawing import Rounds
-from pt_active.rounds.statistics import Statistic
+from pt_active.rounds.statistics import Evaluated, RoundEstimate, Statistic, mean
 
 ENOUGH = 10
 """Labels before a step from which `lur_regression` draws its line; with fewer the model's own values stand."""
@@ -185,7 +184,7 @@ def inclusion_regression(rounds: Rounds, bandwidth: float | str | None = None) -
 
 def estimate_statistic(
     rounds: Rounds, statistic: Statistic, estimator: str, bandwidth: float | str | None = None
-) -> MeanEstimate:
+) -> RoundEstimate:
     """Estimate a statistic of the pool from the labels of all rounds [theory 7].
 
     Args:
@@ -195,7 +194,8 @@ def estimate_statistic(
         bandwidth: h of the kernel regressions; a rule of thumb if left out.
 
     Returns:
-        The estimate with t on ``n_eff − 1`` degrees of freedom; all NaN where the statistic is undefined.
+        The estimate with t on ``n_eff − 1`` degrees of freedom, ``n_eff`` of the labels that count; all NaN where the
+        statistic is undefined. The standard error is NaN where a single label counts.
 
     Raises:
         ValueError: If nothing was drawn, the bandwidth is not positive, or the estimator is unknown or does not fit.
@@ -208,10 +208,11 @@ def estimate_statistic(
     if rounds.census:
         return _exact(statistic, len(rounds.score))
     weighting = WEIGHTINGS[estimator](rounds, bandwidth)
-    value, gradient = statistic(weighting.weights)
-    if not np.isfinite(value):
-        return MeanEstimate(*(np.asarray(np.nan) for _ in range(3)))
-    return _estimate(value, weighting.variance(gradient), weighting.weights)
+    found = statistic(weighting.weights)
+    if not np.isfinite(found.value):
+        undefined = np.asarray(np.nan)
+        return RoundEstimate(undefined, undefined, undefined, found.effective)
+    return _estimate(found.value, _standard_error(weighting, found), found.effective)
 
 
 def estimate_mean(
@@ -220,7 +221,7 @@ def estimate_mean(
     estimator: str,
     model: np.ndarray | None = None,
     bandwidth: float | str | None = None,
-) -> MeanEstimate:
+) -> RoundEstimate:
     """Estimate the pool's mean from the labels of all rounds [theory 7].
 
     Args:
@@ -233,8 +234,6 @@ def estimate_mean(
     Raises:
         ValueError: As there, and if the estimator needs a model and there is none.
     """
-    from pt_active.rounds.statistics import mean
-
     if estimator not in CONTROLLED:
         return estimate_statistic(rounds, mean(values), estimator, bandwidth)
     if model is None:
@@ -248,13 +247,15 @@ def estimate_mean(
         intercept, slope = lines_before(rounds, known, model)
     level, residual = _levels(rounds, known, model, intercept, slope)
     value = float(level_weights(rounds.size, len(known)) @ level)
-    return _estimate(value, _lur_variance(rounds, level, residual), _levelled(rounds, rounds.probability))
+    error = np.sqrt(_lur_variance(rounds, level, residual)) if rounds.drawn.sum() > 1 else np.nan
+    return _estimate(value, error, mean(values)(_levelled(rounds, rounds.probability)).effective)
 
 
-def _exact(statistic: Statistic, pool: int) -> MeanEstimate:
+def _exact(statistic: Statistic, pool: int) -> RoundEstimate:
     """Where everything has a label all count alike, and nothing is left to chance."""
-    value = statistic(np.full(pool, 1 / pool))[0]
-    return MeanEstimate(np.asarray(value), np.asarray(0.0 if np.isfinite(value) else np.nan), np.asarray(np.inf))
+    found = statistic(np.full(pool, 1 / pool))
+    error = 0.0 if np.isfinite(found.value) else np.nan
+    return RoundEstimate(np.asarray(found.value), np.asarray(error), np.asarray(np.inf), found.effective)
 
 
 def lines_before(rounds: Rounds, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -351,19 +352,28 @@ def _smooth_variance(
     """``Σ W² (1 − π̂)(r/π̂)²/N²``; see `aiipw`."""
     drawn = rounds.drawn
     score, value, pi = rounds.score[drawn], values[drawn], chance[drawn]
-    wide = kernel.rule_of_thumb(rounds.score, len(score)) if bandwidth is None else None
-    h = wide or _window(score, value, len(score), bandwidth)
+    if bandwidth is None:
+        h = kernel.rule_of_thumb(rounds.score, len(score))
+    else:
+        h = _window(score, value, len(score), bandwidth)
     apart = value - kernel.left_out(score, value, h)
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
     return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(rounds.score) ** 2
 
 
-def _estimate(value: float, variance: float, weights: np.ndarray) -> MeanEstimate:
-    labelled = weights > 0
-    enough = labelled.sum() > 1 or labelled.all()
-    degrees = effective_size(labelled.astype(float), weights) - 1
-    error = np.sqrt(variance) if enough else np.nan
-    return MeanEstimate(np.asarray(value), np.asarray(error), np.asarray(degrees))
+def _standard_error(weighting: Weighting, found: Evaluated) -> float:
+    """Of a statistic by its gradient e, times ``(1 − W)/(1 − own_share)``, ``W = a/Σ a``; NaN where one label makes it.
+
+    The variances are made for means over the pool, where a label has the share W of what it is compared with.
+    """
+    if found.own_share.max() >= 1 - _CERTAIN:
+        return np.nan
+    share = weighting.weights / weighting.weights.sum()
+    return float(np.sqrt(weighting.variance(found.gradient * (1 - share) / (1 - found.own_share))))
+
+
+def _estimate(value: float, error: float, effective: float) -> RoundEstimate:
+    return RoundEstimate(np.asarray(value), np.asarray(error), np.asarray(effective - 1), effective)
 
 
 def _check_drawn(rounds: Rounds) -> None:
@@ -381,8 +391,7 @@ def _window(score: np.ndarray, outcome: np.ndarray, labels: int, bandwidth: floa
 
 
 def _check_bandwidth(bandwidth: float | str | None) -> None:
-    if isinstance(bandwidth, str):
-        if bandwidth != CROSS_VALIDATED:
-            raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")
-    elif bandwidth is not None and not (isinstance(bandwidth, Real) and bandwidth > 0):
+    named = isinstance(bandwidth, str) and bandwidth == CROSS_VALIDATED
+    number = isinstance(bandwidth, Real) and not isinstance(bandwidth, bool) and bandwidth > 0
+    if not (bandwidth is None or named or number):
         raise ValueError(f"bandwidth must be a positive number or {CROSS_VALIDATED!r}, got {bandwidth!r}")

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
-from pt_active.estimators import MeanEstimate, effective_size, is_rounding
+from pt_active.estimators import MeanEstimate, is_rounding
 from pt_active.feature_grades import ForestGrades
 from pt_active.grade_models import FittedGrades
 from pt_active.labels import Labels
@@ -29,7 +29,7 @@ from pt_active.losses import (
     described,
     from_description,
 )
-from pt_active.results import Basis, Estimate
+from pt_active.results import Basis, Estimate, kept_to
 from pt_active.rounds.areas import Area
 from pt_active.rounds.drawing import Rounds
 from pt_active.rounds.estimators import (
@@ -40,6 +40,7 @@ from pt_active.rounds.estimators import (
 )
 from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
 from pt_active.rounds.recalibration import recalibrated_grades
+from pt_active.rounds.statistics import RoundEstimate
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
 """Whose beliefs the probabilities of a round follow: the original model's, the same recalibrated on the labels so far,
@@ -47,6 +48,10 @@ those of a model that is fitted anew, or nobody's."""
 
 FORMAT_VERSION = 2
 """Of the files on disk."""
+
+_NEEDED = {"format_version", "versions", "arguments", "inputs", "rounds"}
+
+_NEEDED_ARGUMENTS = {"measure", "seed"}
 
 _MIN_LEAF = 5
 """Of the forest that ``rf`` fits: the labels are few."""
@@ -138,14 +143,14 @@ class Progress:
         basis = self._basis(chosen, estimator, labels, missing, found)
         fields = _inferred(found, basis, values, confidence)
         if _is_share(chosen) and estimator not in CONTROLLED:
-            fields |= {"bounds": (0.0, 1.0)}
+            fields = kept_to((0.0, 1.0), fields)
         return Estimate(name=self.instances.name, value=float(found.value), **fields)
 
     def _labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
 
     def _basis(
-        self, measure: irm.Measure | PairMeasure, estimator: str, labels: Labels, missing: str, found: MeanEstimate
+        self, measure: irm.Measure | PairMeasure, estimator: str, labels: Labels, missing: str, found: RoundEstimate
     ) -> Basis:
         drawn, frame = self.rounds.drawn, self.instances.frame
         return Basis(
@@ -154,7 +159,7 @@ class Progress:
             n_draws=int(drawn.sum()),
             n_queries=int(frame["qid"][drawn[self.instances.instance]].nunique()),
             n_judged=int((labels.label >= 0).sum()),
-            n_effective=self._effective(estimator, found),
+            n_effective=found.effective,
             census=self.rounds.census and bool(np.isfinite(found.value)),
             missing=labels.missing,
             missing_policy=missing,
@@ -163,12 +168,6 @@ class Progress:
             n_rounds=len(self.manifest["rounds"]),
             caution=self._caution(measure, estimator, found),
         )
-
-    def _effective(self, estimator: str, found: MeanEstimate) -> float:
-        if np.isfinite(found.degrees_of_freedom):
-            return float(found.degrees_of_freedom) + 1
-        once = self.rounds.drawn.astype(float)
-        return float(effective_size(once, once))
 
     def _caution(self, measure: irm.Measure | PairMeasure, estimator: str, found: MeanEstimate) -> str:
         if not np.isfinite(found.value):
@@ -258,12 +257,14 @@ def read_state(folder: Path) -> Progress:
 
     Raises:
         FileNotFoundError: If the folder holds none.
-        ValueError: If it is damaged or was saved in a format that this version does not read.
+        ValueError: If it is damaged or none, or was saved in a format that this version does not read.
     """
     if not (folder / "manifest.json").is_file():
         raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
     try:
         manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
+            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
         if manifest.get("format_version") == 1:
             manifest = _from_format_1(manifest)
         if manifest.get("format_version") != FORMAT_VERSION:
@@ -275,7 +276,7 @@ def read_state(folder: Path) -> Progress:
         if len(drawn) != instances.number:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
     except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"the active test at {folder} cannot be read: {error}") from error
+        raise ValueError(f"the active test at {folder} is damaged or is none: {error}") from error
     rounds = Rounds(
         instances.score(),
         drawn["step"].to_numpy(),

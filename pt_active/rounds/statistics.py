@@ -8,11 +8,44 @@ linearisation (Särndal et al. 1992, section 5.5).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
-Statistic = Callable[[np.ndarray], tuple[float, np.ndarray]]
-"""weights a float64[N], 0 without a label → (value, gradient float64[N]); NaN where it is undefined."""
+from pt_active.estimators import MeanEstimate, effective_size
+
+
+class Evaluated(NamedTuple):
+    """A statistic of weighted labels, and which of them it rests on.
+
+    Attributes:
+        value: NaN where it is undefined.
+        gradient: float64[N], ``∂T/∂a``.
+        own_share: float64[N], what part of the statistic a label makes, ``a w / Σ a w`` of a mean over w. Left out of
+            its own statistic, a label is ``1/(1 − own_share)`` times as far from it; 0 for labels that do not count.
+        effective: ``(Σ a w)² / Σ (a w)²``, as many equally weighted labels that count would say as much.
+    """
+
+    value: float
+    gradient: np.ndarray
+    own_share: np.ndarray
+    effective: float
+
+
+@dataclass(frozen=True)
+class RoundEstimate(MeanEstimate):
+    """An estimate, and how many labels it rests on.
+
+    Attributes:
+        effective: Effective number of the labels that count; the degrees of freedom are one less.
+    """
+
+    effective: float
+
+
+Statistic = Callable[[np.ndarray], Evaluated]
+"""Weights a float64[N], 0 without a label → what they make of the statistic."""
 
 
 def mean(values: np.ndarray) -> Statistic:
@@ -22,9 +55,9 @@ def mean(values: np.ndarray) -> Statistic:
         values: float64[N], ℓ; not read where a is 0.
     """
 
-    def evaluate(weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluate(weights: np.ndarray) -> Evaluated:
         known = np.where(weights > 0, values, 0.0)
-        return float(weights @ known), known
+        return Evaluated(float(weights @ known), known, weights / weights.sum(), _effective(weights))
 
     return evaluate
 
@@ -37,14 +70,14 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
         denominator: float64[N], w.
     """
 
-    def evaluate(weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluate(weights: np.ndarray) -> Evaluated:
         known = weights > 0
         u, w = np.where(known, numerator, 0.0), np.where(known, denominator, 0.0)
         total = float(weights @ w)
         if not total > 0:
-            return np.nan, np.full(len(weights), np.nan)
+            return _undefined(weights)
         found = float(weights @ u) / total
-        return found, (u - found * w) / total
+        return Evaluated(found, (u - found * w) / total, weights * w / total, _effective(weights * w))
 
     return evaluate
 
@@ -54,7 +87,8 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 
     ``A = Σ a_i a_k y_i (1 − y_k) (1[s_i > s_k] + ½ 1[s_i = s_k]) / (P Q)`` with ``P = Σ a y`` and ``Q = Σ a (1 − y)``;
     the gradient is ``y_i (B_i − A)/P + (1 − y_i)(T_i − A)/Q``, B the weighted share of the others' class below
-    and T above.
+    and T above. What it rests on is the class with fewer effective labels: of plain draws the variance of an area is at
+    most ``A(1 − A)`` over their number, since it is an average over ways to pair the classes off.
 
     Args:
         score: float64[N], s.
@@ -65,11 +99,11 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     """
     order, first, last = _tied(score)
 
-    def evaluate(weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluate(weights: np.ndarray) -> Evaluated:
         y = np.where(weights > 0, relevant, 0.0)
         hits, misses = weights * y, weights * (1 - y)
         if not (hits.sum() > 0 and misses.sum() > 0):
-            return np.nan, np.full(len(weights), np.nan)
+            return _undefined(weights)
         below, above = np.empty_like(y), np.empty_like(y)
         sums = _cumulated(misses[order])
         below[order] = (sums[first] + sums[last]) / 2
@@ -77,7 +111,9 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
         above[order] = sums[-1] - (sums[first] + sums[last]) / 2
         below, above = below / misses.sum(), above / hits.sum()
         area = float(hits @ below / hits.sum())
-        return area, y * (below - area) / hits.sum() + (1 - y) * (above - area) / misses.sum()
+        gradient = y * (below - area) / hits.sum() + (1 - y) * (above - area) / misses.sum()
+        share = hits / hits.sum() + misses / misses.sum()
+        return Evaluated(area, gradient, share, min(_effective(hits), _effective(misses)))
 
     return evaluate
 
@@ -87,6 +123,7 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 
     That is the area under the curve of precision over recall, taken as steps. Its gradient is
     ``[y_i (Prec(s_i) − A) + Σ_{s_k ≤ s_i} a_k y_k (y_i − Prec(s_k)) / D(s_k)] / Σ a y``, D the denominator of Prec.
+    It is a mean over the relevant labels, and those count.
 
     Args:
         score: float64[N], s.
@@ -97,21 +134,22 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     """
     order, first, last = _tied(score)
 
-    def evaluate(weights: np.ndarray) -> tuple[float, np.ndarray]:
+    def evaluate(weights: np.ndarray) -> Evaluated:
         y = np.where(weights > 0, relevant, 0.0)[order]
         a = weights[order]
         total = (a * y).sum()
         if not total > 0:
-            return np.nan, np.full(len(weights), np.nan)
+            return _undefined(weights)
         above, hits = (_cumulated(part) for part in (a, a * y))
         above, hits = above[-1] - above[first], hits[-1] - hits[first]
         inverse = np.divide(1.0, above, out=np.zeros_like(above), where=above > 0)
         precision = hits * inverse
         area = float((a * y) @ precision / total)
         reached = _cumulated(a * y * inverse)[last], _cumulated(a * y * inverse * precision)[last]
-        gradient = np.empty_like(a)
+        gradient, share = np.empty_like(a), np.empty_like(a)
         gradient[order] = (y * (precision - area) + y * reached[0] - reached[1]) / total
-        return area, gradient
+        share[order] = a * y / total
+        return Evaluated(area, gradient, share, _effective(a * y))
 
     return evaluate
 
@@ -124,11 +162,19 @@ def within(statistic: Statistic, where: np.ndarray) -> Statistic:
         where: bool[N], the slice.
     """
 
-    def evaluate(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = statistic(np.where(where, weights, 0.0))
-        return value, np.where(where, gradient, 0.0)
+    def evaluate(weights: np.ndarray) -> Evaluated:
+        found = statistic(np.where(where, weights, 0.0))
+        return found._replace(gradient=np.where(where, found.gradient, 0.0))
 
     return evaluate
+
+
+def _effective(weights: np.ndarray) -> float:
+    return float(effective_size(np.ones(len(weights)), weights))
+
+
+def _undefined(weights: np.ndarray) -> Evaluated:
+    return Evaluated(np.nan, np.full(len(weights), np.nan), np.zeros(len(weights)), 0.0)
 
 
 def _tied(score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
