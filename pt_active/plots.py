@@ -200,8 +200,8 @@ def _range(low: float, high: float) -> str:
 
 
 def toward(quantity: str, left: str, right: str) -> str:
-    """A label of an axis on which one ranker stands to the left and another to the right."""
-    return f"{quantity}\n← for {_short(left, 24)}        for {_short(right, 24)} →"
+    """A label of an axis on which small values speak for one ranker and large ones for another."""
+    return f"{quantity}\n← for {_short(left, 14)} · for {_short(right, 14)} →"
 
 
 def _labels(names: pd.Series) -> list[str]:

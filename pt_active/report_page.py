@@ -80,12 +80,12 @@ def page(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    data, (note, warned) = report.to_dict(), report_words.warning_in_words(report.result, report.estimates)
+    data = report.to_dict()
     return environment.get_template("report.html.jinja").render(
         title=_title(report),
         answer=report.answer,
-        note=note,
-        warned=warned,
+        note=report.note,
+        reassures=report_words.reassures(report.result),
         sections=_sections(report),
         manifest=json.dumps(report.manifest, indent=2, ensure_ascii=False),
         data=_in_script(data),
@@ -130,7 +130,9 @@ def _estimate(report: Report) -> Section:
     tables = [_shown(report.estimates, "Estimates and intervals")]
     if not facts:
         tables.append(_shown(_pairs(report), "All pairs, with p-values in view of all of them"))
-    caption = "Points are estimates, arms their intervals" + ("; the dotted line is no difference" if null == 0 else "")
+    caption = "Points are estimates, arms their intervals"
+    if isinstance(result, Comparison):
+        caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
     caption += _left_out(len(report.estimates), plots.MANY)
     svg = inline_svg(figure, "estimates", "Estimates with intervals", said)
     return Section("Estimate", svg=svg, caption=caption, tables=tables, facts=facts)

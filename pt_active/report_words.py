@@ -75,15 +75,9 @@ def number(value: Any) -> str:
     return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
-def warning_in_words(result: Estimate | Comparison | Ranking, estimates: pd.DataFrame) -> tuple[str, bool]:
-    """The note of a result as a sentence, and whether it is a warning: that all was judged is none.
-
-    Args:
-        result: What was estimated.
-        estimates: ``low``, NaN where there is no interval.
-    """
-    sentence = f"{result.note[:1].upper()}{result.note[1:]}." if result.note else ""
-    return sentence, bool(sentence) and not (result.basis.census and estimates["low"].notna().all())
+def reassures(result: Estimate | Comparison | Ranking) -> bool:
+    """Whether the note of a result is no warning, since all was judged and nothing is missing."""
+    return result.basis.census and not result.basis.missing
 
 
 # --- what charts show, for those who do not see them -----------------------------------------------------------------

@@ -199,8 +199,14 @@ def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
 
 def test_bad_columns_are_refused(demo, graded) -> None:
     plan, qrels = planned(graded, demo, DCG @ 10, "query")
-    with pytest.raises(ValueError, match=r"no column 'colour'; they have qid, query"):
+    with pytest.raises(
+        ValueError, match=r"there is no column 'colour'; the plan has qid, query\. .* names start with q"
+    ):
         slices(plan, qrels, "colour")
+    for column in ("q_draws", "q_importance", "q_inclusion", "q_priority", "q_prob", "q_mean_candidate"):
+        assert column in plan.queries.columns
+        with pytest.raises(ValueError, match=f"'{column}' is the plan's own; the plan has qid, query"):
+            slices(plan, qrels, column)
     with pytest.raises(ValueError, match=f"has 120 values, such as .*at most {MOST} make slices"):
         slices(plan, qrels, "qid")
 
@@ -212,3 +218,7 @@ def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
         found = slices(plan, qrels.iloc[3:], "qwords", (0, 1), missing="nonrelevant")
         lost = [pair for each in found for pair in each.results[0].missing]
         assert sorted(lost) == sorted(zip(gone["qid"], gone["docno"], strict=True))
+        if level == "document":
+            each = [result.results[0].basis for result in found]
+            assert sum(basis.n_judged for basis in each) == len(qrels) - 3
+            assert sum(basis.n_draws for basis in each) == len(qrels)

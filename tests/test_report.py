@@ -290,7 +290,7 @@ def test_a_model_that_misleads_is_said_at_the_top(graded, demo) -> None:
     spoilt = graded.assign(**{c: graded[c].to_numpy()[order] for c in grades})
     found = reported(spoilt, demo, level="document", budget=600)
     words = Page(found.to_html()).text
-    assert "Before you trust this. The grade model misleads" in words
+    assert "Before you trust this: the grade model misleads" in words
     assert found.check.advice in words
 
 
