@@ -237,9 +237,8 @@ class Outlook(Printed):
     def described(self, table: pd.DataFrame) -> str:
         """A table of `table` or `budget_for`, for printing."""
         text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
-        return "\n".join(
-            [f"{self.measure} of {', '.join(self.names)}; expected from {self.source}", text, *self._remarks(table)]
-        )
+        head = f"{self.measure} of {', '.join(self.names)}; expected from {self.source}"
+        return "\n".join([head, text, *self._remarks(table)])
 
     def _remarks(self, table: pd.DataFrame) -> list[str]:
         said = []
@@ -248,8 +247,8 @@ class Outlook(Printed):
             said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
         if not has_rank_form(self.measure):
             said.append(
-                f"There are no rows of documents: {self.measure} of a query is known only when all of its documents are "
-                "judged, so whole queries must be drawn."
+                f"There are no rows of documents: {self.measure} is neither additive nor a cascade, so whole queries must "
+                "be drawn."
             )
         return said
 
