@@ -246,10 +246,8 @@ class Outlook(Printed):
             names = dict.fromkeys(f"{row.level} {row.design}" for row in all_of_it.itertuples())
             said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
         if not has_rank_form(self.measure):
-            said.append(
-                f"There are no rows of documents: {self.measure} is neither additive nor a cascade, so whole queries must "
-                "be drawn."
-            )
+            why = "is neither additive nor a cascade, so only whole queries can be drawn"
+            said.append(f"There are no rows of documents: {self.measure} {why}.")
         return said
 
     def __str__(self) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.contributions import Contributions
 from pt_active.demo import DemoCollection
+from pt_active.files import read_topics
 from pt_active.slices import FEW, MOST, NONE, slices
 
 PAIR = np.array([1.0, -1.0])
@@ -211,6 +214,18 @@ def test_bad_columns_are_refused(demo, graded) -> None:
         slices(plan, qrels, "qid")
 
 
+def test_groups_come_from_a_table_of_topics(demo, graded, tmp_path) -> None:
+    topics = graded[["qid", "query"]].drop_duplicates().assign(qkind=lambda t: np.where(t["qid"] < "q5", "early", ""))
+    topics.to_csv(tmp_path / "topics.tsv", sep="\t", index=False)
+    plan = Plan.create(graded, read_topics(tmp_path / "topics.tsv"), DCG @ 10, budget=400)
+    assert len(plan.queries) == 120
+    plan.save(tmp_path / "plan")
+    saved = Plan.load(tmp_path / "plan")
+    found = slices(saved, demo.judge(plan.assessments), "qkind", (0, 1))
+    assert [each.value for each in found] == [NONE, "early"]
+    assert [each.n_queries for each in found] == [(topics["qkind"] == kind).sum() for kind in ("", "early")]
+
+
 def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
     for level in ("query", "document"):
         plan, qrels = planned(grouped, demo, DCG @ 10, level, cost=UnitCost())
@@ -222,3 +237,5 @@ def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
             each = [result.results[0].basis for result in found]
             assert sum(basis.n_judged for basis in each) == len(qrels) - 3
             assert sum(basis.n_draws for basis in each) == len(qrels)
+            lines = str(plan.compare(qrels.iloc[3:], missing="nonrelevant"))
+            assert re.search(rf"{len(qrels)} documents of .* effective; {len(qrels) - 3} judged\n", lines)
