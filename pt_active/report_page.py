@@ -140,7 +140,9 @@ def _estimate(report: Report) -> Section:
 
 def _left_out(rows: int, drawn: int) -> str:
     """The end of a caption."""
-    return "." if rows <= drawn else f". Drawn are the first {drawn} of {rows}; the numbers below are all."
+    return (
+        "." if rows <= drawn else f". Drawn are the first {drawn} of {rows}; the data at the end of this page hold all."
+    )
 
 
 def _facts(printed: object) -> list[tuple[str, str]]:

@@ -420,7 +420,7 @@ def test_titles_and_charts_say_what_they_leave_out(graded, demo) -> None:
     words = Page(found.to_html()).text
     assert len(found.slices) == 35
     assert words.startswith("DCG@10 of production, candidate, noisy and 2 more")
-    assert "within each group. Drawn are the first 30 of 35; the numbers below are all." in words
+    assert "within each group. Drawn are the first 30 of 35; the data at the end of this page hold all." in words
     (axes,) = plots.plot_estimates(found.slices).axes
     assert len(axes.get_yticks()) == plots.MANY
     queries = len(found.contributions.queries)
