@@ -526,22 +526,29 @@ def test_a_pool_without_labels_says_so(labelled, files):
 
 
 def test_report(files):
-    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv")
+    bare = (files / "topics.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [f"{line}\t{'odd' if number % 2 else 'even'}" for number, line in enumerate(bare)]
+    (files / "wide.tsv").write_text("\n".join(["qid\tquery\tqkind", *rows]), encoding="utf-8")
+    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "wide.tsv")
     run("export", "plan", "--out", "plan.csv", "--format", "csv")
     fill("plan.csv")
     said = run("report", "plan", "plan.csv", "--out", "report.html")
     assert said.rstrip().endswith("The report is report.html.")
     assert said.splitlines()[0] in (files / "report.html").read_text(encoding="utf-8")
-    found = json.loads(run("report", "plan", "plan.csv", "--out", "again.html", "--slice", "q_draws", "--json"))
+    found = json.loads(run("report", "plan", "plan.csv", "--out", "again.html", "--slice", "qkind", "--json"))
     assert found["file"] == "again.html"
     assert found["result"] == json.loads(run("compare", "plan", "plan.csv", "--json"))
-    assert {row["column"] for row in found["slices"]} == {"q_draws"}
+    assert {row["column"] for row in found["slices"]} == {"qkind"}
+    assert {row["value"] for row in found["slices"]} == {"odd", "even"}
     page = (files / "again.html").read_text(encoding="utf-8")
     data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert data == {key: value for key, value in found.items() if key != "file"}
     assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")
     missing = complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", "colour")
-    assert missing.startswith("the plan's queries have no column 'colour'; they have qid, query")
+    assert "there is no column 'colour'; the plan has qid, query, qkind. Columns of topics stay" in missing
+    assert "'q_draws' is the plan's own" in complaint(
+        "report", "plan", "plan.csv", "--out", "r.html", "--slice", "q_draws"
+    )
     assert not (files / "r.html").exists()
 
 
