@@ -566,6 +566,13 @@ def test_how_much_it_takes_from_runs(files):
     assert found["rankers"] == ["a", "b"]
 
 
+def test_what_only_everything_reaches_is_said(files):
+    said = run("budget", *RUNS, *TRAINING, "--measure", "nDCG@5", "--width", "1e-9")
+    assert "A half-width of 0 is a census, all that matters is judged: query passive, query hedged." in said
+    assert "There are no rows of documents: nDCG@5 is neither additive nor a cascade" in said
+    assert "Next, draw everything, since nothing less does:" in said
+
+
 def test_what_a_budget_proposes_is_a_plan(files):
     words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--seconds-per-document", "30", "--seconds-per-query", "60")
     said = run("budget", *words, "--difference", "0.5", "--power", "0.7")
@@ -587,6 +594,7 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     after = json.loads(run("budget", "plan", "plan.csv", "--budget", "100", "--json"))
     assert "optimism" in after["rows"][0]
     assert "optimism" not in before["rows"][0]
+    assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything does it.")
     said = run("budget", "plan", "plan.csv", "--width", "0.05")
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed[:4] == ["pt-active", "extend", "plan", "plan.csv"]
