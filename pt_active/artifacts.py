@@ -17,6 +17,9 @@ if TYPE_CHECKING:
 
 Tables = TypeVar("Tables")
 
+HELP = "https://github.com/pyterrier-active/pt_active"
+"""Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
+
 
 class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
     """An artifact whose content is read on first use.

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from pt_active import grades
+from pt_active.artifacts import HELP
 from pt_active.features import document_features, feature_columns
 from pt_active.grade_models import FittedGrades, check_positive
-from pt_active.transformers import HELP
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
@@ -163,15 +163,16 @@ def read_qrels(path: str | Path) -> pd.DataFrame:
 
 
 def read_topics(path: str | Path) -> pd.DataFrame:
-    """Read queries from lines of ``qid<TAB>query``, a TREC topics file (SGML or XML), or a Parquet frame.
+    """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
-    Of a TREC topic the title or query is taken, not its description and narrative.
+    A table is a file whose first line names its columns, ``qid`` first, parted by tabs or commas. Of a TREC topic the
+    title or query is taken, not its description and narrative.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid`` and ``query``.
 
     Returns:
-        ``qid, query`` in the file's order; a Parquet frame keeps its other columns too.
+        ``qid, query`` in the file's order; tables, whose cells are text, and Parquet frames keep their other columns.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -179,10 +180,13 @@ def read_topics(path: str | Path) -> pd.DataFrame:
     """
     if Path(path).suffix == ".parquet":
         frame = _read_parquet(path, ("qid", "query"))
-    elif first_line(path).lstrip().startswith("<"):
+    elif (head := first_line(path).lstrip()).startswith("<"):
         frame = _read_tagged_topics(path)
+    elif separator := re.match(r'"?qid"?([\t,])', head):
+        frame = _read_topic_table(path, separator[1])
     else:
         frame = _read_pairs(path, ("qid", "query"))
+        _check_two_columns(frame, path)
     return _once_each(frame, "qid", "query", path)
 
 
@@ -371,6 +375,41 @@ def _read_pairs(path: str | Path, columns: tuple[str, str]) -> pd.DataFrame:
         if not rows:
             raise ValueError(f"the file is empty; expected lines of {'<TAB>'.join(columns)}")
     return pd.DataFrame(rows, columns=list(columns))
+
+
+def _read_topic_table(path: str | Path, separator: str) -> pd.DataFrame:
+    """Read lines under a head; in a table with commas quotation marks hold cells together."""
+    with naming(path):
+        quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
+        table = csv.reader((line for _, line in _lines(path)), delimiter=separator, quoting=quoting)
+        head = [name.strip() for name in next(row for row in table if any(row))]
+        if len(set(head)) < len(head) or "query" not in head or "" in head:
+            raise ValueError(f"the head must name qid, query and further columns, each once; got {some(head)}")
+        rows = [(table.line_num, row) for row in table if any(cell.strip() for cell in row)]
+        for number, row in rows:
+            if len(row) != len(head) or not row[0].strip() or _NOT_UTF8.search("".join(row)):
+                raise ValueError(f"line {number}: expected {some(head)} in UTF-8, as in the head; got {some(row)}")
+        if not rows:
+            raise ValueError("the file has a head but no topics")
+    frame = pd.DataFrame([row for _, row in rows], columns=head, dtype=object)
+    further = [name for name in head if name not in ("qid", "query")]
+    frame[further] = frame[further].where(frame[further] != "", None)
+    frame = frame.drop_duplicates(ignore_index=True)
+    if repeated := set(frame["qid"][frame["qid"].duplicated()]):
+        raise ValueError(
+            f"{path}: each qid must have one row; these have several that differ: {some(sorted(repeated))}"
+        )
+    return frame
+
+
+def _check_two_columns(frame: pd.DataFrame, path: str | Path) -> None:
+    """Refuse further columns that no head names."""
+    wide = frame[frame["query"].str.contains("\t", regex=False)]
+    if len(wide):
+        raise ValueError(
+            f"{path}: line {line_number(path, int(wide.index[0]))}: expected qid<TAB>query; got more "
+            "columns. If they are meant, name all in a first line, such as qid<TAB>query<TAB>qlength"
+        )
 
 
 def _read_parquet(path: str | Path, wanted: tuple[str, ...]) -> pd.DataFrame:

@@ -15,6 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import frames, grades
+from pt_active.artifacts import HELP
 from pt_active.features import (
     best_rank,
     document_labels,
@@ -23,7 +24,6 @@ from pt_active.features import (
     ranking_columns,
     vote_shares,
 )
-from pt_active.transformers import HELP
 
 if TYPE_CHECKING:
     from typing_extensions import Self

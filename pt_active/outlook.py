@@ -186,8 +186,8 @@ class Outlook(Printed):
             confidence: Level of the interval; the test is at 1 minus it.
 
         Returns:
-            The columns of `table`, one row a method, at the least budget that does; that of everything where no other
-            does.
+            The columns of `table`, one row a method, at the least budget that does. Where only judging everything
+            does, that is its budget, and ``half_width`` is 0.
 
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
@@ -237,7 +237,18 @@ class Outlook(Printed):
     def described(self, table: pd.DataFrame) -> str:
         """A table of `table` or `budget_for`, for printing."""
         text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
-        return f"{self.measure} of {', '.join(self.names)}; expected from {self.source}\n{text}"
+        head = f"{self.measure} of {', '.join(self.names)}; expected from {self.source}"
+        return "\n".join([head, text, *self._remarks(table)])
+
+    def _remarks(self, table: pd.DataFrame) -> list[str]:
+        said = []
+        if (all_of_it := table[table["half_width"] == 0]).size:
+            names = dict.fromkeys(f"{row.level} {row.design}" for row in all_of_it.itertuples())
+            said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
+        if not has_rank_form(self.measure):
+            why = "is neither additive nor a cascade, so only whole queries can be drawn"
+            said.append(f"There are no rows of documents: {self.measure} {why}.")
+        return said
 
     def __str__(self) -> str:
         return self.described(self.table())

@@ -23,18 +23,21 @@ INK = "#323130"
 FIRST, SECOND = "#0072b2", "#d55e00"
 """What is most important, and what it stands against."""
 
-_SHOWN = 20
+SHOWN = 20
 """Contributions that are drawn."""
 
-_MANY = 30
+MANY = 30
 """Estimates that are drawn."""
+
+_LONG = (34, 44, 60)
+"""Characters that labels keep: as few of these as leave them distinct."""
 
 
 def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | None = None) -> Figure:
     """Estimates with their intervals.
 
     Args:
-        table: ``name, estimate, low, high``; the first `_MANY` rows are drawn.
+        table: ``name, estimate, low, high``; the first `MANY` rows are drawn.
         xlabel: What is estimated.
         null: A value to mark, such as 0 for differences.
 
@@ -42,14 +45,14 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
         ValueError: If a column is missing.
     """
     _need(table, "name", "estimate", "low", "high")
-    rows = table.head(_MANY)
+    rows = table.head(MANY)
     with _figure((6.4, 0.9 + 0.32 * len(rows))) as (figure, axes):
         places, value = np.arange(len(rows)), rows["estimate"].to_numpy(float)
         arms = np.array([value - rows["low"].to_numpy(float), rows["high"].to_numpy(float) - value])
         axes.errorbar(value, places, xerr=np.where(np.isfinite(arms), arms, 0.0), fmt="o", color=FIRST, capsize=4, lw=2)
         if null is not None:
             axes.axvline(null, color=INK, lw=1, ls=":")
-        axes.set_yticks(places, [_short(str(name)) for name in rows["name"]])
+        axes.set_yticks(places, _labels(rows["name"]))
         axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.set_xlabel(xlabel)
     return figure
@@ -111,25 +114,27 @@ def plot_design(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def plot_contributions(table: pd.DataFrame) -> Figure:
+def plot_contributions(table: pd.DataFrame, xlabel: str = "moved the estimate by") -> Figure:
     """How far the labels of single queries moved the estimate, the largest first.
 
     Args:
-        table: ``qid, contribution`` (+ ``query``) as `contributions.Contributions.queries` is.
+        table: ``qid, contribution`` (+ ``query``) as `contributions.Contributions.queries` is; the first `SHOWN` rows
+            are drawn, positive ones in the colour of the first ranker and negative ones in that of the second.
+        xlabel: What the bars say.
 
     Raises:
         ValueError: If a column is missing.
     """
     _need(table, "qid", "contribution")
-    rows = table.head(_SHOWN)
+    rows = table.head(SHOWN)
     with _figure((6.4, 0.8 + 0.27 * max(len(rows), 4))) as (figure, axes):
         places, value = np.arange(len(rows)), rows["contribution"].to_numpy()
         axes.barh(places, value, color=[FIRST if v >= 0 else SECOND for v in value])
         axes.axvline(0, color=INK, lw=1)
         texts = rows["query"] if "query" in rows.columns else rows["qid"]
-        axes.set_yticks(places, [_short(str(text)) for text in texts], fontsize=8)
+        axes.set_yticks(places, _labels(texts), fontsize=8)
         axes.invert_yaxis()
-        axes.set_xlabel("moved the estimate by")
+        axes.set_xlabel(xlabel)
     return figure
 
 
@@ -194,9 +199,25 @@ def _range(low: float, high: float) -> str:
     return text.replace("-", "−")
 
 
-def _short(text: str, most: int = 34) -> str:
-    """A label without what a font may take for mathematics."""
-    text = text if len(text) <= most else f"{text[: most - 1]}…"
+def toward(quantity: str, left: str, right: str) -> str:
+    """A label of an axis on which small values speak for one ranker and large ones for another."""
+    return f"{quantity}\n← for {_short(left, 14)} · for {_short(right, 14)} →"
+
+
+def _labels(names: pd.Series) -> list[str]:
+    """Labels that are short, and distinct where the names are."""
+    texts = [str(name) for name in names]
+    for most in _LONG:
+        cut = [_short(text, most) for text in texts]
+        if len(set(cut)) == len(set(texts)):
+            break
+    return cut
+
+
+def _short(text: str, most: int) -> str:
+    """A label, cut in its middle, without what a font may take for mathematics."""
+    half = (most - 1) // 2
+    text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
     return text.replace("$", r"\$")
 
 

@@ -135,6 +135,11 @@ class Report(Printed):
         return self.result.note
 
     @property
+    def pair(self) -> tuple[str, str] | None:
+        """The two rankers whose difference `contributions` takes apart, first minus second; None if there is one."""
+        return _compared(self.result)
+
+    @property
     def missing(self) -> tuple[tuple[str, str], ...]:
         """The (qid, docno) pairs that were to be judged and have no label."""
         return self.result.basis.missing
@@ -226,11 +231,17 @@ def _result(
 
 
 def _pair(plan: Plan, result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
-    """The two rankers that are looked at closely; None if there is one."""
+    """Indices of the two rankers that are looked at closely; None if there is one."""
+    names = _compared(result)
+    return None if names is None else named_pair(plan.rankers, *names)
+
+
+def _compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:
     if isinstance(result, Estimate):
         return None
-    names = (result.first, result.second) if isinstance(result, Comparison) else result.names[:2]
-    return named_pair(plan.rankers, *names)
+    if isinstance(result, Comparison):
+        return result.first, result.second
+    return result.names[0], result.names[1]
 
 
 def _contrast(plan: Plan, pair: tuple[int, int] | None) -> np.ndarray:

@@ -8,18 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pandas as pd
 
-from pt_active import plots
+from pt_active import plots, report_words
 from pt_active.inline_svg import inline_svg
+from pt_active.report_words import number
 from pt_active.results import Comparison, Estimate
 
 if TYPE_CHECKING:
+    from pt_active.contributions import Contributions
     from pt_active.report import Report
 
 ROWS = 50
 """Of a table that are shown; all are in the page's data."""
+
+OPEN = 10
+"""Documents that stand below what decided."""
+
+TITLED = 3
+"""Rankers that the title names."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,7 @@ class Section:
         caption: Of the chart.
         tables: Below it, folded where there is a chart.
         facts: Names and values, above it.
+        open: A table that is never folded.
     """
 
     title: str
@@ -58,6 +66,7 @@ class Section:
     caption: str = ""
     tables: Sequence[Shown] = ()
     facts: Sequence[tuple[str, str]] = ()
+    open: Shown | None = None
 
 
 def page(report: Report) -> str:
@@ -73,24 +82,20 @@ def page(report: Report) -> str:
     )
     data = report.to_dict()
     return environment.get_template("report.html.jinja").render(
-        title=f"{report.result.basis.measure} of {', '.join(map(str, report.manifest['rankers'][:3]))}",
+        title=_title(report),
         answer=report.answer,
         note=report.note,
+        reassures=report_words.reassures(report.result),
         sections=_sections(report),
         manifest=json.dumps(report.manifest, indent=2, ensure_ascii=False),
         data=_in_script(data),
     )
 
 
-def number(value: Any) -> str:
-    """A number as the page shows it: four digits that count, whole ones as they are, – for none."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, (int, np.integer)):
-        return f"{value}"
-    if value is None or not np.isfinite(value):
-        return "–"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+def _title(report: Report) -> str:
+    names = [str(name) for name in report.manifest["rankers"]]
+    more = f" and {len(names) - TITLED} more" if len(names) > TITLED else ""
+    return f"{report.result.basis.measure} of {', '.join(names[:TITLED])}{more}"
 
 
 def _in_script(data: dict[str, Any]) -> str:
@@ -121,18 +126,23 @@ def _estimate(report: Report) -> Section:
     result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
     facts = _facts(result) if isinstance(result, (Comparison, Estimate)) else []
     figure = plots.plot_estimates(report.estimates, _quantity(report), null)
-    said = "; ".join(
-        f"{row.name} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
-        for row in report.estimates.itertuples()
-    )
+    said = report_words.estimates_in_words(report.estimates, report.answer)
     tables = [_shown(report.estimates, "Estimates and intervals")]
     if not facts:
         tables.append(_shown(_pairs(report), "All pairs, with p-values in view of all of them"))
-    caption = "Points are estimates, arms their intervals" + (
-        "; the dotted line is no difference." if null == 0 else "."
-    )
+    caption = "Points are estimates, arms their intervals"
+    if isinstance(result, Comparison):
+        caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
+    caption += _left_out(len(report.estimates), plots.MANY)
     svg = inline_svg(figure, "estimates", "Estimates with intervals", said)
     return Section("Estimate", svg=svg, caption=caption, tables=tables, facts=facts)
+
+
+def _left_out(rows: int, drawn: int) -> str:
+    """The end of a caption."""
+    return (
+        "." if rows <= drawn else f". Drawn are the first {drawn} of {rows}; the data at the end of this page hold all."
+    )
 
 
 def _facts(printed: object) -> list[tuple[str, str]]:
@@ -146,8 +156,10 @@ def _pairs(report: Report) -> pd.DataFrame:
 
 
 def _quantity(report: Report) -> str:
-    measure = report.result.basis.measure
-    return f"difference in {measure}" if isinstance(report.result, Comparison) else measure
+    result, measure = report.result, report.result.basis.measure
+    if not isinstance(result, Comparison):
+        return measure
+    return plots.toward(f"difference in {measure}", result.second, result.first)
 
 
 def _slices(report: Report) -> Section:
@@ -159,9 +171,10 @@ def _slices(report: Report) -> Section:
         return Section("Groups of queries", words, tables=shown)
     null = 0.0 if isinstance(report.result, Comparison) else None
     figure = plots.plot_estimates(drawn, _quantity(report), null)
-    said = "; ".join(f"{row.name} {number(row.estimate)}" for row in drawn.itertuples())
+    said = report_words.slices_in_words(drawn, null)
     svg = inline_svg(figure, "slices", "Estimates within groups of queries", said)
-    return Section("Groups of queries", words, svg, "Estimates and intervals within each group.", shown)
+    caption = f"Estimates and intervals within each group{_left_out(len(drawn), plots.MANY)}"
+    return Section("Groups of queries", words, svg, caption, shown)
 
 
 def _label(row: Mapping[Any, Any], report: Report) -> str:
@@ -178,42 +191,70 @@ def _budget(report: Report) -> Section:
         f"{report.check.measure}, with the errors that the labels show in the place of those that the model promised."
     ]
     figure = plots.plot_budget(table, report.spent)
-    said = "; ".join(f"{r.design} at {number(r.budget)}: ± {number(r.half_width)}" for r in table.itertuples())
+    said = report_words.budget_in_words(table, report.spent)
     svg = inline_svg(figure, "budget", "Half-width of the interval over the budget", said)
     caption = "Expected half-width of the interval over the budget; both axes are logarithmic."
     return Section("Budget", words, svg, caption, [_shown(table, "Expected errors over the budget")])
 
 
 def _design(report: Report) -> Section:
+    title, table = "Sampling distribution", report.design
+    shown = [_shown(table, "Classes of queries")]
+    if report.result.basis.census:
+        return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["What was drawn is not typical of the pool, and the weights make up for it."]
-    table = report.design
-    said = "; ".join(f"{r.axis} {number(r.low)} to {number(r.high)}: {number(r.chance)}" for r in table.itertuples())
-    svg = inline_svg(plots.plot_design(table), "design", "What was judged, over cost and expectation", said)
+    if report.manifest["arguments"]["design"] == "passive":
+        words = ["Queries were drawn as plain random sampling does, by their weights alone."]
+    svg = inline_svg(
+        plots.plot_design(table),
+        "design",
+        "What was judged, over cost and expectation",
+        report_words.design_in_words(table),
+    )
     caption = "Mean of what was to be judged of a query, in classes of about as many queries each."
-    return Section("Sampling distribution", words, svg, caption, [_shown(table, "Classes of queries")])
+    return Section(title, words, svg, caption, shown)
 
 
 def _contributions(report: Report) -> Section:
-    apart = report.contributions
+    apart, sides = report.contributions, _sides(report)
     words = [
         f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
-        "of each query moved that by its contribution; all together they make the estimate."
+        "of each query moved that by its contribution; all together they make the estimate.",
+        f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, {sides[0]}.",
     ]
-    figure = plots.plot_contributions(apart.queries)
-    said = "; ".join(f"{row.qid} {number(row.contribution)}" for row in apart.queries.head(10).itertuples())
+    label = "moved the estimate by"
+    figure = plots.plot_contributions(
+        apart.queries, label if report.pair is None else plots.toward(label, report.pair[1], report.pair[0])
+    )
+    said = report_words.contributions_in_words(apart.queries, sides)
     svg = inline_svg(figure, "contributions", f"Largest contributions to {report.contrast}", said)
     tables = [
         _shown(apart.deciding(len(apart.queries.head(10))), "The documents whose labels decided, query by query"),
         _shown(apart.queries, "All contributions"),
     ]
-    return Section("What decided", words, svg, "The queries whose labels moved the estimate most.", tables)
+    caption = f"The queries whose labels moved the estimate most{_left_out(len(apart.queries), plots.SHOWN)}"
+    return Section("What decided", words, svg, caption, tables, open=_decided(apart))
+
+
+def _sides(report: Report) -> tuple[str, str]:
+    """What negative and positive contributions say."""
+    return ("down", "up") if report.pair is None else (f"towards {report.pair[1]}", f"towards {report.pair[0]}")
+
+
+def _decided(apart: Contributions) -> Shown:
+    """The documents with the largest effects, and the texts of their queries."""
+    table = apart.documents.head(OPEN)[["qid", "docno", "label", "effect"]]
+    if "query" in apart.queries.columns:
+        text = apart.queries.set_index("qid")["query"]
+        table.insert(1, "query", table["qid"].map(text))
+    return _shown(table, "The documents whose labels moved the estimate most")
 
 
 def _check(report: Report) -> Section:
     check, line = report.check, report.check.calibration
     words, facts = [f"{str(check).splitlines()[0]}."], _facts(check)
     figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
-    said = "; ".join(f"expected {number(r.expected)}, labels {number(r.observed)}" for r in check.bins.itertuples())
+    said = report_words.calibration_in_words(check.bins, line.slope)
     svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
     tables = [_shown(check.bins, "Bins of documents")]

@@ -1,14 +1,20 @@
-"""A result in one sentence."""
+"""A result in one sentence, and charts in words."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pandas as pd
 
 from pt_active.ranking import Ranking
 from pt_active.results import Comparison, Estimate
 
 _NAMED = 5
 """Rankers that the sentence names."""
+
+_TOLD = 10
+"""Contributions that are told."""
 
 
 def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
@@ -56,3 +62,91 @@ def _ranked(found: Ranking) -> str:
         return f"{head} and is told apart from all others; {apart}."
     named = ", ".join(joined[:_NAMED]) + (f" and {len(joined) - _NAMED} more" if len(joined) > _NAMED else "")
     return f"{head}, but cannot be told apart from {named}; {apart}."
+
+
+def number(value: Any) -> str:
+    """A number as the page shows it: four digits that count, whole ones as they are, – for none."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, np.integer)):
+        return f"{value}"
+    if value is None or not np.isfinite(value):
+        return "–"
+    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+
+
+def reassures(result: Estimate | Comparison | Ranking) -> bool:
+    """Whether the note of a result is no warning, since all was judged and nothing is missing."""
+    return result.basis.census and not result.basis.missing
+
+
+# --- what charts show, for those who do not see them -----------------------------------------------------------------
+
+
+def _with_interval(row: Any) -> str:
+    return f"{row.name} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
+
+
+def estimates_in_words(table: pd.DataFrame, answer: str) -> str:
+    """Estimates with their intervals: ``name, estimate, low, high``, after the answer."""
+    return f"{answer} {'; '.join(_with_interval(row) for row in table.itertuples())}."
+
+
+def slices_in_words(table: pd.DataFrame, null: float | None) -> str:
+    """Estimates of groups: ``name, estimate, low, high``; how many hold the null, or the least and the most."""
+    if null is None:
+        least, most = (table.iloc[int(row)] for row in (table["estimate"].argmin(), table["estimate"].argmax()))
+        message = f"The least is {least['name']} with {number(least['estimate'])}, "
+        message += f"the most {most['name']} with {number(most['estimate'])}"
+    else:
+        apart = int(((table["low"] > null) | (table["high"] < null)).sum())
+        message = f"{apart} of {len(table)} intervals do not hold {null:g}"
+    return f"{message}. {'; '.join(_with_interval(row) for row in table.itertuples())}."
+
+
+def budget_in_words(table: pd.DataFrame, spent: float) -> str:
+    """Half-widths over the budget: ``level, design, budget, half_width``, those of what was spent first."""
+    here = table[table["budget"] == spent]
+    message = " and ".join(f"± {number(row.half_width)} with {drawn_how(row)}" for row in here.itertuples())
+    rest = "; ".join(
+        f"{drawn_how(row)}, at {number(row.budget)}: ± {number(row.half_width)}" for row in table.itertuples()
+    )
+    return f"What this plan cost, {number(spent)}, is expected to bring {message}. {rest}."
+
+
+def drawn_how(row: Any) -> str:
+    """``queries, passive``."""
+    return f"{'documents' if row.level == 'document' else 'queries'}, {row.design}"
+
+
+def design_in_words(table: pd.DataFrame) -> str:
+    """How much was to be judged, over cost and expectation: ``axis, low, high, chance, chance_of``."""
+    ends = [
+        f"over the {axis} it goes from {number(rows['chance'].iloc[0])} to {number(rows['chance'].iloc[-1])}"
+        for axis, rows in table.groupby("axis", sort=False)
+    ]
+    what = str(table["chance_of"].iloc[0])
+    rest = "; ".join(f"{r.axis} {number(r.low)} to {number(r.high)}: {number(r.chance)}" for r in table.itertuples())
+    return f"{what[0].upper()}{what[1:]}: {', '.join(ends)}. {rest}."
+
+
+def contributions_in_words(table: pd.DataFrame, sides: tuple[str, str]) -> str:
+    """The largest contributions, by the texts of their queries: ``qid`` (+ ``query``), ``contribution``.
+
+    Args:
+        table: One row a query, largest first.
+        sides: What negative and positive ones say.
+    """
+    up, down = int((table["contribution"] > 0).sum()), int((table["contribution"] < 0).sum())
+    named = table["query"].where(table["query"].notna(), table["qid"]) if "query" in table.columns else table["qid"]
+    top = zip(named.head(_TOLD), table["contribution"].head(_TOLD), strict=True)
+    rest = "; ".join(f"{name}: {number(value)}" for name, value in top)
+    return f"Of {len(table)} queries {up} moved the estimate {sides[1]} and {down} {sides[0]}. Most of all {rest}."
+
+
+def calibration_in_words(bins: pd.DataFrame, slope: float) -> str:
+    """Bins of documents: ``expected, observed``, and the slope of the line through the labels."""
+    rest = "; ".join(f"expected {number(r.expected)}, labels {number(r.observed)}" for r in bins.itertuples())
+    if not np.isfinite(slope):
+        return f"No line can be drawn through the labels. {rest}."
+    return f"The line through the labels has slope {slope:.2f}; 1 would be right on average. {rest}."

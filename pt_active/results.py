@@ -100,12 +100,13 @@ class Basis:
         return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
 
     def _document_lines(self) -> list[str]:
-        where = f"{self.n_judged} documents of {self.n_queries} queries{self._rounds}"
+        where = f"{self.n_draws} documents of {self.n_queries} queries{self._rounds}"
+        judged = f"; {self.n_judged} judged" if self.n_judged < self.n_draws else ""
         if self.census:
-            return [f"sample      {where}: all that matter"]
+            return [f"sample      {where}: all that matter{judged}"]
         parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
         parts += f", model {self.error_of_model:.4f}" if self.error_of_model else ""
-        return [f"sample      {where}, {self.n_effective:.1f} effective", f"error from  {parts}"]
+        return [f"sample      {where}, {self.n_effective:.1f} effective{judged}", f"error from  {parts}"]
 
     def _pair_lines(self) -> list[str]:
         if self.census:

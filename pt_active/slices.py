@@ -92,7 +92,7 @@ def slices(
     Args:
         plan: Of queries or of documents.
         qrels: Its labels, of all rounds.
-        column: Of ``plan.queries``; those of topics start with ``q``.
+        column: Of the topics, before planning; its name starts with ``q``.
         pair: Two rankers to compare; each ranker is estimated if left out.
         measure: Another than the plan's, as `measures.parse_measure` returns it.
         estimator: As for `Plan.estimate`.
@@ -103,7 +103,7 @@ def slices(
         One a value, in the order of the values as text.
 
     Raises:
-        ValueError: If there is no such column, it has more than `MOST` values, or as `Plan.estimate` does.
+        ValueError: If the topics had no such column, it has more than `MOST` values, or as `Plan.estimate` does.
     """
     groups = _groups(plan.queries, column)
     found = []
@@ -128,8 +128,13 @@ def _results(
 
 
 def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
-    if column not in queries.columns:
-        raise ValueError(f"the plan's queries have no column {column!r}; they have {', '.join(queries.columns)}")
+    known = frames.query_columns(queries.columns)
+    if column not in known:
+        belongs = f"{column!r} is the plan's own" if column in queries.columns else f"there is no column {column!r}"
+        raise ValueError(
+            f"slices are made by columns that the topics had before planning, and {belongs}; the plan has "
+            f"{', '.join(known)}. Columns of topics stay with a plan if their names start with q, such as qlength"
+        )
     text = queries[column].map(lambda value: NONE if pd.isna(value) else str(value)).to_numpy(dtype=object)
     values = sorted(set(text))
     if len(values) > MOST:
@@ -173,16 +178,16 @@ def _of_queries(
 def _of_documents(judged: JudgedDocuments, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
     inside = np.isin(np.arange(len(judged.pool.weight)), rows)
     drawn = np.any([each.sample.drawn for each in judged.rounds], axis=0) & inside[judged.pool.query]
-    labelled = drawn & (judged.label >= 0)
-    if not labelled.any():
+    if not (drawn & (judged.label >= 0)).any():
         return None
     weight = np.where(inside, judged.pool.weight / share, 0.0)
+    missing = tuple(each for each in judged.basis.missing if each[0] in qids)
     basis = replace(
         judged.basis,
         n_draws=int(drawn.sum()),
         n_queries=len(np.unique(judged.pool.query[drawn])),
-        n_judged=int(labelled.sum()),
-        missing=tuple(each for each in judged.basis.missing if each[0] in qids),
+        n_judged=int(drawn.sum()) - len(missing),
+        missing=missing,
         model_caution="",
     )
     return replace(judged, pool=replace(judged.pool, weight=weight), basis=basis)

@@ -8,6 +8,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import designs, frames
+from pt_active.artifacts import HELP
 from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.documents.design import DEFENSIVE
 from pt_active.documents.tables import SIZE_COLUMNS, draw_frame, size_frame
@@ -16,9 +17,6 @@ from pt_active.pairs import Pairs, pair_weights
 from pt_active.plan import LEVELS
 from pt_active.pool import SINGLE, Pool, design_table
 from pt_active.query_plan import DESIGN, draw, sample_columns
-
-HELP = "https://github.com/pyterrier-active/pt_active"
-"""Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
 
 
 class Runs(pt.Transformer):

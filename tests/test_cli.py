@@ -526,22 +526,29 @@ def test_a_pool_without_labels_says_so(labelled, files):
 
 
 def test_report(files):
-    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv")
+    bare = (files / "topics.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [f"{line}\t{'odd' if number % 2 else 'even'}" for number, line in enumerate(bare)]
+    (files / "wide.tsv").write_text("\n".join(["qid\tquery\tqkind", *rows]), encoding="utf-8")
+    run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "wide.tsv")
     run("export", "plan", "--out", "plan.csv", "--format", "csv")
     fill("plan.csv")
     said = run("report", "plan", "plan.csv", "--out", "report.html")
     assert said.rstrip().endswith("The report is report.html.")
     assert said.splitlines()[0] in (files / "report.html").read_text(encoding="utf-8")
-    found = json.loads(run("report", "plan", "plan.csv", "--out", "again.html", "--slice", "q_draws", "--json"))
+    found = json.loads(run("report", "plan", "plan.csv", "--out", "again.html", "--slice", "qkind", "--json"))
     assert found["file"] == "again.html"
     assert found["result"] == json.loads(run("compare", "plan", "plan.csv", "--json"))
-    assert {row["column"] for row in found["slices"]} == {"q_draws"}
+    assert {row["column"] for row in found["slices"]} == {"qkind"}
+    assert {row["value"] for row in found["slices"]} == {"odd", "even"}
     page = (files / "again.html").read_text(encoding="utf-8")
     data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert data == {key: value for key, value in found.items() if key != "file"}
     assert "exists; choose another --out" in complaint("report", "plan", "plan.csv", "--out", "report.html")
     missing = complaint("report", "plan", "plan.csv", "--out", "r.html", "--slice", "colour")
-    assert missing.startswith("the plan's queries have no column 'colour'; they have qid, query")
+    assert "there is no column 'colour'; the plan has qid, query, qkind. Columns of topics stay" in missing
+    assert "'q_draws' is the plan's own" in complaint(
+        "report", "plan", "plan.csv", "--out", "r.html", "--slice", "q_draws"
+    )
     assert not (files / "r.html").exists()
 
 
@@ -557,6 +564,13 @@ def test_how_much_it_takes_from_runs(files):
     table = Outlook.of(model.transform(pool), None, "DCG@5").budget_for(width=0.2)
     assert [row["budget"] for row in found["rows"]] == pytest.approx(table["budget"])
     assert found["rankers"] == ["a", "b"]
+
+
+def test_what_only_everything_reaches_is_said(files):
+    said = run("budget", *RUNS, *TRAINING, "--measure", "nDCG@5", "--width", "1e-9")
+    assert "A half-width of 0 is a census, all that matters is judged: query passive, query hedged." in said
+    assert "There are no rows of documents: nDCG@5 is neither additive nor a cascade" in said
+    assert "Next, draw everything, since nothing less does:" in said
 
 
 def test_what_a_budget_proposes_is_a_plan(files):
@@ -580,6 +594,7 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     after = json.loads(run("budget", "plan", "plan.csv", "--budget", "100", "--json"))
     assert "optimism" in after["rows"][0]
     assert "optimism" not in before["rows"][0]
+    assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything does it.")
     said = run("budget", "plan", "plan.csv", "--width", "0.05")
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed[:4] == ["pt-active", "extend", "plan", "plan.csv"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
@@ -12,6 +14,7 @@ from hypothesis import strategies as st
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.contributions import Contributions
 from pt_active.demo import DemoCollection
+from pt_active.files import read_topics
 from pt_active.slices import FEW, MOST, NONE, slices
 
 PAIR = np.array([1.0, -1.0])
@@ -199,10 +202,28 @@ def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
 
 def test_bad_columns_are_refused(demo, graded) -> None:
     plan, qrels = planned(graded, demo, DCG @ 10, "query")
-    with pytest.raises(ValueError, match=r"no column 'colour'; they have qid, query"):
+    with pytest.raises(
+        ValueError, match=r"there is no column 'colour'; the plan has qid, query\. .* names start with q"
+    ):
         slices(plan, qrels, "colour")
+    for column in ("q_draws", "q_importance", "q_inclusion", "q_priority", "q_prob", "q_mean_candidate"):
+        assert column in plan.queries.columns
+        with pytest.raises(ValueError, match=f"'{column}' is the plan's own; the plan has qid, query"):
+            slices(plan, qrels, column)
     with pytest.raises(ValueError, match=f"has 120 values, such as .*at most {MOST} make slices"):
         slices(plan, qrels, "qid")
+
+
+def test_groups_come_from_a_table_of_topics(demo, graded, tmp_path) -> None:
+    topics = graded[["qid", "query"]].drop_duplicates().assign(qkind=lambda t: np.where(t["qid"] < "q5", "early", ""))
+    topics.to_csv(tmp_path / "topics.tsv", sep="\t", index=False)
+    plan = Plan.create(graded, read_topics(tmp_path / "topics.tsv"), DCG @ 10, budget=400)
+    assert len(plan.queries) == 120
+    plan.save(tmp_path / "plan")
+    saved = Plan.load(tmp_path / "plan")
+    found = slices(saved, demo.judge(plan.assessments), "qkind", (0, 1))
+    assert [each.value for each in found] == [NONE, "early"]
+    assert [each.n_queries for each in found] == [(topics["qkind"] == kind).sum() for kind in ("", "early")]
 
 
 def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
@@ -212,3 +233,9 @@ def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
         found = slices(plan, qrels.iloc[3:], "qwords", (0, 1), missing="nonrelevant")
         lost = [pair for each in found for pair in each.results[0].missing]
         assert sorted(lost) == sorted(zip(gone["qid"], gone["docno"], strict=True))
+        if level == "document":
+            each = [result.results[0].basis for result in found]
+            assert sum(basis.n_judged for basis in each) == len(qrels) - 3
+            assert sum(basis.n_draws for basis in each) == len(qrels)
+            lines = str(plan.compare(qrels.iloc[3:], missing="nonrelevant"))
+            assert re.search(rf"{len(qrels)} documents of .* effective; {len(qrels) - 3} judged\n", lines)

@@ -260,3 +260,45 @@ def test_the_readme_shows_what_the_commands_print() -> None:
     spec.loader.exec_module(script)
     shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     assert plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2])) == plain(script.transcript())
+
+
+# --- floors ---------------------------------------------------------------------------------------------------------
+
+FLOORS = ("ground", "inference", "plan", "faces")
+UPWARDS = {("plan", "report")}
+
+
+def floors():
+    """The floor of each module, by CONTRIBUTING.md; ``commands.*`` stands for all of them."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = {name: re.search(rf"^\| {name} \|(.*?)\|", text, flags=re.MULTILINE)[1] for name in FLOORS}
+    return {module: FLOORS.index(name) for name, row in rows.items() for module in re.findall(r"`([^`]+)`", row)}
+
+
+def imported(path, modules):
+    """The modules of the package that a file imports, wherever in it, and the packages that are not its own."""
+    own, others = set(), set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            others |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            package, _, module = str(node.module).partition(".")
+            if package != "pt_active":
+                others.add(package)
+            else:
+                own |= {module} | {f"{module}.{alias.name}".strip(".") for alias in node.names}
+    return own & modules, others
+
+
+def test_modules_import_only_from_their_floor_and_below():
+    table, package = floors(), Path(pt_active.__file__).parent
+    files = {".".join(path.relative_to(package).with_suffix("").parts): path for path in package.rglob("*.py")}
+    files = {name: path for name, path in files.items() if not name.startswith("__") and "__init__" not in name}
+    found = {name: table.get("commands.*" if name.startswith("commands.") else name) for name in files}
+    assert [name for name, floor in found.items() if floor is None] == []
+    assert set(table) - set(files) == {"commands.*"}
+    for name, path in files.items():
+        own, others = imported(path, set(files))
+        up = {(name, other) for other in own if found[other] > found[name]}
+        assert up <= UPWARDS
+        assert found[name] >= FLOORS.index("plan") or not others & {"pandas", "pyterrier"}, name

@@ -175,8 +175,31 @@ def test_topics(write, name, content):
 
 
 @pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.tsv", 'qid\tquery\tqkind\tlength\n1\twooden "lamp"\tbuy\t3\n\nx\tżółć\t\t1\n'),
+        ("t.tsv.gz", '\ufeffqid\tquery\tqkind\tlength\r\n1\twooden "lamp"\tbuy\t3\r\nx\tżółć\t\t1\r\n'),
+        ("t.csv", 'qid,query,qkind,length\n1,"wooden ""lamp""",buy,3\nx,żółć,,1\nx,żółć,,1\n'),
+        ("t.csv", '"qid","length","query","qkind"\n1,3,"wooden ""lamp""",buy\nx,1,żółć,\n'),
+    ],
+)
+def test_tables_of_topics_keep_their_columns(write, name, content):
+    found = read_topics(write(name, content))
+    further = {"qkind": ["buy", None], "length": ["3", "1"]}
+    assert found.where(found.notna(), None).to_dict("list") == TOPICS | further
+
+
+@pytest.mark.parametrize(
     ("content", "complaint"),
     [
+        ("qid\tquery\tqlen\n1\tlamp\t1\n2\tshoes\n", r"line 3: expected 'qid', 'query', 'qlen' .*; got '2', 'shoes'"),
+        ("qid,query,qlen\n1,lamp, red,1\n", r"line 2: expected 'qid', 'query', 'qlen'"),
+        (b"qid,query\n2,caf\xe9\n", "line 2: expected 'qid', 'query' in UTF-8"),
+        ("qid\tquery\tquery\n1\tlamp\tlamp\n", "each once; got 'qid', 'query', 'query'"),
+        ("qid,title\n1,lamp\n", "must name qid, query and further"),
+        ("qid\tquery\n\n", "a head but no topics"),
+        ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several that differ: '1'"),
+        ("1\tlamp\n\n2\tshoes\t1\n", r"line 3: expected qid<TAB>query; got more columns.*name all in a first line"),
         ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query in UTF-8; got '2 shoes"),
         ("1\tlamp\n\tshoes\n", r"line 2: expected qid<TAB>query"),
         (b"1\tlamp\n2\tcaf\xe9\n", r"line 2: expected qid<TAB>query in UTF-8"),

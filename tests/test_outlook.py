@@ -102,7 +102,22 @@ def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
 
 
 def test_measures_without_rank_form_know_queries_only(graded: pd.DataFrame) -> None:
-    assert set(Outlook.of(graded, None, "nDCG@5").table()["level"]) == {"query"}
+    outlook = Outlook.of(graded, None, "nDCG@5")
+    assert set(outlook.table()["level"]) == {"query"}
+    assert "There are no rows of documents: nDCG@5 is neither additive nor a cascade" in str(outlook)
+
+
+def test_what_only_a_census_reaches_is_said(graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10)
+    for asked in ({"width": 1e-9}, {"difference": 1e-9}):
+        table = outlook.budget_for(**asked)
+        assert (table["half_width"] == 0).all()
+        assert "A half-width of 0 is a census, all that matters is judged: query passive, query hedged, document" in (
+            outlook.described(table)
+        )
+    said = outlook.described(outlook.budget_for(width=0.4))
+    assert "census" not in said
+    assert "no rows" not in said
 
 
 def test_bad_arguments_are_refused(demo: DemoCollection, graded: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -19,7 +20,8 @@ from pt_active.contributions import Contributions
 from pt_active.demo import DemoCollection
 from pt_active.inline_svg import inline_svg
 from pt_active.report import NAMED, Report
-from pt_active.report_page import ROWS, number
+from pt_active.report_page import OPEN, ROWS
+from pt_active.report_words import number
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -149,7 +151,7 @@ def test_every_number_is_in_the_data_and_to_be_seen(report: Report, text: str) -
         rows = data[key]["rows"] if key == "budget" else data[key]
         assert len(rows) > 0
     assert len(data["contributions"]["queries"]) == len(report.contributions.queries)
-    assert page.text.count(data["answer"]) == 1
+    assert page.text.count(data["answer"]) == 2  # at the top, and as the words of the first chart
 
 
 def test_the_data_are_those_of_the_result(report: Report, graded, demo) -> None:
@@ -322,6 +324,135 @@ def test_numbers_as_they_are_shown() -> None:
     assert {value: number(value) for value in shown} == shown
     assert number(None) == "–"
     assert number(np.int64(12345678)) == "12345678"
+
+
+# --- what is said of charts and of whole pages ------------------------------------------------------------------------
+
+
+def described(page: str) -> dict[str, str]:
+    """The text alternative of each chart."""
+    found = re.findall(r'<desc id="(\w+)-desc">(.*?)</desc>', page, flags=re.DOTALL)
+    return {name: html.unescape(words) for name, words in found}
+
+
+def test_charts_are_told_with_a_message_first(graded, demo) -> None:
+    found = reported(graded, demo, level="document", slices=["qwords"])
+    said, apart = described(found.to_html()), found.contributions.queries
+    assert said["estimates"].startswith(f"{found.answer} production − candidate ")
+    outside = ((found.slices["low"] > 0) | (found.slices["high"] < 0)).sum()
+    assert said["slices"].startswith(f"{outside} of {len(found.slices)} intervals do not hold 0. qwords = ")
+    for row in found.slices.itertuples():
+        assert (
+            f"qwords = {row.value} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
+            in said["slices"]
+        )
+    here = found.budget[found.budget["budget"] == found.spent].set_index("level")["half_width"]
+    assert (
+        f"± {number(here['query'])} with queries, passive and ± {number(here['document'])} with documents"
+        in (said["budget"])
+    )
+    up, down = (apart["contribution"] > 0).sum(), (apart["contribution"] < 0).sum()
+    message = f"Of {len(apart)} queries {up} moved the estimate towards production and {down} towards candidate. "
+    assert said["contributions"].startswith(message)
+    for row in apart.head(10).itertuples():
+        assert f"{row.query}: {number(row.contribution)}" in said["contributions"]
+    assert said["calibration"].startswith(f"The line through the labels has slope {found.check.calibration.slope:.2f}")
+    assert said["design"].startswith("Documents to be judged: over the cost of a query it goes from ")
+
+
+def test_sides_are_named(graded, demo) -> None:
+    pair, one = reported(graded, demo), reported(graded, demo, "one", slices=["qwords"])
+    page = pair.to_html()
+    words = Page(page).text
+    assert "Blue bars, to the right, moved it towards production; orange ones, to the left, towards candidate." in words
+    assert words.count("← for candidate · for production →") == 2
+    assert "right of the dotted line production is better, left of it candidate" in words
+    (axes,) = plots.plot_contributions(pair.contributions.queries).axes
+    for bar in axes.patches:
+        assert (bar.get_facecolor()[2] > 0.5) == (bar.get_width() >= 0)
+    words = Page(one.to_html()).text
+    assert "Blue bars, to the right, moved it up; orange ones, to the left, down." in words
+    assert "→" not in words
+    least = one.slices.loc[one.slices["estimate"].idxmin()]
+    assert f"The least is qwords = {least['value']} with {number(least['estimate'])}, the most" in words
+
+
+def test_documents_that_decided_stand_open(report: Report, text: str) -> None:
+    folded = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
+    words = Page(folded).text
+    for row in report.contributions.documents.head(OPEN).itertuples():
+        assert re.search(rf"\b{row.qid} .+? {row.docno} {row.label} {re.escape(number(row.effect))}(?!\d)", words)
+
+
+def test_a_census_reassures(graded, demo) -> None:
+    for level, what in (("query", "Every query of the pool"), ("document", "Everything that matters")):
+        for rankers in ("one", "three"):
+            words = Page(reported(graded, demo, rankers, level, budget=1e6).to_html()).text
+            assert "Before you trust this" not in words
+            assert f"{what} was judged, so there is no sampling error." in words
+            assert "not typical" not in words
+            assert "Everything was to be judged, so there are no weights." in words
+    plan = Plan.create(graded, None, DCG @ 10, budget=1e6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, demo.judge(plan.assessments).iloc[4:], missing="nonrelevant")
+    assert "Before you trust this: every query of the pool was judged, but for 4 labels" in Page(found.to_html()).text
+
+
+def test_plain_random_queries_are_typical(graded, demo) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=400, design="passive")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        words = Page(Report.of(plan, demo.judge(plan.assessments)).to_html()).text
+    assert "not typical" not in words
+    assert "as plain random sampling does" in words
+
+
+def test_titles_and_charts_say_what_they_leave_out(graded, demo) -> None:
+    frame = pool(graded, demo, RANKERS["three"])
+    for name in ("fourth", "fifth"):
+        frame[f"rank_{name}"] = frame["rank_noisy"]
+    frame["qnumber"] = (frame["qid"].str[1:].astype(int) % 7).astype(str)
+    plan = Plan.create(frame, None, DCG @ 10, budget=900)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, demo.judge(plan.assessments), slices=["qnumber"])
+    words = Page(found.to_html()).text
+    assert len(found.slices) == 35
+    assert words.startswith("DCG@10 of production, candidate, noisy and 2 more")
+    assert "within each group. Drawn are the first 30 of 35; the data at the end of this page hold all." in words
+    (axes,) = plots.plot_estimates(found.slices).axes
+    assert len(axes.get_yticks()) == plots.MANY
+    queries = len(found.contributions.queries)
+    assert queries > plots.SHOWN
+    assert f"moved the estimate most. Drawn are the first {plots.SHOWN} of {queries};" in words
+
+
+def test_long_names_stay_distinct() -> None:
+    names = [f"qkind = {'very ' * 8}long value {end}" for end in "ab"]
+    names += [f"{'x' * 20}{middle}{'y' * 25}" for middle in "cd"]
+    table = pd.DataFrame({"name": names, "estimate": 0.0, "low": -1.0, "high": 1.0})
+    (axes,) = plots.plot_estimates(table).axes
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(set(labels)) == 4
+    assert labels[0].startswith("qkind = very")
+    assert labels[0].endswith("long value a")
+    assert max(map(len, labels)) <= 60
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_what_is_folded_is_printed(graded, demo, tmp_path: Path) -> None:
+    found, pages = reported(graded, demo, slices=["qwords"]), {}
+    rule = "  details::details-content {"
+    text = found.to_html()
+    assert rule in text
+    for name, content in {"whole": text, "folded": text.replace(rule, "  .nothing {")}.items():
+        page, printed = tmp_path / f"{name}.html", tmp_path / f"{name}.pdf"
+        page.write_text(content, encoding="utf-8")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", f"--print-to-pdf={printed}"]
+        subprocess.run([str(CHROMIUM), *options, page.as_uri()], check=True, timeout=60, capture_output=True)
+        pages[name] = len(re.findall(rb"/Type\s*/Page\b", printed.read_bytes()))
+    assert pages["whole"] > pages["folded"] > 0
 
 
 # --- figures --------------------------------------------------------------------------------------------------------

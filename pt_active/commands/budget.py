@@ -91,7 +91,8 @@ def _draw(table: pd.DataFrame, options: list[str]) -> str:
     """The command that draws what costs least."""
     best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
     how = ["--level", best["level"], "--design", best["design"], "--budget", _rounded_up(best["budget"])]
-    return f"Next, draw the sample that costs least:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
+    what = "the sample that costs least" if best["half_width"] > 0 else "everything, since nothing less does"
+    return f"Next, draw {what}:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
@@ -101,6 +102,8 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lacking = float(row["budget"].iloc[0]) - plan.manifest["spent"]
     if lacking <= 0:
         return "The plan's own budget is enough."
+    if row["half_width"].iloc[0] == 0:
+        return f"The plan lacks {lacking:.4g} of it: only judging everything does it."
     if not (own.of_documents and qrels):
         return f"The plan lacks {lacking:.4g} of it: plan again with a larger --budget."
     out = folder.with_name(f"{folder.name}-more")
