@@ -206,7 +206,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
 
 
 def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand, over the documents that no earlier round drew."""
+    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws what is known already."""
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
     first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
     two = plan.extend(300, first)
@@ -217,7 +217,8 @@ def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, 
     for each, known in zip(rounds, (np.zeros(len(gain), bool), rounds[0].sample.drawn), strict=True):
         design = each.sample.design
         chance = design.opening[two.tables.pool.query_of_document] * design.inclusion
-        drawn = (chance > 0) & ~known
+        assert (chance[known] == 0).all()
+        drawn = chance > 0
         promised.append((gain[drawn] * (1 / chance[drawn] - 1)).sum())
     weight = 1 / np.array([each.expected for each in rounds])
     parts = (weight / weight.sum()) ** 2 @ promised

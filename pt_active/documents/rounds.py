@@ -196,6 +196,8 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
 def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str, gain: np.ndarray) -> float:
     """The variance that the labels show over the one that the grade model promised of the rounds [theory 10].
 
+    A round promises nothing of what was known before it, for it cannot draw that.
+
     Args:
         seen: As for `estimate_rounds`, like ``rounds``, ``label`` and ``estimator``.
         rounds: Another.
@@ -207,12 +209,11 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, est
         The ratio, of the means over `ranker_contrasts`; NaN where nothing was promised.
     """
     found = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
-    expected, known = [], np.zeros(len(gain), dtype=bool)
+    expected = []
     for each in rounds:
         chance = each.sample.design.opening[seen.query] * each.sample.design.inclusion
         odds = np.divide(1 - chance, chance, out=np.zeros_like(chance), where=chance > 0)
-        expected.append(float((gain * ~known) @ odds))
-        known |= each.sample.drawn
+        expected.append(float(gain @ odds))
     promised = float(round_weights(rounds) ** 2 @ expected)
     return float(np.mean([each.first + each.second for each in found]) / promised) if promised > 0 else np.nan
 
