@@ -426,6 +426,11 @@ def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFra
     assert census.status(wanted(census, labels)).everything == pytest.approx(status.everything)
 
 
+def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
+    plan, first, both = rounds
+    assert further(plan, first).cost[-1] == pytest.approx(further(plan, both).cost[-1])
+
+
 def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     """With the plan's own curve over the whole budget in the place of its rounds, that of the looks at any time."""
     for seed in (1, 2):
