@@ -14,6 +14,9 @@ import numpy as np
 
 from pt_active.sampling import Clipped
 
+_NODES = 400
+"""Quantiles of the estimated standard error over which power is averaged."""
+
 
 @dataclass(frozen=True)
 class ErrorCurve:
@@ -38,6 +41,32 @@ class ErrorCurve:
     together: bool = True
     share: np.ndarray | None = None
     fitted: int = 0
+
+    @classmethod
+    def of_documents(
+        cls, size: np.ndarray, gain: np.ndarray, cost: np.ndarray, query: np.ndarray, per_query: float, together: bool
+    ) -> ErrorCurve:
+        """The curve of single documents, sorted by query, with the openings of their queries as units of their own.
+
+        Args:
+            size: float64[n], like ``gain`` and ``cost``; see the attributes.
+            gain: Another.
+            cost: Another.
+            query: int64[n], rising.
+            per_query: λ₀, of opening a query; it is opened as often as its most probable document is judged.
+            together: See the attributes.
+        """
+        first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
+        top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
+        nothing = np.zeros(len(top))
+        return cls(
+            np.r_[size, top],
+            np.r_[gain, nothing],
+            np.r_[cost, nothing + per_query],
+            np.r_[np.ones(len(query)), nothing],
+            np.r_[query, query[first][: len(top)]],
+            together=together,
+        )
 
     @cached_property
     def _clipped(self) -> Clipped:
@@ -95,27 +124,27 @@ class ErrorCurve:
     def half_width(self, budget: float, confidence: float) -> float:
         """Of the interval, ``t · SE``; infinite where no degrees of freedom are left, 0 where everything is judged."""
         error = self.standard_error(budget)
-        return error * self._quantile(budget, confidence) if error > 0 else 0.0
+        return error * _quantile(self.degrees_of_freedom(budget), confidence) if error > 0 else 0.0
 
     def power(self, budget: float, difference: float, confidence: float) -> float:
-        """``Φ(|Δ|/SE − t) + Φ(−|Δ|/SE − t)``, the chance of finding a difference [T 3.25, AC 9]; 1 without error."""
-        from scipy import special
-
-        error, quantile = self.standard_error(budget), self._quantile(budget, confidence)
+        """The chance of finding a difference, `t_power`; 1 without error [theory 10]."""
+        error = self.standard_error(budget)
         if error == 0:
             return 1.0
-        signal = abs(difference) / error
-        return float(special.ndtr(signal - quantile) + special.ndtr(-signal - quantile))
+        return t_power(abs(difference) / error, self.degrees_of_freedom(budget), confidence)
 
     def detectable(self, budget: float, power: float, confidence: float) -> float:
         """The smallest difference that is found with a given power; 0 without error, infinite without an interval."""
         from scipy import optimize
 
-        error, quantile = self.standard_error(budget), self._quantile(budget, confidence)
-        if error == 0 or not np.isfinite(quantile):
+        error, degrees = self.standard_error(budget), self.degrees_of_freedom(budget)
+        if error == 0 or not np.isfinite(_quantile(degrees, confidence)):
             return 0.0 if error == 0 else np.inf
-        high = (quantile + 10) * error
-        return float(optimize.brentq(lambda d: self.power(budget, d, confidence) - power, 0, high))
+        high = _quantile(degrees, confidence)
+        while t_power(high, degrees, confidence) < power:
+            high *= 2
+        wanted = max(power, t_power(0.0, degrees, confidence))
+        return error * float(optimize.brentq(lambda d: t_power(d, degrees, confidence) - wanted, 0, high))
 
     def budget_for(self, reached: Callable[[float], bool]) -> float:
         """The least budget from which on something holds, to a thousandth; what everything costs always does.
@@ -129,8 +158,35 @@ class ErrorCurve:
             low, high = (low, middle) if reached(middle) else (middle, high)
         return high
 
-    def _quantile(self, budget: float, confidence: float) -> float:
-        from scipy import special
 
-        degrees = self.degrees_of_freedom(budget)
-        return float(special.stdtrit(degrees, (1 + confidence) / 2)) if degrees > 0 else np.inf
+def t_power(signal: float, degrees: float, confidence: float) -> float:
+    """The probability that ``|T| > t`` with T noncentral t: ``E Φ(δ − t S) + E Φ(−δ − t S)``, ``S² ~ χ²_ν/ν``.
+
+    The means are sums over quantiles of S: series for the noncentral t fail where δ is large and ν small.
+
+    Args:
+        signal: δ, the difference in standard errors, not negative.
+        degrees: ν; infinite where the standard error is known.
+        confidence: 1 minus the level of the test.
+
+    Returns:
+        The power; 0 without degrees of freedom.
+    """
+    from scipy import special
+
+    quantile = _quantile(degrees, confidence)
+    if not np.isfinite(quantile):
+        return 0.0
+    even = (np.arange(_NODES) + 0.5) / _NODES
+    share = 6 * even * (1 - even)
+    ratio = np.ones(_NODES)
+    if np.isfinite(degrees):
+        ratio = np.sqrt(2 * special.gammaincinv(degrees / 2, even**2 * (3 - 2 * even)) / degrees)
+    found = special.ndtr(signal - quantile * ratio) + special.ndtr(-signal - quantile * ratio)
+    return float(share @ found / share.sum())
+
+
+def _quantile(degrees: float, confidence: float) -> float:
+    from scipy import special
+
+    return float(special.stdtrit(degrees, (1 + confidence) / 2)) if degrees > 0 else np.inf

@@ -16,6 +16,9 @@ FAR = 2.0
 FEW = 5
 """Degrees of freedom below which nothing is said against a model."""
 
+FLATTERED = 4.0
+"""Times the promised variance above which the model misleads: errors are more than twice those it promised."""
+
 _STILL = 1e-12
 """Share of the mean square below which expected values count as all the same."""
 

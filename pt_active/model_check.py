@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.budget import ErrorCurve
-from pt_active.calibration import Calibration, calibration, calibration_bins
+from pt_active.calibration import FLATTERED, Calibration, calibration, calibration_bins
 from pt_active.documents.judged import JudgedDocuments, last_unseen_grades
 from pt_active.judged import document_variable
 from pt_active.outlook import Outlook, own_method
@@ -16,9 +16,6 @@ from pt_active.pilot import Pilot
 from pt_active.plan import Plan
 from pt_active.results import Printed
 from pt_active.simulate import YARDSTICK
-
-FLATTERED = 4.0
-"""Times the promised variance above which the model misleads: errors are more than twice those it promised."""
 
 
 @dataclass(frozen=True)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -12,16 +13,16 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import files, frames
+from pt_active.arguments import level, number, shown
 from pt_active.budget import ErrorCurve
 from pt_active.costs import Cost, UnitCost, check_per_query
 from pt_active.designs import DEFENSIVE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.documents.design import natural_drawing
-from pt_active.documents.estimators import expected_squares
-from pt_active.documents.rounds import RoundSettings, pool_sizes
+from pt_active.documents.rounds import RoundSettings, expected_gain, pool_sizes
 from pt_active.documents.tables import graded_pool
 from pt_active.measures import has_rank_form, parse_measure
 from pt_active.pairs import stored_weights
-from pt_active.pilot import Pilot, ranker_contrasts
+from pt_active.pilot import Pilot
 from pt_active.plan import Plan
 from pt_active.pool import Pool, graded_frame
 from pt_active.query_plan import DESIGN
@@ -84,7 +85,7 @@ class Outlook(Printed):
         columns = frames.grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         arrays = Pool.from_frame(frame, parsed, cost)
-        learned = None if pilot is None else _pilot(*pilot, files.digest(frame), parsed)
+        learned = None if pilot is None else _pilot(pilot, files.digest(frame), parsed)
         methods = _default_methods(arrays, parsed) if methods is None else methods
         return cls._looked(arrays, parsed, methods, check_per_query(cost), learned, None, seed)
 
@@ -131,7 +132,9 @@ class Outlook(Printed):
         seed: int,
     ) -> Outlook:
         curves, optimism = {}, {}
-        for method in methods:
+        for method in _listed("methods", methods, "Method"):
+            if not isinstance(method, Method):
+                raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             look = _documents if method.of_documents else _queries
@@ -165,7 +168,8 @@ class Outlook(Printed):
         """
         _check(confidence, power, difference)
         whole = next(iter(self.curves.values())).total
-        spend = [share * whole for share in GRID] if budgets is None else list(budgets)
+        asked = None if budgets is None else _listed("budgets", budgets, "numbers")
+        spend = [share * whole for share in GRID] if asked is None else [number("a budget", each) for each in asked]
         rows = [self._row(m, budget, difference, power, confidence) for m in self.curves for budget in spend]
         return pd.DataFrame(rows)
 
@@ -195,7 +199,7 @@ class Outlook(Printed):
         _check(confidence, power, difference)
         if (width is None) == (difference is None):
             raise ValueError("say either width= or difference=, and not both")
-        if width is not None and not (np.isfinite(width) and width > 0):
+        if width is not None and not (np.isfinite(number("width", width)) and width > 0):
             raise ValueError(f"width must be a positive number, got {width}")
 
         def reached(curve: ErrorCurve, budget: float) -> bool:
@@ -267,7 +271,10 @@ def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
     return methods
 
 
-def _pilot(plan: Plan, qrels: pd.DataFrame, digest: str, measure: irm.Measure) -> Pilot:
+def _pilot(pilot: tuple[Plan, pd.DataFrame], digest: str, measure: irm.Measure) -> Pilot:
+    if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and isinstance(pilot[0], Plan)):
+        raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
+    plan, qrels = pilot
     if plan.manifest["inputs"]["pool"] != digest:
         raise ValueError(
             "the pilot is a plan on another pool (its digest differs); look ahead from the pilot's own pool"
@@ -313,11 +320,7 @@ def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: 
     if not has_rank_form(measure):
         return np.zeros(len(pool.docno))
     graded = graded_pool(pool, measure, 0.0)
-    drawing = drawing or natural_drawing(graded.seen.form)
-    sizes = pool_sizes(graded, RoundSettings(drawing, defensive=0.0), pool.grades)
-    if drawing != "depth" or graded.seen.form.family == "additive":
-        return sizes.gain
-    return expected_squares(graded.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.names)), seed)
+    return expected_gain(graded, drawing or natural_drawing(graded.seen.form), seed)
 
 
 def _documents(
@@ -334,25 +337,22 @@ def _documents(
     sizes = pool_sizes(graded, settings or RoundSettings(method.design), pool.grades)
     gain = _document_gain(pool, measure, method.design, seed)
     order = sizes.order
-    query = pool.query_of_document[order]
-    first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
-    top = np.maximum.reduceat(sizes.size[order], first) if per_query > 0 else np.empty(0)
-    opened = query[first][: len(top)]
-    curve = ErrorCurve(
-        np.r_[sizes.size[order], top],
-        np.r_[gain[order], np.zeros(len(top))],
-        np.r_[pool.document_cost[order], np.full(len(top), per_query)],
-        np.r_[np.ones(len(order)), np.zeros(len(top))],
-        np.r_[query, opened],
-        together=per_query > 0 or method.design == "depth",
-    )
+    together = per_query > 0 or method.design == "depth"
+    cost, query = pool.document_cost[order], pool.query_of_document[order]
+    curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, per_query, together)
     return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
 
 
 def _check(confidence: float, power: float, difference: float | None) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence must lie between 0 and 1, got {confidence}")
-    if not 1 - confidence < power < 1:
+    level("confidence", confidence)
+    if not 1 - confidence < number("power", power) < 1:
         raise ValueError(f"power must lie between {1 - confidence:.2g} (the level of the test) and 1, got {power}")
-    if difference is not None and not (np.isfinite(difference) and difference != 0):
+    if difference is not None and not (np.isfinite(number("difference", difference)) and difference != 0):
         raise ValueError(f"difference must be a number other than 0, got {difference}")
+
+
+def _listed(name: str, value: Any, kind: str) -> list[Any]:
+    """An argument that must be several of something; not a single one, nor a text."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{name} must be a list of {kind}, got {shown(value)}")
+    return list(value)

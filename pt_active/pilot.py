@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import combinations
 
 import ir_measures.measures as irm
 import numpy as np
@@ -11,18 +10,13 @@ import pandas as pd
 
 from pt_active import frames
 from pt_active.documents.judged import JudgedDocuments, round_chance
-from pt_active.documents.rounds import estimate_rounds, round_weights
+from pt_active.documents.rounds import optimism, ranker_contrasts
 from pt_active.estimators import estimator_named, mean_and_variance
 from pt_active.judged import JudgedSample, query_chance
 from pt_active.labels import whole_labels
 from pt_active.measures import rank_form
 from pt_active.plan import Plan
 from pt_active.pool import Pool
-
-
-def ranker_contrasts(k: int) -> list[np.ndarray]:
-    """float64[k] each: the only ranker itself, or every pair's difference."""
-    return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
 
 
 @dataclass(frozen=True)
@@ -109,16 +103,7 @@ class Pilot:
         judged = self.judged
         if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
             return self._of_labels(gain)
-        found = [estimate_rounds(judged.pool, judged.rounds, judged.label, c, estimator) for c in self.contrasts]
-        squared = np.mean([each.first + each.second for each in found])
-        expected, known = [], np.zeros(len(gain), dtype=bool)
-        for each in judged.rounds:
-            design = each.sample.design
-            total = design.opening[judged.pool.query] * design.inclusion
-            odds = np.divide(1 - total, total, out=np.zeros_like(total), where=total > 0)
-            expected.append(float((gain * ~known) @ odds))
-            known |= each.sample.drawn
-        return _times(float(squared), float(round_weights(judged.rounds) ** 2 @ expected))
+        return optimism(judged.pool, judged.rounds, judged.label, estimator, gain)
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""

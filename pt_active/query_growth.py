@@ -105,6 +105,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
             "spent": float(spent[judged - 1]) if judged else 0.0,
             "budget": float(spent[order.drawn - 1]),
             "next_look": int(sizes[passed]) if passed < len(sizes) else None,
+            "everything": float(tables.manifest["pool_cost"]),
         },
     )
 

@@ -56,7 +56,8 @@ class Status(Printed):
         chance: That it is resolved by the end of the plan; NaN where that cannot be told.
         further: Expected further cost until it is resolved or the plan ends; NaN where that cannot be told.
         needed: Total cost that would resolve it if the estimate were the truth; NaN where that cannot be told.
-        everything: What judging the whole pool costs.
+        everything: What it costs to judge all that can change the result: the whole pool, of a plan of documents
+            those that count, with another round for those that were not drawn.
     """
 
     measure: str
@@ -125,7 +126,7 @@ class Status(Printed):
             )
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
-        whole = ", the whole pool" if self.needed >= self.everything else ""
+        whole = ", for all that can change the result" if self.needed >= self.everything else ""
         return f"about {self.needed:.4g} would have to be spent in all{whole}, were the estimate the truth"
 
     def to_dict(self) -> dict[str, object]:
@@ -179,7 +180,6 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
-        "everything": float(tables.manifest["pool_cost"]),
     }
     return Status(**(about | grown.counts | _reached(grown, question) | _ahead(grown, question)))
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.budget import ErrorCurve
+from pt_active.budget import ErrorCurve, t_power
 from pt_active.sampling import Clipped
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
@@ -42,6 +42,20 @@ def test_variance_and_counts_are_those_of_every_outcome(budget):
     assert curve().variance(budget) == pytest.approx(variance, rel=1e-12)
     assert curve(together=False).counts(budget) == pytest.approx((documents, apart))
     assert curve().counts(budget) == pytest.approx((documents, together))
+
+
+def test_openings_are_units_of_their_own():
+    """Each query is opened as often as its most probable document, at λ₀."""
+    found = ErrorCurve.of_documents(SIZE, GAIN, COST, QUERY, 0.7, together=True)
+    for budget in (0.8, 3.0, 6.0):
+        chance = found.chance(budget)
+        assert chance[5:] == pytest.approx([chance[0], chance[2], chance[4]])
+        assert found.variance(budget) == pytest.approx(GAIN @ (1 / chance[:5] - 1))
+        assert COST @ chance[:5] + 0.7 * chance[5:].sum() == pytest.approx(budget)
+    assert found.total == pytest.approx(COST.sum() + 3 * 0.7)
+    free = ErrorCurve.of_documents(SIZE, GAIN, COST, QUERY, 0.0, together=True)
+    assert len(free.size) == 5
+    assert ErrorCurve.of_documents(*(x[:0] for x in (SIZE, GAIN, COST, QUERY)), 0.7, together=True).total == 0
 
 
 @given(
@@ -83,19 +97,62 @@ def test_degrees_of_freedom():
     assert of_documents.degrees_of_freedom(20) == pytest.approx(20 - 1)
 
 
-def test_power_is_that_of_the_t_interval():
-    signal, budget, n = 0.6, 12.0, 60
+def some_curve(n=60):
     rng = np.random.default_rng(1)
     gain = rng.uniform(0.001, 0.005, n)
-    found = ErrorCurve(rng.uniform(1, 3, n), gain, np.ones(n), np.ones(n), np.arange(n))
+    return ErrorCurve(rng.uniform(1, 3, n), gain, np.ones(n), np.ones(n), np.arange(n))
+
+
+def test_power_is_that_of_the_t_interval():
+    """Estimates are normal, and so are the parts of their estimated variance."""
+    signal, budget, found = 0.6, 12.0, some_curve()
     error, degrees = found.standard_error(budget), found.degrees_of_freedom(budget)
     quantile = stats.t.ppf(0.975, degrees)
+    assert degrees < 12
     assert found.half_width(budget, 0.95) == pytest.approx(quantile * error)
-    estimates = np.random.default_rng(0).normal(signal, error, 200_000)
-    assert found.power(budget, signal, 0.95) == pytest.approx(np.mean(abs(estimates) > quantile * error), abs=0.004)
+    rng = np.random.default_rng(0)
+    estimates = rng.normal(signal, error, 400_000)
+    estimated = error * np.sqrt(rng.chisquare(degrees, 400_000) / degrees)
+    realised = np.mean(abs(estimates) > quantile * estimated)
+    assert found.power(budget, signal, 0.95) == pytest.approx(realised, abs=3 * np.sqrt(0.25 / 400_000))
     assert found.power(budget, -signal, 0.95) == found.power(budget, signal, 0.95)
-    smallest = found.detectable(budget, 0.7, 0.95)
-    assert found.power(budget, smallest, 0.95) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("degrees", [0.5, 1, 4, 17.3, 200, 1e6])
+def test_power_is_the_noncentral_t(degrees):
+    for confidence in (0.8, 0.95, 0.99):
+        quantile = stats.t.isf((1 - confidence) / 2, degrees)
+        for signal in (0.0, 0.3, 2.0, 6.0):
+            exact = stats.nct.sf(quantile, degrees, signal) + stats.nct.cdf(-quantile, degrees, signal)
+            assert t_power(signal, degrees, confidence) == pytest.approx(exact, abs=5e-6)
+
+
+def test_power_at_its_ends():
+    assert t_power(2.0, 4, 0.95) == pytest.approx(0.33597, abs=1e-5)
+    assert t_power(0.0, 4, 0.95) == pytest.approx(0.05, abs=5e-6)
+    assert t_power(2.0, np.inf, 0.95) == pytest.approx(
+        stats.norm.sf(1.959964 - 2) + stats.norm.cdf(-3.959964), rel=1e-5
+    )
+    assert t_power(2.0, 0.0, 0.95) == 0.0
+    assert t_power(2.0, -1.0, 0.95) == 0.0
+    even = (np.arange(10**5) + 0.5) / 10**5  # the series of scipy's nct is NaN here
+    ratio = np.sqrt(stats.chi2.ppf(even, 2) / 2)
+    by_hand = stats.norm.sf(stats.t.isf(0.0005, 2) * ratio - 30).mean()
+    assert t_power(30.0, 2, 0.999) == pytest.approx(by_hand, abs=1e-5)
+    assert t_power(1e9, 2, 0.999) == pytest.approx(1.0)
+
+
+@given(st.floats(1, 100), st.floats(0.051, 0.999))
+@settings(max_examples=30)
+def test_the_detectable_difference_is_found_so_often(degrees_budget, power):
+    found, budget = some_curve(400), 3 + 3 * degrees_budget
+    smallest = found.detectable(budget, power, 0.95)
+    assert found.power(budget, smallest, 0.95) == pytest.approx(power, abs=1e-9)
+    assert found.power(budget, 0.99 * smallest, 0.95) < power
+
+
+def test_no_difference_is_found_as_often_as_the_level():
+    assert some_curve().detectable(12.0, 0.05 + 1e-9, 0.95) == 0.0
 
 
 def test_the_least_budget():

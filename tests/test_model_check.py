@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, ERR, Outlook, Plan, UniformGrades
-from pt_active.calibration import calibration
+from pt_active.calibration import FLATTERED, calibration
 from pt_active.demo import DemoCollection
 from pt_active.model_check import ModelCheck
 from pt_active.simulate import YARDSTICK
@@ -144,6 +144,37 @@ def test_a_round_that_leans_less_is_kept(demo, spoilt, tmp_path) -> None:
     again = Plan.load(longer.save(tmp_path / "plan").path)
     every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
     assert again.compare(every).to_dict() == longer.compare(every).to_dict()
+
+
+@pytest.fixture(scope="module")
+def sharp(graded: pd.DataFrame) -> pd.DataFrame:
+    """Right on average, and far too sure of it."""
+    power = graded[GRADES] ** 6
+    return graded.assign(**{c: power[c] / power.sum(axis=1) for c in GRADES})
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_model_that_is_wrong_about_its_errors_alone_is_found_out(level, demo, sharp) -> None:
+    plan, qrels = judged(sharp, demo, level, budget=600)
+    check = ModelCheck.of(plan, qrels)
+    assert (check.misleads, check.calibration.misleads, check.optimism > FLATTERED) == (True, False, True)
+    assert ("extend leans on it less" if level == "document" else "or lean on it less") in check.advice
+
+
+@pytest.mark.parametrize("measure", [DCG @ 10, ERR(max_rel=3) @ 10])
+def test_a_round_believes_a_model_that_flatters_itself_less(measure, demo, sharp) -> None:
+    """By hand: as much as the promised error is of the one that came, unless the slope is less."""
+    plan, qrels = judged(sharp, demo, measure=measure)
+    check = ModelCheck.of(plan, qrels)
+    with pytest.warns(UserWarning, match="flatters itself: labels show .* times the variance that it promised"):
+        longer = plan.extend(100, qrels)
+    table = qrels.merge(plan.assessments[["qid", "docno", "inclusion"]], on=["qid", "docno"])
+    counts = (1 / table["inclusion"]).groupby(table["label"]).sum().reindex(range(4), fill_value=0).to_numpy()
+    shares = (len(table) * counts / counts.sum() + 0.5) / (len(table) + 2)
+    first, second = longer.tables.rounds
+    trust = check.optimism**-0.5
+    assert second.grades == pytest.approx(trust * first.grades + (1 - trust) * shares, abs=1e-12)
+    assert trust < 0.5
 
 
 def test_a_census_and_uniform_grades_say_nothing(demo, spoilt, graded) -> None:

@@ -8,7 +8,10 @@ import pytest
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
 from pt_active.demo import DemoCollection
+from pt_active.documents.rounds import estimate_rounds
+from pt_active.measures import rank_form
 from pt_active.outlook import Outlook
+from pt_active.pilot import Pilot
 from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
 
 
@@ -147,3 +150,94 @@ def test_bad_arguments_are_refused(demo: DemoCollection, graded: pd.DataFrame) -
     with pytest.raises(ValueError, match="the pilot was planned for"):
         Outlook.of(other, None, DCG @ 5, pilot=(plan, judged))
     assert YARDSTICK in outlook.curves
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda look, _: look.table(difference="a"), "difference must be a number, got 'a'"),
+        (lambda look, _: look.table(power="a"), "power must be a number, got 'a'"),
+        (lambda look, _: look.table(confidence=None), "confidence must be a number, got None"),
+        (lambda look, _: look.table(5), "budgets must be a list of numbers, got 5"),
+        (lambda look, _: look.table("20"), "budgets must be a list of numbers, got '20'"),
+        (lambda look, _: look.table(["20"]), "a budget must be a number, got '20'"),
+        (lambda look, _: look.budget_for(width="a"), "width must be a number, got 'a'"),
+        (lambda look, _: look.budget_for(difference=[0.1]), r"difference must be a number, got \[0.1\]"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, methods="hedged"), "methods must be a list of Method"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, methods=["hedged"]), "a list of Method, got 'hedged' in it"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, pilot=pool), "pilot must be a plan and its labels"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, pilot=(pool, pool)), "pilot must be a plan and its labels"),
+    ],
+)
+def test_wrong_types_are_refused(call, message: str, graded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(Outlook.of(graded, None, DCG @ 10), graded)
+
+
+def test_a_plan_alone_is_no_pilot(graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300)
+    with pytest.raises(ValueError, match=r"pilot must be a plan and its labels, \(plan, qrels\), got"):
+        Outlook.of(graded, None, DCG @ 10, pilot=plan)
+
+
+# --- what the curves and pilots are made of ---------------------------------------------------------------------------
+
+
+def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """Those that the plan then has, on queries of equal weight and cost."""
+    methods = [Method("passive", estimator, with_replacement=False) for estimator in ("snis", "regression")]
+    shallow = graded[(graded["rank_production"] < 5) & (graded["rank_production"] >= 0)]
+    alone = shallow.drop(columns=["rank_candidate", "score_candidate"])
+    plan = Plan.create(alone, None, DCG @ 5, draws=40, design="passive", seed=1)
+    qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    curves = Outlook.of(alone, None, DCG @ 5, methods=methods).curves
+    for method, spent in ((methods[0], 1), (methods[1], 2)):
+        found = plan.estimate(qrels, estimator=method.estimator)["production"].degrees_of_freedom
+        foreseen = curves[method].degrees_of_freedom(40 * curves[method].total / 120)
+        assert foreseen == pytest.approx(40 - spent)
+        assert foreseen == pytest.approx(found)
+
+
+def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
+    demo: DemoCollection, graded: pd.DataFrame
+) -> None:
+    """``Σ (g/ψ) (κ − μ)²/v / Σ g/ψ`` by hand, document by document."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=600, seed=2)
+    qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    pilot, pool = Pilot.of(plan, qrels), plan.tables.pool
+    gain = np.random.default_rng(0).uniform(0.1, 2, len(pool.docno))
+    worth = rank_form(DCG @ 10, 3, 10).values
+    chance = plan.queries.set_index("qid")["q_inclusion"]
+    assert chance.dropna().nunique() > 10
+    label = {(row.qid, row.docno): row.label for row in qrels.itertuples()}
+    above = below = 0.0
+    for z, (query, docno) in enumerate(zip(pool.qids[pool.query_of_document], pool.docno, strict=True)):
+        if (query, docno) in label:
+            mean = pool.grades[z] @ worth
+            variance = pool.grades[z] @ (worth - mean) ** 2
+            above += gain[z] / chance[query] * (worth[label[query, docno]] - mean) ** 2 / variance
+            below += gain[z] / chance[query]
+    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(above / below, rel=1e-9)
+
+
+def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws what is known already."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
+    first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    two = plan.extend(300, first)
+    every = pd.concat([first, demo.judge(two.assessments)[["qid", "docno", "label"]]])
+    pilot, rounds = Pilot.of(two, every), two.tables.rounds
+    gain = np.random.default_rng(0).uniform(0.1, 2, len(two.tables.pool.docno))
+    promised = []
+    for each, known in zip(rounds, (np.zeros(len(gain), bool), rounds[0].sample.drawn), strict=True):
+        design = each.sample.design
+        chance = design.opening[two.tables.pool.query_of_document] * design.inclusion
+        assert (chance[known] == 0).all()
+        drawn = chance > 0
+        promised.append((gain[drawn] * (1 / chance[drawn] - 1)).sum())
+    weight = 1 / np.array([each.expected for each in rounds])
+    parts = (weight / weight.sum()) ** 2 @ promised
+    judged = two.judged(every)
+    found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
+    by_hand = (found.first + found.second) / parts
+    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(by_hand, rel=1e-9)

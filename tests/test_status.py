@@ -13,17 +13,21 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
-from pt_active import DCG, Plan
+from pt_active import DCG, Outlook, Plan, UnitCost
 from pt_active.demo import DemoCollection
 from pt_active.documents.estimators import DocumentPool
+from pt_active.documents.growth import grown_documents
 from pt_active.documents.replay import LabelledPool
 from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round, estimate_rounds
 from pt_active.exports import read_judgments
+from pt_active.growth import Question
 from pt_active.measures import parse_measure, rank_form
-from pt_active.query_growth import DrawingOrder
+from pt_active.outlook import own_method
+from pt_active.query_growth import DrawingOrder, grown_queries
 from pt_active.query_plan import draw
-from pt_active.sequential import critical_values
+from pt_active.sequential import Looks, critical_values
 from pt_active.stopping import half_widths, mixture_boundary
 
 
@@ -172,6 +176,43 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
     assert status.resolution is None
     assert status.answer.startswith("unresolved, and all that the plan asks for is judged: unresolvable")
     assert status.advice == "judge everything, or accept that the labels do not say"
+
+
+def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> None:
+    status = replace(plan.status(prefix(plan, labels, 14)), chance=0.1, needed=700.0)
+    assert (status.answer, status.advice[:8]) == ("unresolved", "judge on")
+    low = replace(status, chance=0.04)
+    assert low.answer == "unresolvable with this budget, but for a chance of 4.0%"
+    assert low.advice.startswith("about 700 would have to be spent in all")
+
+
+def question(plan: Plan, looks: str | None) -> Question:
+    return Question((0, 1), plan.measure, looks, None, 0.95)
+
+
+def test_the_clock_of_queries_is_that_of_a_design_that_is_best(plan: Plan) -> None:
+    """``q ∝ √(g/λ)`` makes ``Σ g/q · Σ λ q`` smallest, so the curve's g is ``λ q²``; costs differ."""
+    order = DrawingOrder.of(plan.queries)
+    rng, curve = np.random.default_rng(1), order.curve
+    assert np.ptp(order.cost) > 0
+    np.testing.assert_allclose(curve.gain / curve.gain.sum(), order.cost * order.q**2 / (order.cost @ order.q**2))
+
+    def product_of(q: np.ndarray) -> float:
+        return float((curve.gain / q).sum() * (order.cost @ q))
+
+    for _ in range(20):
+        other = order.q * np.exp(0.05 * rng.normal(size=len(order.q)))
+        assert product_of(order.q) < product_of(other)
+
+
+@pytest.mark.parametrize("looks", ["always", "pocock", None])
+def test_beyond_the_plan_one_look_is_left_unless_any_is_allowed(looks: str | None, plan: Plan, labels: pd.DataFrame):
+    rest = grown_queries(plan.tables, prefix(plan, labels, 14), question(plan, looks)).rest
+    finite = np.isfinite(rest.time)
+    assert (finite.sum(), finite.all()) == (len(finite) - 1, False)
+    expected = mixture_boundary(rest.time[finite], 0.05) if looks == "always" else stats.norm.isf(0.025)
+    np.testing.assert_allclose(rest.critical[finite], np.broadcast_to(expected, finite.sum()), rtol=1e-9)
+    assert rest.cost[-1] == pytest.approx(plan.manifest["pool_cost"])
 
 
 def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -350,6 +391,64 @@ def test_rounds_cannot_be_planned_looks(rounds: tuple, tmp_path: Path) -> None:
         plan.status(first, looks="pocock")
     with pytest.raises(ValueError, match="can only be used as a whole"):
         plan.export(tmp_path / "list.csv", "csv", order="drawn")
+
+
+def further(plan: Plan, labels: pd.DataFrame) -> Looks:
+    return grown_documents(plan.tables, labels, question(plan, "always")).rest
+
+
+@pytest.mark.parametrize("per_query", [0, 3])
+def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
+    per_query: int, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    """The clock foreseen is that of a plan that is then extended, but for what its draws put by."""
+    plan = Plan.create(graded, None, DCG @ 10, UnitCost(per_query=per_query), budget=150, level="document", seed=3)
+    first = wanted(plan, labels)
+    rest = further(plan, first)
+    assert (np.diff(rest.time) > 0).all()
+    for more in (100.0, 400.0, 800.0):
+        longer = plan.extend(more, first)
+        expected = np.array([each.expected for each in longer.tables.rounds])
+        foreseen = np.interp(longer.manifest["spent"], rest.cost[:-1], rest.time[:-1])
+        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.1)
+
+
+def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", seed=1)
+    status = plan.status(wanted(plan, labels))
+    census = Plan.create(graded, None, DCG @ 10, budget=10_000, level="document", seed=1)
+    assert status.everything == pytest.approx(census.manifest["spent"])
+    assert status.everything < plan.manifest["pool_cost"]
+    rest = further(plan, wanted(plan, labels))
+    assert rest.cost[-1] == pytest.approx(status.everything)
+    assert np.isinf(rest.time).tolist() == [False] * (len(rest.time) - 1) + [True]
+    assert len(further(census, wanted(census, labels)).cost) == 0
+    assert census.status(wanted(census, labels)).everything == pytest.approx(status.everything)
+
+
+def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
+    plan, first, both = rounds
+    assert further(plan, first).cost[-1] == pytest.approx(further(plan, both).cost[-1])
+
+
+def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """With the plan's own curve over the whole budget in the place of its rounds, that of the looks at any time."""
+    for seed in (1, 2):
+        plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", seed=seed)
+        status = plan.status(wanted(plan, labels))
+        curve = Outlook.of_plan(plan, methods=[own_method(plan)]).curves[own_method(plan)]
+        spent = plan.manifest["spent"]
+
+        def reached(budget: float, status=status, curve=curve, spent=spent) -> bool:
+            share = curve.variance(budget) / curve.variance(spent)
+            if share == 0:
+                return True
+            critical, error = mixture_boundary(np.array([1 / share]), 0.05), status.standard_error * share**0.5
+            degrees = np.array([curve.degrees_of_freedom(budget)])
+            return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
+
+        assert status.budget < status.needed < 0.5 * status.everything
+        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.25)
 
 
 def null_rounds(repetitions: int, number: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -378,6 +378,16 @@ def test_a_census_always_resolves_a_difference() -> None:
     assert np.isnan(enough(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
 
 
+def test_degrees_of_freedom_grow_with_the_cost() -> None:
+    """At twice the cost of 10 and of 3 degrees of freedom there are 6: by hand, just inside and just outside."""
+    nothing = np.full(1, np.nan)
+    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]))
+    half = 0.4 / np.sqrt(2) * stats.t.isf(stats.norm.sf(1.96), 6)
+    for times, cost in ((0.999, np.nan), (1.001, 20.0)):
+        now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))
+        assert enough(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)
+
+
 # --- the whole road, under the null -----------------------------------------------------------------------------------
 
 

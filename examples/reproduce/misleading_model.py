@@ -27,7 +27,7 @@ from pt_active.simulate import labelled_population, pool_of_rankers
 
 MEASURES = ("DCG@10", "ERR@10")
 SHARE = 1 / 8
-MODELS = ("useless", "wrong-signed")
+MODELS = ("useless", "wrong-signed", "overconfident")
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, str]]:
@@ -53,7 +53,7 @@ def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, s
     for seed in tqdm(range(repetitions), unit="sample", leave=False):
         first = Plan.create(frame, None, measure, budget=budget, level="document", seed=seed)
         judged = first.assessments[["qid", "docno"]].merge(labels)
-        misled += ModelCheck.of(first, judged).calibration.misleads
+        misled += ModelCheck.of(first, judged).misleads
         errors = []
         for again in (grades, None):
             second = first.extend(budget, judged, again)

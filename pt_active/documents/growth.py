@@ -12,16 +12,20 @@ from itertools import takewhile
 import numpy as np
 import pandas as pd
 
+from pt_active.budget import ErrorCurve
 from pt_active.documents.judged import JudgedDocuments, judged_documents
-from pt_active.documents.rounds import judged_before
+from pt_active.documents.planning import round_settings
+from pt_active.documents.rounds import judged_before, pool_sizes
+from pt_active.documents.tables import graded_pool
 from pt_active.growth import ESTIMATOR, Growth, Question, foreign_labels, to_come
 from pt_active.labels import whole_labels
+from pt_active.measures import parse_measure
 from pt_active.plan_tables import PlanTables
 from pt_active.results import Comparison, Estimate
 from pt_active.sequential import Looks, critical_values, look_sizes
 
 _AHEAD = 50
-"""Further rounds that are looked at."""
+"""Sizes of a further round that are looked at."""
 
 
 def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
@@ -51,10 +55,11 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     found = [_inference(tables, qrels, question, size) for size in sizes[:passed].tolist()]
     value, error, degrees = np.array(found).reshape(-1, 3).T
     past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, critical[:passed])
+    rest = _rest(tables, label, float(spent[-1]), float(time[-1]), question)
     return Growth(
         past=past,
         plan=to_come(spent[at][passed:], time[at][passed:], critical[passed:]),
-        rest=_rest(float(spent[-1]), float(time[-1]), float(tables.manifest["pool_cost"]), question),
+        rest=rest,
         counts={
             **_labels(tables, label, judged),
             "judged": judged,
@@ -63,6 +68,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
             "spent": float(spent[judged - 1]) if judged else 0.0,
             "budget": float(spent[-1]),
             "next_look": int(sizes[passed]) if passed < len(sizes) else None,
+            "everything": float(rest.cost[-1]) if len(rest.cost) else float(spent[-1]),
         },
     )
 
@@ -70,9 +76,14 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
 def _information(tables: PlanTables) -> np.ndarray:
     """float64[r], after each round, in units of the first; infinite once all that matters is judged."""
     expected = np.array([each.expected for each in tables.rounds])
-    unit = expected[0] if expected[0] > 0 else 1.0
     with np.errstate(divide="ignore"):
-        return np.asarray(np.cumsum(unit / np.maximum(expected, 0.0)))
+        return np.asarray(np.cumsum(_unit(tables) / np.maximum(expected, 0.0)))
+
+
+def _unit(tables: PlanTables) -> float:
+    """The variance whose inverse is one unit of information."""
+    expected = tables.rounds[0].expected
+    return expected if expected > 0 else 1.0
 
 
 def _inference(tables: PlanTables, qrels: pd.DataFrame, question: Question, rounds: int) -> tuple[float, float, float]:
@@ -94,13 +105,30 @@ def _inferred(judged: JudgedDocuments, question: Question) -> Comparison | Estim
     return judged.compare(first, others[0], *how) if others else judged.estimate(first, *how)
 
 
-def _rest(spent: float, time: float, whole: float, question: Question) -> Looks:
-    """Rounds that tell as much for their cost as those so far, up to the whole pool."""
-    cost = np.linspace(spent, whole, _AHEAD + 1)[1:] if spent < whole and np.isfinite(time) else np.empty(0)
-    clock = np.where(cost < whole, time * cost / spent, np.inf)
-    return to_come(
-        cost, clock, critical_values(question.looks, np.arange(1, len(cost) + 1), clock, 1 - question.confidence)
-    )
+def _rest(tables: PlanTables, label: np.ndarray, spent: float, time: float, question: Question) -> Looks:
+    """One further round of several sizes, up to all that is left and can change the result.
+
+    It adds to the information what the model expects of such a round, as it does of those so far.
+    """
+    left = _left(tables, label)
+    more = np.linspace(0, left.total, _AHEAD + 1)[1:] if left.total > 0 and np.isfinite(time) else np.empty(0)
+    variance = np.array([left.variance(float(budget)) for budget in more])
+    with np.errstate(divide="ignore"):
+        clock = time + _unit(tables) / variance
+    critical = critical_values(question.looks, np.arange(1, len(more) + 1), clock, 1 - question.confidence)
+    return to_come(spent + more, clock, critical)
+
+
+def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
+    """The errors that a further round is expected to have, over what it costs."""
+    pool, arguments = tables.pool, tables.manifest["arguments"]
+    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
+    drawn, last = judged_before(tables.rounds), tables.manifest["rounds"][-1]
+    known = np.where(drawn, label, -1)
+    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last["budget"])
+    rows = sizes.order[~drawn[sizes.order]]
+    cost, query = pool.document_cost[rows], pool.query_of_document[rows]
+    return ErrorCurve.of_documents(sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True)
 
 
 def _labels(tables: PlanTables, label: np.ndarray, judged: int) -> dict[str, object]:

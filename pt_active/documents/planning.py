@@ -11,10 +11,12 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import files, frames
+from pt_active.calibration import FLATTERED
 from pt_active.documents.design import DEFENSIVE, natural_drawing
 from pt_active.documents.judged import drawn_labels, round_chance
-from pt_active.documents.rounds import Round, RoundSettings, draw_round, judged_before
+from pt_active.documents.rounds import Round, RoundSettings, draw_round, expected_gain, judged_before, optimism
 from pt_active.documents.tables import graded_pool, worklist
+from pt_active.growth import ESTIMATOR
 from pt_active.judged import label_calibration
 from pt_active.labels import check_policy, missing_pairs
 from pt_active.measures import parse_measure
@@ -45,7 +47,7 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
     chosen |= {"defensive": DEFENSIVE if arguments["defensive"] is None else arguments["defensive"]}
     arguments = arguments | chosen
     rng = np.random.default_rng(arguments["seed"])
-    drawn = _something(draw_round(graded, _settings(arguments, pool.names), float(arguments["budget"]), rng))
+    drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments["budget"]), rng))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
     queries = queries.assign(**_sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
@@ -121,7 +123,7 @@ def next_round(
     rng = np.random.default_rng([seed, len(tables.rounds)])
     arguments = manifest["arguments"]
     graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    settings = _settings(arguments, pool.names)
+    settings = round_settings(arguments, pool.names)
     new = _something(draw_round(graded, settings, float(budget), rng, grades=grades, labels=labels))
     assessments = worklist(pool, new.sample, texts)
     entry = _described(new, budget, seed, len(assessments), grades is not None, files.digest(qrels))
@@ -138,23 +140,43 @@ def next_round(
 def _trusted_less(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
     """Grades between the model's and the shares that the labels show, where these say that the model misleads.
 
-    ``b P + (1 − b) S`` with the slope b of the model check, cut to [0, 1], and the grades' shares S among the labels,
-    each weighted by the inverse of its chance, with half a label added to each grade.
+    ``b P + (1 − b) S`` with the grades' shares S among the labels, each weighted by the inverse of its chance, with
+    half a label added to each grade; b is as `_trust` has it.
     """
     pool, chance = tables.pool, round_chance(tables.pool, tables.rounds)
-    line = label_calibration(pool, parse_measure(tables.manifest["arguments"]["measure"]), label, chance)
-    if line is None or not line.misleads:
-        return None
     use = (label >= 0) & (chance > 0)
+    trust, caution = _trust(tables, label, chance)
+    if not caution:
+        return None
     counts = np.bincount(label[use], weights=1 / chance[use], minlength=pool.max_grade + 1)
     shares = use.sum() * counts / counts.sum() + 0.5
-    trust = float(np.clip(line.slope, 0.0, 1.0))
     warnings.warn(
-        f"{line.caution}; the round counts its grades for {trust:.2f} and the shares of the labels so far for "
+        f"{caution}; the round counts its grades for {trust:.2f} and the shares of the labels so far for "
         f"{1 - trust:.2f}: better give the grades of a model that was fitted to these labels",
         stacklevel=4,
     )
     return np.ascontiguousarray(trust * pool.grades + (1 - trust) * shares / shares.sum())
+
+
+def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[float, str]:
+    """How much the model's grades count, and what the labels say against it; 1 and nothing if they say nothing.
+
+    The slope of the model check, cut to [0, 1], where its expectations mislead, and not more than the errors that it
+    promised over those that came where it flatters itself.
+    """
+    arguments = tables.manifest["arguments"]
+    measure = parse_measure(arguments["measure"])
+    line = label_calibration(tables.pool, measure, label, chance)
+    if line is None:
+        return 1.0, ""
+    graded = graded_pool(tables.pool, measure, arguments["per_query"])
+    gain = expected_gain(graded, arguments["design"], arguments["seed"])
+    times = 1.0 if tables.manifest["census"] else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
+    slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
+    if not times > FLATTERED:
+        return slope, line.caution
+    flattery = f"the grade model flatters itself: labels show {times:.3g} times the variance that it promised"
+    return min(slope, times**-0.5), line.caution or flattery
 
 
 def _something(drawn: Round) -> Round:
@@ -163,7 +185,13 @@ def _something(drawn: Round) -> Round:
     return drawn
 
 
-def _settings(arguments: dict[str, Any], names: tuple[str, ...]) -> RoundSettings:
+def round_settings(arguments: dict[str, Any], names: tuple[str, ...]) -> RoundSettings:
+    """How the rounds of a plan are designed.
+
+    Args:
+        arguments: Of ``Plan.create``, with its defaults filled in.
+        names: Of the rankers.
+    """
     pairs = stored_weights(arguments.get("pairs"), names)
     return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], pairs)
 

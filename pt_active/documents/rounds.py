@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ from pt_active.documents.estimators import (
     cautious_variance,
     combined,
     document_estimate,
+    expected_squares,
     predicted,
     widened,
 )
@@ -167,6 +169,53 @@ def estimate_rounds(
         cautious.append(cautious_variance(seen, sample, variables, contrast))
     weights = round_weights(rounds)
     return widened(combined(found, weights), float(weights**2 @ cautious))
+
+
+def ranker_contrasts(k: int) -> list[np.ndarray]:
+    """float64[k] each: the only ranker itself, or every pair's difference."""
+    return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
+
+
+def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
+    """``p² E δ²`` of each document under the model as it is, the mean over `ranker_contrasts` [theory 10].
+
+    Args:
+        pool: With the grades of the model.
+        drawing: One of `design.DRAWINGS`.
+        seed: Of the labels that are drawn from the model, for cascades in depth.
+
+    Returns:
+        float64[N].
+    """
+    sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), pool.grades)
+    if drawing != "depth" or pool.seen.form.family == "additive":
+        return sizes.gain
+    return expected_squares(pool.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.seen.ranks)), seed)
+
+
+def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str, gain: np.ndarray) -> float:
+    """The variance that the labels show over the one that the grade model promised of the rounds [theory 10].
+
+    A round promises nothing of what was known before it, for it cannot draw that.
+
+    Args:
+        seen: As for `estimate_rounds`, like ``rounds``, ``label`` and ``estimator``.
+        rounds: Another.
+        label: Another.
+        estimator: Another.
+        gain: float64[N], as `expected_gain` returns it.
+
+    Returns:
+        The ratio, of the means over `ranker_contrasts`; NaN where nothing was promised.
+    """
+    found = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
+    expected = []
+    for each in rounds:
+        chance = each.sample.design.opening[seen.query] * each.sample.design.inclusion
+        odds = np.divide(1 - chance, chance, out=np.zeros_like(chance), where=chance > 0)
+        expected.append(float(gain @ odds))
+    promised = float(round_weights(rounds) ** 2 @ expected)
+    return float(np.mean([each.first + each.second for each in found]) / promised) if promised > 0 else np.nan
 
 
 class RoundLabels(NamedTuple):
