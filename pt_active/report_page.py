@@ -75,6 +75,7 @@ def page(report: Report) -> str:
     return environment.get_template("report.html.jinja").render(
         title=f"{report.result.basis.measure} of {', '.join(map(str, report.manifest['rankers'][:3]))}",
         answer=report.answer,
+        status=None if report.status is None else str(report.status),
         note=report.note,
         sections=_sections(report),
         manifest=json.dumps(report.manifest, indent=2, ensure_ascii=False),
@@ -174,10 +175,11 @@ def _budget(report: Report) -> Section:
         return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
     table = report.budget
     words = [
-        f"This plan cost {number(report.spent)}. The curves are what to expect of one round without replacement in "
-        f"{report.check.measure}, with the errors that the labels show in the place of those that the model promised."
+        f"This plan cost {number(report.spent)}{report.cost_unit}. The curves are what to expect of one round without "
+        f"replacement in {report.check.measure}, with the errors that the labels show in the place of those that the "
+        "model promised."
     ]
-    figure = plots.plot_budget(table, report.spent)
+    figure = plots.plot_budget(table, report.spent, report.cost_unit.strip())
     said = "; ".join(f"{r.design} at {number(r.budget)}: ± {number(r.half_width)}" for r in table.itertuples())
     svg = inline_svg(figure, "budget", "Half-width of the interval over the budget", said)
     caption = "Expected half-width of the interval over the budget; both axes are logarithmic."
