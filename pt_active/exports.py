@@ -131,7 +131,7 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     return qrels
 
 
-def _given_in(path: str | Path, format: _Format) -> pd.DataFrame:
+def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
     """What stands in a file; of a table without its header the complaint says so.
 
     Raises:

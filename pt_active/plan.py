@@ -190,9 +190,7 @@ class Plan(KeptArtifact[PlanTables]):
         return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
-        """The plan cut to what is judged without a gap from the first draw, to show what that says [theory 10].
-
-        `status` has the intervals that hold however often one has looked; those of the cut plan say so.
+        """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
 
         Args:
             qrels: The labels so far.
@@ -364,7 +362,7 @@ class Plan(KeptArtifact[PlanTables]):
 
         Args:
             path: A new file.
-            qrels: As for `Report.of`, like the arguments after it.
+            qrels: As for `Report.of`, like all that follow.
             measure: …
             estimator: …
             confidence: …
@@ -381,8 +379,8 @@ class Plan(KeptArtifact[PlanTables]):
         from pt_active.report import Report, check_page
 
         check_page(Path(path))
-        how, which = (measure, estimator, confidence, missing), {"first": first, "second": second, "status": status}
-        found = Report.of(self, qrels, *how, slices=slices, **which)  # type: ignore[arg-type]
+        more: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
+        found = Report.of(self, qrels, measure, estimator, confidence, missing, **more)
         found.save(path)
         return found
 

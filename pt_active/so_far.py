@@ -103,9 +103,8 @@ def _manifest(
 ) -> dict[str, Any]:
     """The manifest of the whole plan, but for what was cut."""
     before = tables.manifest.get("cut", cut)
-    draws = queries["q_draws"] if not tables.rounds else pd.Series(len(assessments))
-    counts = {"sampled_queries": int((queries["q_draws"] > 0).sum()), "draws": int(draws.sum())}
-    counts |= {"assessments": len(assessments)}
+    draws = len(assessments) if cut["unit"] == "rounds" and cut["to"] > 1 else int(queries["q_draws"].sum())
+    counts = {"sampled_queries": int((queries["q_draws"] > 0).sum()), "draws": draws, "assessments": len(assessments)}
     return tables.manifest | {
         "cut": cut | {"of": before["of"]},
         "counts": tables.manifest["counts"] | counts,

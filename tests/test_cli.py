@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.cli import app
+from pt_active.command_line import as_typed
 from pt_active.files import read_qrels, read_run
 from pt_active.simulate import labelled_population
 
@@ -106,7 +107,7 @@ def test_the_whole_road(files):
     said = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
     assert said.startswith("Plan for DCG@5 of a, b")
     proposed = shlex.split(said.splitlines()[-1])
-    assert proposed == "pt-active export plan --out plan.csv --format csv --order drawn".split()
+    assert proposed == shlex.split("pt-active export plan --out plan.csv --format csv --order drawn")
     said = run(*proposed[1:])
     assert said.rstrip().endswith("pt-active compare plan plan.csv")
     assert "as labels come in:\n  pt-active status plan plan.csv\n" in said
@@ -655,3 +656,107 @@ def test_shells_complete_commands_and_names(typed, offered):
         [sys.executable, "-m", "pt_active"], env=os.environ | words, capture_output=True, text=True, check=False
     )
     assert done.stdout.split() == [offered]
+
+
+# --- after an early stop ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stopped(files):
+    """A plan that is judged in part, in its order: what the hints lead to."""
+    made = run("plan", *RUNS, *TRAINING, *MEASURED)
+    run(*shlex.split(made.splitlines()[-1])[1:])
+    fill("plan.csv")
+    pd.read_csv("plan.csv", dtype=str).head(60).to_csv("part.csv", index=False)
+    return files
+
+
+def test_what_is_judged_so_far_can_be_shown(stopped):
+    status = json.loads(run("status", "plan", "part.csv", "--margin", "20", "--json"))
+    assert status["resolution"] == "within"
+    said = run("status", "plan", "part.csv", "--margin", "20")
+    proposed = shlex.split(said.splitlines()[-1])
+    assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20.0 --out plan.html")
+    shown = run(*proposed[1:])
+    page = (stopped / "plan.html").read_text(encoding="utf-8")
+    sentence = f"95% interval {status['low']:.4f} to {status['high']:.4f}, valid at any time"
+    assert sentence in shown.splitlines()[0]
+    assert sentence in re.search(r'<p class="answer">(.*?)</p>', page)[1]
+    data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
+    assert data["status"] == status
+    assert data["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
+    found = json.loads(run("compare", "plan", "part.csv", "--so-far", "--json"))
+    assert found["difference"] == pytest.approx(status["value"], rel=1e-12)
+    assert "`status` has the one that holds" in found["note"]
+    assert "estimates" in json.loads(run("estimate", "plan", "part.csv", "--so-far", "--json"))
+    looked = json.loads(run("budget", "plan", "part.csv", "--so-far", "--width", "0.5", "--json"))
+    assert "optimism" in looked["rows"][0]
+    assert "report plan part.csv --so-far" in run("compare", "plan", "part.csv", "--so-far")
+
+
+def test_without_so_far_the_way_is_said(stopped):
+    for command in ("compare", "estimate", "budget"):
+        said = complaint(command, "plan", "part.csv")
+        assert "judge them, or say --missing nonrelevant or --missing expected; or look at what is judged" in said
+        assert said.endswith("so far: pt-active status, or --so-far")
+    assert complaint("report", "plan", "part.csv", "--out", "r.html", "--looks", "pocock").endswith("are for --so-far")
+    assert complaint("budget", "plan", "--so-far").startswith("--so-far needs the labels so far")
+
+
+def test_a_budget_has_a_power(stopped):
+    words = ("budget", "plan", "--budget", "60", "--budget", "90", "--json")
+    rows = json.loads(run(*words, "--difference", "0.5"))["rows"]
+    assert sorted({row["budget"] for row in rows}) == [60, 90]
+    expected = Outlook.of_plan(Plan.load("plan")).table([60, 90], 0.5)
+    assert [row["power"] for row in rows] == pytest.approx(expected["power"])
+    strict = json.loads(run(*words, "--power", "0.99"))["rows"]
+    assert all(a["detectable"] > b["detectable"] for a, b in zip(strict, rows, strict=True))
+
+
+def test_hours_are_said(files):
+    seconds = ("--seconds-per-document", "30", "--seconds-per-query", "60")
+    words = ("--measure", "DCG@5", "--budget", "1.2", "--out", "plan")
+    assert " hours for the whole pool" in run("plan", *RUNS, *TRAINING, *seconds, *words)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv", "--order", "drawn")
+    fill("plan.csv")
+    assert "hours spent" in run("status", "plan", "plan.csv")
+    run("report", "plan", "plan.csv", "--out", "plan.html")
+    page = (files / "plan.html").read_text(encoding="utf-8")
+    assert re.search(r"This plan cost [0-9.]+ hours\.", page)
+    assert "budget, hours" in page
+
+
+def test_complaints_name_options_and_files(stopped):
+    runs = (*RUNS[:2], "--run", "b.run")
+    assert complaint("plan", *runs, *MEASURED[:-1], "new") == "--run needs NAME=FILE, got 'b.run'"
+    absent = ("--run", "a=nowhere.run", *MEASURED[:-1], "new")
+    assert complaint("plan", *absent) == "nowhere.run: No such file or directory"
+    design = complaint("plan", *RUNS, *TRAINING, *MEASURED[:-1], "new", "--design", "spread")
+    assert design == "--design spread is one of --level document, not of --level query"
+    write(stopped / "garbage.csv", "this is\nno table\n")
+    assert complaint("compare", "plan", "garbage.csv").endswith("names its columns: qid,docno,label")
+    table = pd.read_csv("plan.csv", dtype=str)
+    table.head(1).assign(label="2" if table["label"][0] != "2" else "0").to_csv("other.csv", index=False)
+    said = complaint("compare", "plan", "plan.csv", "other.csv")
+    assert re.search(r"has different labels: \d in plan\.csv, \d in other\.csv$", said)
+    assert complaint("status", "plan", "part.csv", "--looks", "daily").endswith("pocock, end")
+    words = ("--run", "a=a.run.gz", *TRAINING, *MEASURED[:-1], "one")
+    run("plan", *words)
+    assert complaint("compare", "one", "plan.csv") == "the plan has one ranker, a: use pt-active estimate one plan.csv"
+    assert complaint("status", "one", "plan.csv").endswith("say --margin, how far off its estimate may be")
+
+
+@pytest.mark.parametrize(
+    ("said", "typed"),
+    [
+        ('needs level="document"', "needs --level document"),
+        ("or make a plan with replace=False", "or make a plan with no --replace"),
+        ('replace=True does not go with level="document"', "--replace does not go with --level document"),
+        ('say looks="always"', "say --looks always"),
+        ("say budget=, and not draws=", "say --budget, and not --draws"),
+        ("file budget=3.run: bad", "file budget=3.run: bad"),
+        ("the budget is so small", "the budget is so small"),
+    ],
+)
+def test_arguments_are_said_as_options(said, typed):
+    assert as_typed(said) == typed
