@@ -6,7 +6,9 @@ import contextlib
 import functools
 import inspect
 import io
+import itertools
 import json
+import re
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
 
+import numpy as np
 import pandas as pd
 import typer
 from pyterrier.validate import InputValidationError
@@ -31,6 +34,26 @@ _BAD_INPUT = (
     NotADirectoryError,
     PermissionError,
 )
+
+
+_OPTIONS = (
+    *("budget", "confidence", "defensive", "design", "difference", "draws", "level", "looks", "margin", "max_grade"),
+    *("missing", "objective", "order", "per_query", "power", "replace", "seconds_per_document", "seconds_per_query"),
+    *("seed", "width"),
+)
+"""Options that functions take as arguments of the same names."""
+
+_NAMED = f"({'|'.join(_OPTIONS)})"
+_NOT_GIVEN = re.compile(rf"(?<![\w./=-]){_NAMED}=False\b")
+_GIVEN = re.compile(rf"""(?<![\w./=-]){_NAMED}=(?:True\b|["']([\w-]+)["'])?(?=[\s,;:.)]|$)""")
+_LEADING = re.compile(rf"^{_NAMED}(?= must )")
+
+_PHRASES = {
+    "plan.status(qrels), plan.so_far(qrels)": "pt-active status, or --so-far",
+    "or None for the end alone": "end",
+    "as first and second,": "with --first and --second,",
+}
+"""What functions say, and commands."""
 
 
 @dataclass(frozen=True)
@@ -112,23 +135,88 @@ def command_line(*words: str | Path) -> str:
     return shlex.join(["pt-active", *map(str, words)])
 
 
+def new_path(path: Path) -> Path:
+    """The path, or one with a number if it exists."""
+    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], names) if not each.exists())
+
+
+def given_words(**values: object) -> list[str]:
+    """Options as they are typed, those left out excepted."""
+    given = {f"--{name.replace('_', '-')}": value for name, value in values.items() if value is not None}
+    return [word for option, value in given.items() for word in (option, str(value))]
+
+
+def rounded_up(budget: float) -> str:
+    """To three digits that count, but not above a whole number that is less."""
+    step = 10.0 ** (np.floor(np.log10(budget)) - 2)
+    return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
+
+
+def read_judged(folder: Path, paths: Sequence[Path], so_far: bool = False) -> tuple[Plan, pd.DataFrame]:
+    """A plan and its labels.
+
+    Args:
+        folder: Of the plan.
+        paths: Of the labels.
+        so_far: Whether to cut the plan to what is judged.
+
+    Raises:
+        FileNotFoundError: If there is no such file or plan.
+        ValueError: If the labels do not fit, or a plan that is to be cut has none.
+    """
+    plan = Plan.load(folder)
+    if not paths:
+        if so_far:
+            raise ValueError("--so-far needs the labels so far: say the file that holds them after the plan")
+        return plan, pd.DataFrame(columns=["qid", "docno", "label"])
+    labels = read_labels(paths)
+    return (plan.so_far(labels) if so_far else plan), labels
+
+
 def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
     """The labels of several files as one table.
 
     Raises:
-        ValueError: If a file holds none.
+        ValueError: If a file holds none, or two contradict each other.
     """
-    read = {path: read_judgments(path) for path in paths}
+    read = {path: read_judgments(path)[["qid", "docno", "label"]] for path in paths}
     for path, labels in read.items():
         if labels.empty:
             raise ValueError(f"{path}: no label is filled in")
-    return pd.concat([labels[["qid", "docno", "label"]] for labels in read.values()], ignore_index=True)
+    together = pd.concat([labels.assign(path=str(path)) for path, labels in read.items()], ignore_index=True)
+    _check_agreement(together)
+    return together[["qid", "docno", "label"]]
+
+
+def _check_agreement(labels: pd.DataFrame) -> None:
+    """Refuse a document with different labels in different files.
+
+    Raises:
+        ValueError: With the first of them and its files.
+    """
+    different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
+    if different.any():
+        row = labels.loc[different.index[different][0]]
+        each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
+        said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
+        raise ValueError(f"document {row['docno']!r} of query {row['qid']!r} has different labels: {said}")
 
 
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
     """The command that reads the judgments."""
-    earlier = ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
-    return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *earlier, worklist)
+    return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *_earlier(plan), worklist)
+
+
+def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
+    """The command that says whether to go on judging."""
+    pair = ["--first", "NAME", "--second", "NAME"] if len(plan.rankers) > 2 else []
+    margin = ["--margin", "X"] if len(plan.rankers) == 1 else []
+    return command_line("status", folder, *_earlier(plan), worklist, *pair, *margin)
+
+
+def _earlier(plan: Plan) -> list[str]:
+    return ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
 
 
 @contextlib.contextmanager
@@ -159,4 +247,17 @@ def _one_line(error: Exception) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
-    return " ".join(text.split())
+    return as_typed(" ".join(text.split()))
+
+
+def as_typed(text: str) -> str:
+    """A message in which arguments of functions are options of commands."""
+    for said, typed in _PHRASES.items():
+        text = text.replace(said, typed)
+    text = _NOT_GIVEN.sub(lambda found: f"no --{_dashed(found[1])}", text)
+    text = _GIVEN.sub(lambda found: " ".join([f"--{_dashed(found[1])}", *filter(None, [found[2]])]), text)
+    return _LEADING.sub(lambda found: f"--{_dashed(found[1])}", text)
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")

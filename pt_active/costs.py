@@ -105,10 +105,21 @@ class TimeCost:
     Args:
         seconds_per_document: To read and label one document.
         seconds_per_query: To understand what a query asks for, before its first document.
+
+    Raises:
+        ValueError: If a document takes no time, or a query less than none.
     """
 
     seconds_per_document: float
     seconds_per_query: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.seconds_per_document) and self.seconds_per_document > 0):
+            raise ValueError(f"seconds_per_document must be a positive number, got {self.seconds_per_document}")
+        if not (np.isfinite(self.seconds_per_query) and self.seconds_per_query >= 0):
+            raise ValueError(
+                f"seconds_per_query must be a finite number and not negative, got {self.seconds_per_query}"
+            )
 
     @property
     def per_query(self) -> float:
@@ -117,8 +128,6 @@ class TimeCost:
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
         """Hours of each document, float64[N]; see `Cost.document_costs`."""
-        if not (np.isfinite(self.seconds_per_document) and self.seconds_per_document > 0):
-            raise ValueError(f"seconds_per_document must be a positive number, got {self.seconds_per_document}")
         return np.full(len(query), self.seconds_per_document / 3600)
 
 
@@ -133,6 +142,15 @@ def check_per_query(cost: Cost) -> float:
     if not (np.isfinite(cost.per_query) and cost.per_query >= 0):
         raise ValueError(f"per_query must be a finite number and not negative, got {cost.per_query}")
     return float(cost.per_query)
+
+
+def unit_of(cost: str) -> str:
+    """``" hours"`` of a `TimeCost`, to stand behind a number; empty of others, whose unit is the user's own.
+
+    Args:
+        cost: Its ``repr``, as manifests hold it.
+    """
+    return " hours" if cost.startswith(f"{TimeCost.__name__}(") else ""
 
 
 def _column(columns: Mapping[str, np.ndarray], name: str) -> np.ndarray:

@@ -121,7 +121,7 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     """
     opening = first_line(path)
     format = next(f for f in FORMATS.values() if f.first_line.match(opening))
-    given = format.read(path)
+    given = _given_in(path, format)
     with naming(path):
         labels = _grades(given, format.place)
         qrels = checked_qrels(given.assign(label=labels))
@@ -129,6 +129,20 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
         qrels[name] = given[name].to_numpy()[labels != UNJUDGED]
     qrels.attrs["unjudged"] = int((labels == UNJUDGED).sum())
     return qrels
+
+
+def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
+    """What stands in a file; of a table without its header the complaint says so.
+
+    Raises:
+        ValueError: If a line does not fit the format.
+    """
+    try:
+        return format.read(path)
+    except ValueError as error:
+        if Path(path).suffix != ".csv" or format is FORMATS["csv"]:
+            raise
+        raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error
 
 
 def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:

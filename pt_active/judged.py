@@ -12,7 +12,15 @@ from pt_active import frames
 from pt_active.arguments import level
 from pt_active.calibration import Calibration, calibration
 from pt_active.estimators import effective_size, estimator_named, is_rounding, mean_and_variance, reference_degrees
-from pt_active.labels import Labels, check_judged, check_policy, missing_pairs, warn_of_ignored, whole_labels
+from pt_active.labels import (
+    LOOK_SO_FAR,
+    Labels,
+    check_judged,
+    check_policy,
+    missing_pairs,
+    warn_of_ignored,
+    whole_labels,
+)
 from pt_active.measures import has_rank_form, rank_form
 from pt_active.moments import document_moments
 from pt_active.montecarlo import evaluator, sampled_moments
@@ -103,7 +111,7 @@ def sample_arrays(sample: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndar
     return draws, importance, None if np.isnan(inclusion).any() else inclusion
 
 
-def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
+def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: str = "") -> Labels:
     """Find the label of each document of the sampled queries.
 
     Args:
@@ -111,6 +119,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         qrels: ``qid, docno, label``, as they came back.
         measure: Decides which documents need a label.
         missing: One of `labels.MISSING_POLICIES`.
+        otherwise: As for `labels.missing_pairs`.
 
     Returns:
         The labels; a warning says how many belong to queries that were not sampled.
@@ -131,7 +140,8 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         raise ValueError(
             "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         )
-    return Labels(label, missing_pairs(pool.keys, pool.seen(measure) & (label < 0), missing), ignored)
+    absent = pool.seen(measure) & (label < 0)
+    return Labels(label, missing_pairs(pool.keys, absent, missing, otherwise=otherwise), ignored)
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
@@ -228,8 +238,8 @@ def judged_sample(
     """
     rows = np.flatnonzero(queries["q_draws"].to_numpy() > 0)
     sampled = pool.select(rows)
-    labels = match_labels(sampled, qrels, measure, missing)
     draws, importance, inclusion = sample_arrays(queries.iloc[rows])
+    labels = match_labels(sampled, qrels, measure, missing, "" if inclusion is None else LOOK_SO_FAR)
     basis = Basis(
         measure=str(measure),
         estimator="",

@@ -14,6 +14,9 @@ from pt_active import frames
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
 
+LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), plan.so_far(qrels)"
+"""What else can be done where a beginning of the sample is judged, or could be."""
+
 
 @dataclass(frozen=True)
 class Labels:
@@ -66,6 +69,19 @@ def whole_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
     return np.nan_to_num(labels_of(keys, qrels), nan=-1.0).astype(np.int64)
 
 
+def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
+    """The labels of `whole_labels`, some of which must fit.
+
+    Raises:
+        ValueError: If there is no label, or none belongs to a document of the plan.
+    """
+    check_judged(qrels)
+    label = whole_labels(keys, qrels)
+    if (label < 0).all():
+        raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
+    return label
+
+
 def drawn_labels(
     keys: pd.DataFrame, qrels: pd.DataFrame, max_grade: int | None, what: str = "document"
 ) -> tuple[np.ndarray, int]:
@@ -109,7 +125,12 @@ def warn_of_ignored(number: int, what: str) -> None:
 
 
 def missing_pairs(
-    keys: pd.DataFrame, unlabelled: np.ndarray, missing: str, what: str = "document", others: bool = True
+    keys: pd.DataFrame,
+    unlabelled: np.ndarray,
+    missing: str,
+    what: str = "document",
+    others: bool = True,
+    otherwise: str = "",
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs of some documents.
 
@@ -119,6 +140,7 @@ def missing_pairs(
         missing: One of `MISSING_POLICIES`.
         what: What was drawn, ``document`` or ``pair``.
         others: Whether the model can stand in for a label.
+        otherwise: What else can be done about it, for the message.
 
     Raises:
         ValueError: If there are any and ``missing`` is ``"error"``.
@@ -127,6 +149,6 @@ def missing_pairs(
     if pairs and missing == "error":
         choices = 'missing="nonrelevant"' + (' or missing="expected"' if others else "")
         raise ValueError(
-            f"{len(pairs)} sampled {what}s have no label: {frames.some(pairs)}; judge them, or say {choices}"
+            f"{len(pairs)} sampled {what}s have no label: {frames.some(pairs)}; judge them, or say {choices}{otherwise}"
         )
     return pairs

@@ -28,6 +28,7 @@ from pt_active.query_plan import in_drawing_order, plan_of_queries
 from pt_active.ranking import Ranking, rank_judged
 from pt_active.results import Comparison, Estimate
 from pt_active.reuse import with_rankers
+from pt_active.so_far import cut_to_judged
 from pt_active.status import Status, plan_status
 
 if TYPE_CHECKING:
@@ -188,6 +189,20 @@ class Plan(KeptArtifact[PlanTables]):
         seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
         return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
 
+    def so_far(self, qrels: pd.DataFrame) -> Plan:
+        """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
+
+        Args:
+            qrels: The labels so far.
+
+        Returns:
+            In memory, with ``cut`` in its manifest; the plan itself if all of it is judged.
+
+        Raises:
+            ValueError: If the labels do not fit, nothing is judged from the first draw on, or there is no order.
+        """
+        return self._of(cut_to_judged(self.tables, qrels))
+
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
 
@@ -341,19 +356,21 @@ class Plan(KeptArtifact[PlanTables]):
         slices: Sequence[str] = (),
         first: str | None = None,
         second: str | None = None,
+        status: Status | None = None,
     ) -> Report:
-        """Write all that the plan and its labels say into one HTML file; `Report.of` has the arguments.
+        """Write all that the plan and its labels say into one HTML file.
 
         Args:
             path: A new file.
-            qrels: The labels, of all rounds.
-            measure: As for `Report.of`, like the arguments after it.
-            estimator: See there.
-            confidence: See there.
-            missing: See there.
-            slices: See there.
-            first: See there.
-            second: See there.
+            qrels: As for `Report.of`, like all that follow.
+            measure: …
+            estimator: …
+            confidence: …
+            missing: …
+            slices: …
+            first: …
+            second: …
+            status: …
 
         Raises:
             FileExistsError: If the file exists.
@@ -362,8 +379,8 @@ class Plan(KeptArtifact[PlanTables]):
         from pt_active.report import Report, check_page
 
         check_page(Path(path))
-        how = measure, estimator, confidence, missing
-        found = Report.of(self, qrels, *how, slices=slices, first=first, second=second)
+        more: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
+        found = Report.of(self, qrels, measure, estimator, confidence, missing, **more)
         found.save(path)
         return found
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active import files
+from pt_active.costs import unit_of
 from pt_active.documents.rounds import Round
 from pt_active.documents.tables import round_tables, rounds_from
 from pt_active.pool import Pool
@@ -92,15 +93,17 @@ def in_words(tables: PlanTables) -> str:
     counts, arguments = tables.manifest["counts"], tables.manifest["arguments"]
     repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
     kind = "census" if tables.manifest["census"] else f"{repeated}by {arguments['design']}"
-    rounds = len(tables.rounds)
+    rounds, unit = len(tables.rounds), unit_of(arguments["cost"])
     again = f" in round {rounds}" if rounds > 1 else ""
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
+    cut = tables.manifest.get("cut")
+    what = f"\n  cut       to the first {cut['to']} of {cut['of']} {cut['unit']}, which are judged" if cut else ""
     return (
         f"Plan for {arguments['measure']} of {rankers}\n"
         f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries{again} ({kind})\n"
-        f"  cost      {tables.manifest['spent']:.6g} of {tables.manifest['pool_cost']:.6g} for the whole pool of "
-        f"{counts['queries']} queries{_saved(tables)}"
+        f"  cost      {tables.manifest['spent']:.6g} of {tables.manifest['pool_cost']:.6g}{unit} for the whole pool of "
+        f"{counts['queries']} queries{_saved(tables)}{what}"
     )
 
 

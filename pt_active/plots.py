@@ -58,12 +58,13 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
     return figure
 
 
-def plot_budget(table: pd.DataFrame, spent: float | None = None) -> Figure:
+def plot_budget(table: pd.DataFrame, spent: float | None = None, unit: str = "") -> Figure:
     """The half-width of the interval over the budget, a line a way to sample.
 
     Args:
         table: ``design, estimator, level, budget, half_width`` as `Outlook.table` returns it.
         spent: What a plan costs; marked if given.
+        unit: Of costs, such as hours.
 
     Raises:
         ValueError: If a column is missing.
@@ -87,7 +88,7 @@ def plot_budget(table: pd.DataFrame, spent: float | None = None) -> Figure:
                 va="top",
             )
         _plain_logs(axes)
-        axes.set(xlabel="budget", ylabel="half-width of the interval")
+        axes.set(xlabel=f"budget, {unit}" if unit else "budget", ylabel="half-width of the interval")
         axes.legend(frameon=False)
     return figure
 

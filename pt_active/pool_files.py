@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
+import os
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -50,15 +52,37 @@ def read_runs(given: list[str]) -> dict[str, pd.DataFrame]:
         FileNotFoundError: If there is no such file.
         ValueError: If a name is missing or not usable, or a file is not a run.
     """
-    runs: dict[str, pd.DataFrame] = {}
+    return {name: files.read_run(file) for name, file in run_files(given).items()}
+
+
+def run_files(given: list[str]) -> dict[str, str]:
+    """The file of each ranker's run, by its name.
+
+    Args:
+        given: ``NAME=FILE`` for each.
+
+    Raises:
+        ValueError: If a name is missing or not usable.
+    """
+    found: dict[str, str] = {}
     for entry in given:
         name, _, file = entry.partition("=")
         if not name or not file:
             raise ValueError(f"--run needs NAME=FILE, got {entry!r}")
-        if name in runs or name in inspect.signature(Runs.__init__).parameters:
+        if name in found or name in inspect.signature(Runs.__init__).parameters:
             raise ValueError(f"--run {entry}: the name {name!r} is taken")
-        runs[name] = files.read_run(file)
-    return runs
+        found[name] = file
+    return found
+
+
+def check_file(path: str | Path) -> None:
+    """Refuse a file that is not there.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
 
 
 def united(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import ir_measures.measures as irm
@@ -67,6 +67,12 @@ class DrawingOrder:
         drawn = int((queries["q_draws"].to_numpy() > 0).sum())
         return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn)
 
+    def asked(self, size: int) -> np.ndarray:
+        """bool[m], the queries that the plan asks for, of ``size`` in its pool."""
+        found = np.zeros(size, dtype=bool)
+        found[self.rows[: self.drawn]] = True
+        return found
+
     @property
     def curve(self) -> ErrorCurve:
         """The errors that the design expects, for which ``a ∝ λ (q/p)²``: no label has a say in them."""
@@ -86,9 +92,10 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
         ValueError: As `DrawingOrder.of`, or if the looks are unknown.
     """
     order = DrawingOrder.of(tables.queries)
+    if cut := tables.manifest.get("cut"):
+        order = replace(order, drawn=cut["of"])
     label = whole_labels(tables.pool.keys, qrels)
-    complete = _fully_judged(tables.pool, label, question.measure)[order.rows[: order.drawn]]
-    judged = sum(1 for _ in takewhile(bool, complete))
+    judged = queries_judged(tables.pool, label, question.measure, order)
     spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)
     time = information(order.curve, spent[sizes - 1], spent[order.drawn - 1])
     critical = critical_values(question.looks, sizes, time, 1 - question.confidence)
@@ -148,10 +155,18 @@ def _rest(order: DrawingOrder, question: Question) -> Looks:
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
 
 
-def _fully_judged(pool: Pool, label: np.ndarray, measure: irm.Measure) -> np.ndarray:
-    """bool[m], queries all of whose documents that the measure sees have a label."""
+def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:
+    """How many queries have labels for all documents that the measure sees, up to the first that has not.
+
+    Args:
+        pool: All queries.
+        label: int64[N], -1 where there is none.
+        measure: What is to be measured.
+        order: In which the queries come.
+    """
     absent = pool.seen(measure) & (label < 0)
-    return np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0
+    complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0
+    return sum(1 for _ in takewhile(bool, complete[order.rows[: order.drawn]]))
 
 
 def _values(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, order: np.ndarray) -> np.ndarray:

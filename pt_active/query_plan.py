@@ -93,6 +93,11 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
     return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census, priority)
 
 
+def has_order(tables: PlanTables) -> bool:
+    """Whether the plan knows in which order its queries were drawn; with replacement and of documents it does not."""
+    return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
+
+
 def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     """The assessments, for export.
 
@@ -107,7 +112,7 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
         raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
     if order == "sorted":
         return tables.assessments
-    if "q_priority" not in tables.queries.columns or tables.queries["q_priority"].isna().any():
+    if not has_order(tables):
         raise ValueError(
             'order="drawn" needs a plan of queries without replacement, saved in format 4 or later; documents of a '
             "round can only be used as a whole"

@@ -13,18 +13,20 @@ import numpy as np
 import pandas as pd
 
 from pt_active.contributions import Contributions
+from pt_active.costs import unit_of
 from pt_active.measures import parse_measure
 from pt_active.model_check import ModelCheck
 from pt_active.outlook import GRID, Outlook, own_method
 from pt_active.pairs import named_pair
 from pt_active.plan import Plan
 from pt_active.ranking import Ranking
-from pt_active.report_words import answer_in_words
+from pt_active.report_words import answer_in_words, status_in_words
 from pt_active.results import Comparison, Estimate, Printed
 from pt_active.sampling import Clipped
 from pt_active.simulate import YARDSTICK
 from pt_active.simulate_tables import plain_rows
 from pt_active.slices import slices as slices_of
+from pt_active.status import Status
 
 BINS = 8
 """Classes of queries, by cost and by expected performance."""
@@ -59,6 +61,7 @@ class Report(Printed):
         check: Of the grade model, on the plan's measure.
         slices: One row a group of queries, and a ranker if there are more than two.
         manifest: Of the plan.
+        status: Of the judging, where the labels are those so far; its sentence is the answer.
     """
 
     answer: str
@@ -72,6 +75,7 @@ class Report(Printed):
     check: ModelCheck
     slices: pd.DataFrame
     manifest: dict[str, Any]
+    status: Status | None = None
 
     @classmethod
     def of(
@@ -86,6 +90,7 @@ class Report(Printed):
         slices: Sequence[str] = (),
         first: str | None = None,
         second: str | None = None,
+        status: Status | None = None,
     ) -> Report:
         """Gather what there is to say.
 
@@ -99,15 +104,19 @@ class Report(Printed):
             slices: Columns of ``plan.queries`` by which to look at groups of queries.
             first: A ranker, to compare two of more; see `Plan.compare`.
             second: Another.
+            status: What `Plan.status` says of these labels, which need to be those so far only: the report is then of
+                `Plan.so_far`, and its answer is that of the status, whose interval holds however often one has looked.
 
         Raises:
-            ValueError: As `Plan.estimate` and `slices.slices` do.
+            ValueError: As `Plan.estimate` and `slices.slices` do, or if the status is of something else.
         """
         if isinstance(slices, str):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
         wanted = plan.measure if measure is None else parse_measure(measure, plan.tables.pool.max_grade)
         how = (wanted, estimator, confidence, missing)
+        plan = plan if status is None else plan.so_far(qrels)
         result = _result(plan, qrels, how, first, second)
+        _check_status(status, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             budget, budget_note = _budget(plan, qrels, estimator, confidence, missing)
@@ -116,7 +125,7 @@ class Report(Printed):
             groups = [s for c in slices for s in slices_of(plan, qrels, c, whole, *how)]
             contrast = _contrast(plan, pair)
             return cls(
-                answer=answer_in_words(result),
+                answer=answer_in_words(result) if status is None else status_in_words(status),
                 result=result,
                 estimates=_estimates(result),
                 budget=budget,
@@ -127,6 +136,7 @@ class Report(Printed):
                 check=ModelCheck.of(plan, qrels, missing),
                 slices=pd.DataFrame([row for s in groups for row in s.rows()], columns=_SLICE_COLUMNS),
                 manifest=plan.manifest,
+                status=status,
             )
 
     @property
@@ -150,6 +160,11 @@ class Report(Printed):
         return float(self.manifest["spent"])
 
     @property
+    def cost_unit(self) -> str:
+        """Stands behind costs; empty unless they are hours."""
+        return unit_of(self.manifest["arguments"]["cost"])
+
+    @property
     def heaviest(self) -> pd.DataFrame:
         """The largest weights, as shares of 1: of queries, or of documents where these were drawn."""
         of_documents = self.result.basis.level == "document"
@@ -163,6 +178,7 @@ class Report(Printed):
         return {
             "answer": self.answer,
             "note": self.note,
+            "status": None if self.status is None else self.status.to_dict(),
             "result": self.result.to_dict(),
             "estimates": plain_rows(self.estimates),
             "budget": {"spent": self.spent, "note": self.budget_note, "rows": plain_rows(self.budget)},
@@ -214,6 +230,24 @@ def check_page(path: Path) -> None:
         raise FileExistsError(f"{path} exists; choose another file for the report")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def _check_status(status: Status | None, result: Estimate | Comparison | Ranking) -> None:
+    """Refuse a status of another measure or of other rankers.
+
+    Raises:
+        ValueError: With what each is of.
+    """
+    if status is None:
+        return
+    if isinstance(result, Ranking):
+        raise ValueError("a status is of two rankers: name them as first and second")
+    pair = (result.first, result.second) if isinstance(result, Comparison) else (result.name, None)
+    if (status.first, status.second, status.measure) != (*pair, result.basis.measure):
+        other = " − ".join(filter(None, pair))
+        raise ValueError(
+            f"the status is of {status.measure} of {status.what}, the report of {result.basis.measure} of {other}"
+        )
 
 
 def _finite(number: float) -> float | None:
@@ -317,7 +351,9 @@ def _chance(plan: Plan) -> tuple[np.ndarray, str]:
         return np.ones(len(q)), "chance of being drawn"
     if arguments["replace"]:
         return q * int(tables.queries["q_draws"].sum()), "expected draws"
-    if arguments["budget"] is None:
+    if "cut" in plan.manifest:
+        amount = plan.manifest["spent"]
+    elif arguments["budget"] is None:
         amount, cost = arguments["draws"], np.ones(len(q))
     else:
         amount = arguments["budget"]

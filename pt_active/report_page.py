@@ -84,6 +84,7 @@ def page(report: Report) -> str:
     return environment.get_template("report.html.jinja").render(
         title=_title(report),
         answer=report.answer,
+        status=None if report.status is None else str(report.status),
         note=report.note,
         reassures=report_words.reassures(report.result),
         sections=_sections(report),
@@ -187,10 +188,11 @@ def _budget(report: Report) -> Section:
         return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
     table = report.budget
     words = [
-        f"This plan cost {number(report.spent)}. The curves are what to expect of one round without replacement in "
-        f"{report.check.measure}, with the errors that the labels show in the place of those that the model promised."
+        f"This plan cost {number(report.spent)}{report.cost_unit}. The curves are what to expect of one round without "
+        f"replacement in {report.check.measure}, with the errors that the labels show in the place of those that the "
+        "model promised."
     ]
-    figure = plots.plot_budget(table, report.spent)
+    figure = plots.plot_budget(table, report.spent, report.cost_unit.strip())
     said = report_words.budget_in_words(table, report.spent)
     svg = inline_svg(figure, "budget", "Half-width of the interval over the budget", said)
     caption = "Expected half-width of the interval over the budget; both axes are logarithmic."

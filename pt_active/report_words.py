@@ -9,6 +9,7 @@ import pandas as pd
 
 from pt_active.ranking import Ranking
 from pt_active.results import Comparison, Estimate
+from pt_active.status import Status
 
 _NAMED = 5
 """Rankers that the sentence names."""
@@ -22,6 +23,16 @@ def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
     if isinstance(result, Ranking):
         return _ranked(result)
     return _compared(result) if isinstance(result, Comparison) else _estimated(result)
+
+
+def status_in_words(status: Status) -> str:
+    """The state of the judging, with the interval that holds however often one has looked."""
+    done = "all" if status.judged == status.drawn else f"{status.judged} of {status.drawn}"
+    head = f"{status.answer[0].upper()}{status.answer[1:]} ({done} {status.unit} judged)"
+    if not np.isfinite([status.value, status.low]).all():
+        return f"{head}: there is no interval yet."
+    interval = f"{status.confidence:.0%} interval {status.low:.4f} to {status.high:.4f}, valid {status.valid}"
+    return f"{head}: {status.what} is {status.point} in {status.measure} ({interval})."
 
 
 def _estimated(found: Estimate) -> str:

@@ -58,6 +58,7 @@ class Basis:
         caution: What limits the trust in the estimate; empty if nothing does.
         model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
             estimate leans on it only where documents are ``unreached`` or labels ``expected``.
+        stopping_caution: What it means that the plan was cut to what is judged; empty if it was not.
     """
 
     measure: str
@@ -78,6 +79,7 @@ class Basis:
     unreached: float = 0.0
     caution: str = ""
     model_caution: str = ""
+    stopping_caution: str = ""
 
     def lines(self) -> list[str]:
         """The sample in words, for printing."""
@@ -155,6 +157,10 @@ class _Inference(Printed):
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
+        return "; ".join(filter(None, (self._sample_note, self.basis.stopping_caution)))
+
+    @property
+    def _sample_note(self) -> str:
         everything = _EVERYTHING[self.basis.level]
         if self.basis.census and self.degenerate:
             return (

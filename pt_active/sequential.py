@@ -212,7 +212,7 @@ def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int
     score = now.value[0] / variance + np.cumsum(truth[:, None] * step + noise, axis=1)
     value = np.repeat(truth[:, None], len(finite), axis=1)
     value[:, finite] = score / information[finite]
-    found = verdicts(value, _widths(now, coming), margin, compared) > 0
+    found = np.broadcast_to(verdicts(value, _widths(now, coming), margin, compared) > 0, value.shape)
     resolved = found.any(axis=1)
     at = np.where(resolved, found.argmax(axis=1), len(finite) - 1)
     return float(resolved.mean()), float(coming.cost[at].mean())

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active import frames
+from pt_active.costs import unit_of
 from pt_active.documents.growth import grown_documents
 from pt_active.growth import ESTIMATOR, Growth, Question
-from pt_active.labels import whole_labels
+from pt_active.labels import known_labels
 from pt_active.plan_tables import PlanTables
 from pt_active.query_growth import grown_queries
 from pt_active.results import Printed
@@ -58,6 +59,7 @@ class Status(Printed):
         needed: Total cost that would resolve it if the estimate were the truth; NaN where that cannot be told.
         everything: What it costs to judge all that can change the result: the whole pool, of a plan of documents
             those that count, with another round for those that were not drawn.
+        cost_unit: Stands behind costs; empty unless they are hours.
     """
 
     measure: str
@@ -86,6 +88,7 @@ class Status(Printed):
     further: float
     needed: float
     everything: float
+    cost_unit: str = ""
 
     @property
     def resolved(self) -> bool:
@@ -120,34 +123,50 @@ class Status(Printed):
         if self.judged < self.drawn and not self.chance < _HOPELESS:
             if np.isnan(self.chance):
                 return f"judge on, from {self.waiting}"
+            left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
             return (
-                f"judge on, from {self.waiting}: expected further cost {self.further:.4g} of the "
-                f"{self.budget - self.spent:.6g} left, resolved by then with a chance of {self.chance:.0%}"
+                f"judge on, from {self.waiting}: expected further cost {self.further:.4g} of the {left}, resolved by "
+                f"then with a chance of {self.chance:.0%}"
             )
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         whole = ", for all that can change the result" if self.needed >= self.everything else ""
-        return f"about {self.needed:.4g} would have to be spent in all{whole}, were the estimate the truth"
+        return (
+            f"about {self.needed:.4g}{self.cost_unit} would have to be spent in all{whole}, were the estimate the truth"
+        )
 
     def to_dict(self) -> dict[str, object]:
         """Every number, ready for JSON: NaN and infinite numbers become None."""
         content = asdict(self) | {"winner": self.winner, "answer": self.answer, "advice": self.advice}
         return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in content.items()}
 
+    @property
+    def what(self) -> str:
+        """What is estimated."""
+        return self.first if self.second is None else f"{self.first} − {self.second}"
+
+    @property
+    def valid(self) -> str:
+        """When the interval holds, in words."""
+        return _VALID.get(self.looks, f"at planned looks ({self.looks})")
+
+    @property
+    def point(self) -> str:
+        """The estimate as it is printed: a difference with its sign."""
+        return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
+
     def __str__(self) -> str:
-        what = self.first if self.second is None else f"{self.first} − {self.second}"
-        when = _VALID.get(self.looks, f"at planned looks ({self.looks})")
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
-        estimate = "none yet" if np.isnan(self.value) else f"{self.value:+.4f}   SE {self.standard_error:.4f}"
+        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {self.standard_error:.4f}"
         gap = f"left out    {self.left_out} labels from {self.waiting} on, which is not fully judged"
         look = f"next look   after {self.next_look} {self.unit}"
-        since = f", since {self.resolved_at:.6g} were spent" if self.resolved_at is not None else ""
+        since = f", since {self.resolved_at:.6g}{self.cost_unit} were spent" if self.resolved_at is not None else ""
         lines = [
-            f"{self.measure}: {what} ({self.estimator})",
+            f"{self.measure}: {self.what} ({self.estimator})",
             f"estimate    {estimate}",
-            f"interval    {interval}, {self.confidence:.0%}, valid {when}",
+            f"interval    {interval}, {self.confidence:.0%}, valid {self.valid}",
             f"judged      {self.judged} of {self.drawn} {self.unit}: {self.n_judged} labels, "
-            f"{self.spent:.6g} of {self.budget:.6g} spent",
+            f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent",
             *([gap] if self.left_out else []),
             *([look] if self.next_look is not None and self.looks != "always" and not self.resolved else []),
             f"answer      {self.answer}{since}",
@@ -168,8 +187,8 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         ValueError: If the labels do not fit the plan, or the plan cannot be looked at in this way.
     """
     qrels = frames.checked_qrels(qrels, tables.pool.max_grade)
-    if len(qrels) and (whole_labels(tables.pool.keys, qrels) < 0).all():
-        raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
+    if len(qrels):
+        known_labels(tables.pool.keys, qrels)
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
     names = tables.pool.names
     about: dict[str, Any] = {
@@ -180,6 +199,7 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
+        "cost_unit": unit_of(tables.manifest["arguments"]["cost"]),
     }
     return Status(**(about | grown.counts | _reached(grown, question) | _ahead(grown, question)))
 

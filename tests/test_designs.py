@@ -237,7 +237,7 @@ def test_an_unknown_design():
 def test_without_any_variance_only_weight_and_cost_count(name, systems):
     _, cost, weight = random_instance(1, 1)
     moments = Moments(np.zeros((9, systems)), np.zeros((9, systems, systems)))
-    with pytest.warns(UserWarning, match="no variance in any query"):
+    with pytest.warns(UserWarning, match="no variance in anything"):
         q = of_design(name, moments, cost, weight, defensive=0)
     spread = np.ones_like(cost) if name == "active_uniform_cost" else np.sqrt(cost)
     assert_exact(q, normalised(weight / spread))
@@ -250,7 +250,7 @@ def test_equal_rankings_have_no_variance_but_for_rounding(name):
     grades = rng.dirichlet(np.full(5, 0.3), 160)
     moments = label_moments(parse_measure("ERR(max_rel=4)@10"), np.arange(0, 161, 20), ranks, grades)
     _, cost, weight = random_instance(0, 1, queries=8)
-    with pytest.warns(UserWarning, match="no variance in any query"):
+    with pytest.warns(UserWarning, match="no variance in anything"):
         q = of_design(name, moments, cost, weight, defensive=0)
     assert_exact(q, normalised(weight / np.sqrt(cost)))
 
@@ -259,7 +259,7 @@ def test_one_pair_of_equal_systems_among_three():
     moments, cost, weight = random_instance(7, 3)
     twin = [0, 1, 1]
     moments = Moments(moments.mean[:, twin], moments.covariance[:, twin][:, :, twin])
-    with pytest.warns(UserWarning, match="no variance in any query"):
+    with pytest.warns(UserWarning, match="no variance in anything"):
         q = sampling_distribution("optimal", moments, cost, weight, defensive=0)
     different = equation_610(*contrast(moments, 0, 1), cost, weight)
     equal = normalised(weight / np.sqrt(cost))

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active import DCG, Outlook, Plan, UnitCost
+from pt_active import DCG, OrderedLogitGrades, Outlook, Plan, Runs, TimeCost, UnitCost
 from pt_active.demo import DemoCollection
 from pt_active.documents.estimators import DocumentPool
 from pt_active.documents.growth import grown_documents
@@ -492,3 +492,151 @@ def test_errors_of_rounds_are_a_martingale() -> None:
         score = time * error
         step = score[:, j] * (score[:, k] - score[:, j])
         assert abs(step.mean()) <= 3 * step.std() / math.sqrt(400)
+
+
+# --- the plan cut to what is judged -----------------------------------------------------------------------------------
+
+CUT = "the plan was cut to what is judged; the interval is that of a sample whose end was fixed beforehand"
+
+
+@pytest.mark.parametrize("n", [2, 9, 23])
+@pytest.mark.parametrize("census", [False, True])
+def test_a_cut_plan_estimates_what_the_status_does(
+    n: int, census: bool, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    whole = Plan.create(graded, None, DCG @ 10, budget=1e6, seed=3) if census else plan
+    cut, status = whole.so_far(prefix(whole, labels, n)), whole.status(prefix(whole, labels, n))
+    found = cut.compare(prefix(whole, labels, n))
+    assert found.difference == pytest.approx(status.value, rel=1e-12, abs=1e-12)
+    assert found.standard_error == pytest.approx(status.standard_error, rel=1e-12)
+    assert CUT in found.note
+    assert cut.manifest["cut"] == {"unit": "queries", "of": status.drawn, "to": n}
+    assert cut.manifest["spent"] == pytest.approx(status.spent)
+    assert cut.manifest["counts"]["draws"] == n == len(cut.sample)
+    assert len(cut.assessments) == cut.manifest["counts"]["assessments"] == status.n_judged
+    assert f"cut       to the first {n} of {status.drawn} queries, which are judged" in str(cut)
+
+
+def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
+    plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    short = Plan.create(graded, None, DCG @ 10, draws=12, seed=3)
+    cut = plan.so_far(prefix(plan, labels, 12))
+    columns = ["qid", "q_draws", "q_importance", "q_inclusion"]
+    pd.testing.assert_frame_equal(cut.queries[columns], short.queries[columns], rtol=1e-12)
+    pd.testing.assert_frame_equal(cut.assessments, short.assessments)
+
+
+def test_all_labels_cut_nothing(plan: Plan, labels: pd.DataFrame) -> None:
+    everything = wanted(plan, labels)
+    whole = plan.so_far(everything)
+    assert "cut" not in whole.manifest
+    assert whole.compare(everything) == plan.compare(everything)
+
+
+def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    some = prefix(plan, labels, 14)
+    cut = Plan.load(plan.so_far(some).save(tmp_path / "cut").path)
+    assert cut.compare(some) == plan.so_far(some).compare(some)
+    assert cut.status(some) == plan.status(some)
+    fewer = prefix(plan, labels, 9)
+    again = cut.so_far(fewer)
+    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some).drawn, "to": 9}
+    assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
+
+
+def test_labels_of_what_was_cut_off_are_left_out_without_a_word(plan: Plan, labels: pd.DataFrame) -> None:
+    order, everything = in_order(plan), wanted(plan, labels)
+    gap = everything.drop(everything[everything.qid == order[9]].index[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = plan.so_far(gap).compare(gap)
+    assert found == plan.so_far(prefix(plan, labels, 9)).compare(prefix(plan, labels, 9))
+    assert found.basis.ignored == 0
+
+
+def test_missing_labels_say_the_way(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), plan\.so_far"):
+        plan.compare(prefix(plan, labels, 9))
+    with_replacement = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
+    with pytest.raises(ValueError, match=r'missing="expected"$'):
+        with_replacement.compare(wanted(with_replacement, labels).head(3))
+
+
+def test_a_plan_that_cannot_be_cut_says_why(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    order = in_order(plan)
+    later = wanted(plan, labels)[lambda frame: frame.qid != order[0]]
+    with pytest.raises(ValueError, match=f"nothing is judged so far: the query that comes first, {order[0]}, lacks"):
+        plan.so_far(later)
+    with pytest.raises(ValueError, match="hold no judgment"):
+        plan.so_far(later.head(0))
+    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
+        plan.so_far(later.assign(qid="x" + later.qid))
+    repeated = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
+    with pytest.raises(ValueError, match="draws with replacement"):
+        repeated.so_far(wanted(repeated, labels))
+    old = Plan._of(replace(plan.tables, queries=plan.queries.drop(columns="q_priority")))
+    with pytest.raises(ValueError, match="saved in format 3"):
+        old.so_far(wanted(plan, labels))
+
+
+def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+    one = Plan.create(graded, None, DCG @ 10, budget=150, level="document", seed=3)
+    first = wanted(one, labels)
+    two = one.extend(80, first)
+    part = pd.concat([first, wanted(two, labels).head(20)])
+    cut = two.so_far(part)
+    assert cut.compare(part).difference == one.compare(first).difference
+    status, found = two.status(part), cut.compare(part)
+    assert (found.difference, found.standard_error) == pytest.approx((status.value, status.standard_error), rel=1e-12)
+    assert cut.manifest["cut"] == {"unit": "rounds", "of": 2, "to": 1}
+    assert CUT in found.note
+    for column in ("q_prob", "q_draws", "q_importance", "q_inclusion"):
+        np.testing.assert_array_equal(cut.queries[column], one.queries[column])
+    keys = ["qid", "docno", "inclusion"]
+    pd.testing.assert_frame_equal(cut.assessments[keys], one.assessments[keys])
+    assert {k: cut.manifest[k] for k in ("counts", "spent", "rounds")} == {
+        k: one.manifest[k] for k in ("counts", "spent", "rounds")
+    }
+    assert Plan.load(cut.save(tmp_path / "cut").path).compare(part) == found
+    with pytest.raises(ValueError, match=r"plan\.so_far"):
+        two.compare(part)
+    with pytest.raises(ValueError, match="extend the plan as it was drawn"):
+        cut.extend(50, part)
+    with pytest.raises(ValueError, match=r"nothing is judged so far: \d+ documents of round 1 have no label"):
+        two.so_far(part.tail(30))
+
+
+def test_three_rounds_are_cut_to_two(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plans = [Plan.create(graded, None, DCG @ 10, budget=150, level="document", seed=3)]
+    judged = wanted(plans[0], labels)
+    for _ in range(2):
+        plans.append(plans[-1].extend(60, judged))
+        judged = pd.concat([judged, wanted(plans[-1], labels)])
+    two = judged.iloc[: len(judged) - 5]
+    cut, before = plans[2].so_far(two), plans[1]
+    counts = {key: cut.manifest[key] for key in ("counts", "spent", "rounds")}
+    assert counts == {key: before.manifest[key] for key in counts}
+    until = judged.iloc[: len(judged) - len(plans[2].assessments)]
+    assert cut.compare(two).difference == before.compare(until).difference
+
+
+# --- units and words --------------------------------------------------------------------------------------------------
+
+
+def test_hours_are_said(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=8.0, seed=3)
+    status = plan.status(prefix(plan, labels, 9))
+    assert f"of {status.budget:.6g} hours spent" in str(status)
+    assert "hours left" in status.advice or "hours would have to be spent" in status.advice
+    assert f"of {plan.manifest['pool_cost']:.6g} hours for the whole pool" in str(plan)
+    resolved = plan.status(wanted(plan, labels), margin=9.0)
+    assert f"since {resolved.resolved_at:.6g} hours were spent" in str(resolved)
+
+
+def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades, labels: pd.DataFrame) -> None:
+    name = next(iter(demo.runs))
+    pool = Runs(**{name: demo.runs[name]}, depth=15) >> grades
+    plan = Plan.create(pool, demo.topics, DCG @ 10, budget=600, seed=3)
+    status = plan.status(prefix(plan, labels, 9), margin=0.1)
+    assert f"estimate    {status.value:.4f}   SE" in str(status)

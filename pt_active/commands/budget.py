@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import pandas as pd
 import typer
 
-from pt_active.command_line import Answer, check_names, command_line, read_labels
+from pt_active.command_line import Answer, check_names, command_line, new_path, read_judged, rounded_up
 from pt_active.commands import options
 from pt_active.commands.options import one_of
 from pt_active.commands.pools import PoolFiles
+from pt_active.costs import unit_of
 from pt_active.outlook import POWER, Outlook, own_method
 from pt_active.plan import Plan
 from pt_active.simulate_tables import plain_rows
@@ -47,10 +47,11 @@ def budget(
     allow_missing_queries: options.AllowMissingQueries = False,
     confidence: options.Confidence = 0.95,
     seed: options.Seed = 0,
+    so_far: options.SoFar = False,
 ) -> Answer:
     """Say how many judgments, or hours, it takes, before any is made or after a first round."""
-    if budget and (width is not None or difference is not None):
-        raise ValueError("say either --budget, or what it is to reach: --width or --difference")
+    if budget and width is not None:
+        raise ValueError("say either --budget, or the --width that it is to reach")
     check_names({"--cost": (cost, options.COSTS)})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
@@ -65,16 +66,16 @@ def budget(
         again, unit = [*source.words(), "--measure", measure, *prices], repr(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
-        loaded = Plan.load(plan)
-        outlook = Outlook.of_plan(loaded, read_labels(qrels) if qrels else None)
+        loaded, labels = read_judged(plan, qrels or [], so_far)
+        outlook = Outlook.of_plan(loaded, labels if qrels else None)
         unit = loaded.manifest["arguments"]["cost"]
-    if width is None and difference is None:
-        table, hint = outlook.table(budget, confidence=confidence), _ASK
+    if budget or (width is None and difference is None):
+        table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
     head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
-    hours = "\nBudgets are hours of judging." if unit.startswith("TimeCost") else ""
+    hours = f"\nBudgets are{unit_of(unit)} of judging." if unit_of(unit) else ""
     return Answer(head | {"cost": unit, "rows": plain_rows(table)}, outlook.described(table) + hours, hint)
 
 
@@ -90,7 +91,7 @@ def _check_alone(given: list[str]) -> None:
 def _draw(table: pd.DataFrame, options: list[str]) -> str:
     """The command that draws what costs least."""
     best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
-    how = ["--level", best["level"], "--design", best["design"], "--budget", _rounded_up(best["budget"])]
+    how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best["budget"])]
     what = "the sample that costs least" if best["half_width"] > 0 else "everything, since nothing less does"
     return f"Next, draw {what}:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
 
@@ -102,16 +103,14 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lacking = float(row["budget"].iloc[0]) - plan.manifest["spent"]
     if lacking <= 0:
         return "The plan's own budget is enough."
+    arguments = plan.manifest["arguments"]
+    lack = f"The plan lacks {lacking:.4g}{unit_of(arguments['cost'])} of it"
     if row["half_width"].iloc[0] == 0:
-        return f"The plan lacks {lacking:.4g} of it: only judging everything does it."
+        return f"{lack}: only judging everything does it."
     if not (own.of_documents and qrels):
-        return f"The plan lacks {lacking:.4g} of it: plan again with a larger --budget."
-    out = folder.with_name(f"{folder.name}-more")
-    more = command_line("extend", folder, *qrels, "--budget", _rounded_up(lacking), "--out", out)
-    return f"The plan lacks {lacking:.4g} of it. Next, draw another round:\n  {more}"
-
-
-def _rounded_up(budget: float) -> str:
-    """To three digits that count, but not above a whole number that is less."""
-    step = 10.0 ** (np.floor(np.log10(budget)) - 2)
-    return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
+        again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments['seed']}"
+        begins = "" if own.of_documents or arguments["replace"] else ": that sample begins with the same queries"
+        return f"{lack}: plan again as before, but with {again}{begins}."
+    out = new_path(folder.with_name(f"{folder.name}-more"))
+    more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", out)
+    return f"{lack}. Next, draw another round:\n  {more}"

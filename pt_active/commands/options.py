@@ -12,6 +12,7 @@ from pt_active.costs import Cost, LogLengthCost, TimeCost, UnitCost
 from pt_active.estimators import ESTIMATORS
 from pt_active.labels import MISSING_POLICIES
 from pt_active.pool_files import DEFAULT_GRADES, GRADES
+from pt_active.sequential import LOOKS
 
 COSTS: dict[str, Callable[..., Cost]] = {"unit": UnitCost, "log-length": LogLengthCost}
 """What ``--cost`` can be."""
@@ -37,6 +38,13 @@ Measure = Annotated[str | None, one_of(MEASURES, "Another measure than the plan'
 Estimator = Annotated[str, one_of(ESTIMATORS, f"One of {', '.join(ESTIMATORS)}.")]
 Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the intervals.")]
 Missing = Annotated[str, one_of(MISSING_POLICIES, f"What to do about missing labels: {', '.join(MISSING_POLICIES)}.")]
+SoFar = Annotated[
+    bool, typer.Option("--so-far", help="The labels are those so far: cut the plan to what is judged without a gap.")
+]
+Looks = Annotated[str, one_of((*LOOKS, "end"), f"How often one may look: {', '.join(LOOKS)}; end: when all is judged.")]
+Margin = Annotated[
+    float | None, typer.Option(metavar="X", help="Differences up to this do not matter, or the precision wanted.")
+]
 Seed = Annotated[int, typer.Option(metavar="N", help="Of everything random.")]
 PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")]
 CostName = Annotated[str, one_of(COSTS, f"Of a document: {', '.join(COSTS)}.")]

@@ -8,7 +8,16 @@ from typing import Annotated
 import typer
 
 from pt_active import files
-from pt_active.command_line import Answer, check_names, check_new, command_line, next_answer, read_labels
+from pt_active.command_line import (
+    Answer,
+    check_names,
+    check_new,
+    command_line,
+    new_path,
+    next_answer,
+    next_look,
+    read_labels,
+)
 from pt_active.commands import options
 from pt_active.commands.options import one_of
 from pt_active.commands.pools import PoolFiles
@@ -17,7 +26,7 @@ from pt_active.documents.design import DRAWINGS, OBJECTIVES
 from pt_active.exports import FORMATS
 from pt_active.plan import LEVELS, Plan
 from pt_active.pool_files import read_pool
-from pt_active.query_plan import ORDERS
+from pt_active.query_plan import ORDERS, has_order
 
 
 def plan(
@@ -64,6 +73,7 @@ def plan(
     if (budget is None) == (draws is None):
         raise ValueError("say either --budget or --draws, and not both")
     check_names({"--cost": (cost, options.COSTS), "--level": (level, LEVELS)})
+    _check_level(level, design)
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
     source.check()
@@ -118,12 +128,26 @@ def export(
     loaded.export(out, format, None if labels is None else read_labels([labels]), order)
     count, answer = len(loaded.assessments), next_answer(loaded, plan, out)
     hint = f"Next, when the labels are filled in:\n  {answer}"
+    if order == "drawn" or len(loaded.tables.rounds) > 1:
+        look = next_look(loaded, plan, out)
+        hint = f"Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}"
     content = {"file": str(out), "format": format, "assessments": count}
     return Answer(content, f"{count} documents to judge are in {out}.", hint)
 
 
+def _check_level(level: str, design: str | None) -> None:
+    """Refuse a design of the other level.
+
+    Raises:
+        ValueError: With what to say.
+    """
+    levels = [each for each, designs in (("query", DESIGNS), ("document", DRAWINGS)) if design in designs]
+    if levels and level not in levels:
+        raise ValueError(f"--design {design} is one of --level {levels[0]}, not of --level {level}")
+
+
 def _planned(made: Plan, out: Path) -> Answer:
-    worklist = out.with_name(f"{out.name}.csv")
-    export = command_line("export", out, "--out", worklist, "--format", "csv")
+    worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
+    export = command_line("export", out, "--out", worklist, "--format", "csv", *order)
     hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
     return Answer({"plan": str(out), **made.manifest}, str(made), hint)

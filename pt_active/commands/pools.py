@@ -9,7 +9,7 @@ import pandas as pd
 
 from pt_active import files
 from pt_active.command_line import check_names
-from pt_active.pool_files import GRADES, grade_model, read_pool, read_runs, united, with_texts
+from pt_active.pool_files import GRADES, check_file, grade_model, read_pool, read_runs, run_files, united, with_texts
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class PoolFiles:
         if self.pool is not None and given:
             raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
         check_names({"--grades": (self.grades, GRADES)})
+        for file in run_files(self.run or []).values():
+            check_file(file)
 
     def read(self, cost: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.

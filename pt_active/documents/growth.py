@@ -7,6 +7,7 @@ weighted sum of the errors is a martingale, and information adds up over rounds.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from itertools import takewhile
 
 import numpy as np
@@ -15,7 +16,7 @@ import pandas as pd
 from pt_active.budget import ErrorCurve
 from pt_active.documents.judged import JudgedDocuments, judged_documents
 from pt_active.documents.planning import round_settings
-from pt_active.documents.rounds import judged_before, pool_sizes
+from pt_active.documents.rounds import Round, judged_before, pool_sizes
 from pt_active.documents.tables import graded_pool
 from pt_active.growth import ESTIMATOR, Growth, Question, foreign_labels, to_come
 from pt_active.labels import whole_labels
@@ -46,7 +47,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
         )
     rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
     foreign_labels((label >= 0) & ~judged_before(rounds), "documents")
-    judged = sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))
+    judged = rounds_judged(rounds, label)
     spent, sizes = np.cumsum([each.sample.spent for each in rounds]), look_sizes(question.looks, len(rounds))
     time = _information(tables)
     critical = critical_values(question.looks, sizes, time[sizes - 1], 1 - question.confidence)
@@ -71,6 +72,16 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
             "everything": float(rest.cost[-1]) if len(rest.cost) else float(spent[-1]),
         },
     )
+
+
+def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
+    """How many rounds are fully judged, up to the first gap.
+
+    Args:
+        rounds: In order.
+        label: int64[N], -1 where there is none.
+    """
+    return sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))
 
 
 def _information(tables: PlanTables) -> np.ndarray:

@@ -152,7 +152,8 @@ def judged_documents(
     drawn = judged_before(rounds)
     label, ignored = drawn_labels(pool, drawn, qrels)
     line = label_calibration(pool, measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
-    unlabelled = labels.missing_pairs(pool.keys, drawn & (label < 0), missing)
+    otherwise = labels.LOOK_SO_FAR if (label[rounds[0].sample.drawn] >= 0).all() else ""
+    unlabelled = labels.missing_pairs(pool.keys, drawn & (label < 0), missing, otherwise=otherwise)
     if missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(

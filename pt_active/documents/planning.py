@@ -49,7 +49,7 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
     rng = np.random.default_rng(arguments["seed"])
     drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments["budget"]), rng))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
-    queries = queries.assign(**_sample_columns(pool, drawn))
+    queries = queries.assign(**sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
     manifest = plan_manifest(
         arguments, pool, queries, assessments, drawn.expected <= 0, drawn.sample.spent, frame, topics
@@ -75,6 +75,8 @@ def extended(
     """
     if not tables.rounds:
         raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
+    if "cut" in tables.manifest:
+        raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
     if later := tables.manifest.get("later_rankers"):
         raise ValueError(f"extend the plan as it was made, and add {frames.some(later)} to the extended one")
     if isinstance(grades, pt.Transformer):
@@ -127,7 +129,7 @@ def next_round(
     new = _something(draw_round(graded, settings, float(budget), rng, grades=grades, labels=labels))
     assessments = worklist(pool, new.sample, texts)
     entry = _described(new, budget, seed, len(assessments), grades is not None, files.digest(qrels))
-    queries = tables.queries.assign(**_sample_columns(pool, new), q_prob=new.sample.design.opening)
+    queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
     rounds = [*manifest["rounds"], entry]
     counts = manifest["counts"] | {"assessments": len(assessments), "draws": len(assessments)}
     counts |= {"sampled_queries": int((queries["q_draws"] > 0).sum())}
@@ -196,7 +198,7 @@ def round_settings(arguments: dict[str, Any], names: tuple[str, ...]) -> RoundSe
     return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], pairs)
 
 
-def _sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
+def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
     """``q_draws`` (1 where documents of a query were drawn), ``q_importance`` (p/Π) and ``q_inclusion`` (Π)."""
     has = np.bincount(pool.query_of_document[drawn.sample.drawn], minlength=len(pool.queries)) > 0
     inclusion = np.where(has, drawn.sample.opening, np.nan)
