@@ -113,7 +113,7 @@ def test_drawing_on_with_a_spoilt_model_warns(demo, spoilt, graded) -> None:
     with pytest.warns(UserWarning, match=f"{SAID}.*better give the grades of a model that was fitted"):
         plan.extend(100, qrels)
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         longer = plan.extend(400, qrels, graded)
     every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
     check = ModelCheck.of(longer, every)

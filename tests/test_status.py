@@ -549,7 +549,7 @@ def test_labels_of_what_was_cut_off_are_left_out_without_a_word(plan: Plan, labe
     order, everything = in_order(plan), wanted(plan, labels)
     gap = everything.drop(everything[everything.qid == order[9]].index[0])
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         found = plan.so_far(gap).compare(gap)
     assert found == plan.so_far(prefix(plan, labels, 9)).compare(prefix(plan, labels, 9))
     assert found.basis.ignored == 0
