@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
@@ -100,14 +100,14 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
             answer = function(**arguments)
         answer.show(json_output, quiet)
 
-    hints = get_type_hints(function, include_extras=True) | {"json_output": Json, "quiet": Quiet, "return": None}
-    own = [each.replace(annotation=hints[name]) for name, each in inspect.signature(function).parameters.items()]
+    own = inspect.signature(function, eval_str=True).parameters.values()
     added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=hints[name])
-        for name in ("json_output", "quiet")
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for name, annotation in (("json_output", Json), ("quiet", Quiet))
     ]
-    run.__annotations__ = hints
-    run.__signature__ = inspect.Signature([*own, *added], return_annotation=None)  # type: ignore[attr-defined]
+    signature = inspect.Signature([*own, *added], return_annotation=None)
+    run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    run.__signature__ = signature  # type: ignore[attr-defined]
     return run
 
 
