@@ -88,3 +88,43 @@ def test_what_is_replayed_on_the_first_fold_alone(script) -> None:
     assert {overhead for _, overhead, _ in first} == set(league.OVERHEADS)
     with pytest.raises(ValueError, match="does not allow the judging of single documents"):
         league.methods(Namespace(single=None), 1)
+
+
+def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> None:
+    module, pools = script("predicted_error"), script("judged_pools")
+    rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 60, 2))
+    assert len(rows) == 2 * 3 * 2 * 3
+    numbers = rows[["realised", "model / realised", "pilot / realised"]].astype(float)
+    assert numbers["realised"].gt(0).all()
+    assert numbers[["model / realised", "pilot / realised"]].median().between(0.5, 2).all()
+    of_documents = rows["method"].str.startswith("documents")
+    assert numbers["realised"][of_documents].mean() < numbers["realised"][~of_documents].mean()
+
+
+def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -> None:
+    module, pools = script("stopping"), script("judged_pools")
+    rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 40))
+    assert rows.groupby(["task", "drawn"]).size().to_dict() == {
+        (task, drawn): number
+        for task in ("clear pair", "near-tied pair")
+        for drawn, number in (("queries", 5), ("5 rounds of documents", 3))
+    }
+    wrong = rows.assign(wrong=rows["wrong"].astype(float)).pivot_table(index="looks", values="wrong")["wrong"]
+    assert wrong["every time, plain interval"] > wrong["always"]
+    spent = rows[rows["spent"] != ""].assign(spent=lambda table: table["spent"].astype(float))
+    assert spent.loc[spent["looks"] == "once, at the end", "spent"].eq(1).all()
+    assert spent["spent"].between(0, 1).all()
+
+
+def test_what_leaning_less_is_worth_goes_into_the_page(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module, leagues = script("misleading_model"), script("leagues")
+    monkeypatch.setattr(module, "MODELS", ("useless",))
+    monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{leagues.BEGIN}\nold\n{leagues.END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["misleading_model", str(pool_file), "--quick", "--docs", str(page)])
+    module.main()
+    shown = page.read_text(encoding="utf-8")
+    assert capsys.readouterr().out.strip() in shown
+    assert shown.count("| small | useless | DCG@10 |") == 3
+    assert "old" not in shown

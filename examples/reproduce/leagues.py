@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from judged_pools import JudgedPool
+from judged_pools import JudgedPool, read_judged_pool
+from tqdm import tqdm
 
 from pt_active.replay import Population, Replays
 
@@ -108,6 +109,26 @@ def written(
     if arguments.docs:
         insert(page(table), arguments.docs)
     return table
+
+
+def tabled(description: str | None, rows: Callable[[JudgedPool, bool], Iterable[Mapping[str, object]]]) -> None:
+    """The command line of a script that prints one table about pools, and puts it into a page of the docs.
+
+    Args:
+        description: What the script does.
+        rows: A pool, and whether it is to be quick → its rows of the table.
+    """
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    parser.add_argument("--quick", action="store_true", help="few repetitions")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    found = [row for path in arguments.pools for row in tqdm(rows(read_judged_pool(path), arguments.quick), unit="row")]
+    table = markdown(pd.DataFrame(found))
+    if arguments.docs:
+        insert(table, arguments.docs)
+    print(table)
 
 
 def insert(text: str, path: Path) -> None:

@@ -9,15 +9,12 @@ tells that the model misleads; the error is the root mean squared one after both
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, insert, markdown, tasks
+from judged_pools import GRADE_MODELS, JudgedPool
+from leagues import SPOILERS, tabled, tasks
 from tqdm import tqdm
 
 from pt_active import Plan
@@ -73,19 +70,7 @@ def _estimate(plan: Plan, qrels: pd.DataFrame) -> float:
 
 def main() -> None:
     """Replay, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
-    parser.add_argument("--quick", action="store_true", help="few repetitions")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    rows: list[dict[str, str]] = []
-    for path in tqdm(arguments.pools, unit="pool"):
-        rows += rows_of(read_judged_pool(path), 5 if arguments.quick else 100)
-    table = markdown(pd.DataFrame(rows))
-    if arguments.docs:
-        insert(table, arguments.docs)
-    print(table)
+    tabled(__doc__, lambda pool, quick: rows_of(pool, 5 if quick else 100))
 
 
 if __name__ == "__main__":

@@ -8,16 +8,12 @@ that the grade model expects, or that a pilot at a twelfth of the cost leads to 
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import insert, markdown, tasks
-from tqdm import tqdm
+from judged_pools import GRADE_MODELS, JudgedPool
+from leagues import tabled, tasks
 
 from pt_active import Outlook, Plan, UnitCost
 from pt_active.simulate import labelled_population, pool_of_rankers, replays
@@ -71,20 +67,7 @@ def _foreseen(
 
 def main() -> None:
     """Look ahead, replay, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
-    parser.add_argument("--quick", action="store_true", help="few repetitions and pilots")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    sizes = (20, 3) if arguments.quick else (500, 30)
-    rows: list[dict[str, object]] = []
-    for path in tqdm(arguments.pools, unit="pool"):
-        rows += tqdm(rows_of(read_judged_pool(path), *sizes), unit="row", leave=False)
-    table = markdown(pd.DataFrame(rows))
-    if arguments.docs:
-        insert(table, arguments.docs)
-    print(table)
+    tabled(__doc__, lambda pool, quick: rows_of(pool, *((20, 3) if quick else (500, 30))))
 
 
 if __name__ == "__main__":

@@ -11,15 +11,11 @@ as it is: how often a difference is resolved by the end, and the mean cost until
 
 from __future__ import annotations
 
-import argparse
-import warnings
 from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
-from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import insert, markdown, tasks
+from judged_pools import GRADE_MODELS, JudgedPool
+from leagues import tabled, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -154,19 +150,7 @@ def _row(null: Replays, real: Replays, time: np.ndarray, looks: str | None) -> d
 
 def main() -> None:
     """Replay, and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
-    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
-    parser.add_argument("--quick", action="store_true", help="few repetitions")
-    arguments = parser.parse_args()
-    warnings.simplefilter("ignore")
-    rows: list[dict[str, object]] = []
-    for path in tqdm(arguments.pools, unit="pool"):
-        rows += rows_of(read_judged_pool(path), 100 if arguments.quick else 2000)
-    table = markdown(pd.DataFrame(rows))
-    if arguments.docs:
-        insert(table, arguments.docs)
-    print(table)
+    tabled(__doc__, lambda pool, quick: rows_of(pool, 100 if quick else 2000))
 
 
 if __name__ == "__main__":
