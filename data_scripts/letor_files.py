@@ -20,8 +20,8 @@ import pyarrow as pa
 from pool_writer import BadInput, Documents, lines_of, opened
 from pyarrow import csv
 
-from pt_active.files import naming
-from pt_active.frames import HIGHEST_LABEL
+from pt_active.frames.qrels import HIGHEST_LABEL
+from pt_active.frames.trec import naming
 
 ROWS_AT_ONCE = 10_000
 

@@ -26,8 +26,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
-from pt_active.files import digest, naming
-from pt_active.frames import ordered_run, ranker_names
+from pt_active.frames.columns import ranker_names
+from pt_active.frames.runs import ordered_run
+from pt_active.frames.trec import naming
+from pt_active.plans.making.artifact import digest
 
 MANIFEST = "pt_active"
 """The key of the manifest in the file's metadata."""

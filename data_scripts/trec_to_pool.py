@@ -18,8 +18,10 @@ import pandas as pd
 from pool_writer import BadInput, Documents, check_new, digests, named, parser, progress, ranked, run, write_pool
 
 from pt_active import Runs
-from pt_active.files import read_qrels, read_run, read_texts, read_topics
-from pt_active.frames import ranker_names, some
+from pt_active.frames.checks import some
+from pt_active.frames.columns import ranker_names
+from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.trec import read_qrels, read_run
 
 UNJUDGED = ("error", "drop", "nonrelevant")
 """What to do about retrieved documents without a label: refuse, take them out of the rankings, or take grade 0."""
@@ -57,7 +59,7 @@ def pool_of(
 
     Args:
         runs: Ranker → run.
-        qrels: As `pt_active.frames.checked_qrels` returns them.
+        qrels: As `qrels.checked_qrels` returns them.
         topics: ``qid, query``, or None.
         depth: Documents to keep of each ranking.
         unjudged: One of `UNJUDGED`.

@@ -19,8 +19,8 @@ import pandas as pd
 from tqdm import tqdm
 
 from pt_active import Estimate, JudgeGrades, MixtureGrades
-from pt_active.files import read_qrels
-from pt_active.losses import Loss
+from pt_active.frames.trec import read_qrels
+from pt_active.relevance.losses import Loss
 from pt_active.risk import Audit, Precision, Recall, ZeroOne
 
 MAX_GRADE = 3

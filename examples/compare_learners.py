@@ -21,8 +21,8 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from pt_active.crossval import compare_learners
-from pt_active.demo import demo_collection
+from pt_active.demo.collection import demo_collection
+from pt_active.studies.crossval import compare_learners
 
 
 def letor(files: list[Path], sizes: list[Path] | None, width: int | None) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, measure_values
-from pt_active.demo import MAX_GRADE, demo_collection
+from pt_active.demo.collection import MAX_GRADE, demo_collection
 
 MEASURE = DCG @ 10
 BUDGET = 3000  # documents to judge

@@ -20,8 +20,8 @@ from pathlib import Path
 import pandas as pd
 from typer.testing import CliRunner
 
-from pt_active.cli import app
-from pt_active.demo import demo_collection
+from pt_active.cli.app import app
+from pt_active.demo.collection import demo_collection
 
 RUNS = "--run new=new.run --run old=old.run --train-run past.run --train-qrels past.qrels --measure DCG@10"
 STEPS = (

@@ -16,8 +16,9 @@ from pathlib import Path
 import pandas as pd
 
 from pt_active import DCG, Comparison, JudgeGrades, OrderedLogitGrades, Plan, Runs, measure_values
-from pt_active.files import read_qrels, read_run, read_topics
-from pt_active.grade_models import FittedGrades
+from pt_active.frames.topics import read_topics
+from pt_active.frames.trec import read_qrels, read_run
+from pt_active.relevance.grades.models import FittedGrades
 
 MEASURE = DCG @ 10
 MAX_GRADE = 3

@@ -4,23 +4,23 @@ The road: runs → pool → grades → moments → design → draw → plan → 
 ``pt_docs`` and ``pt-active demo``.
 """
 
-from pt_active.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
-from pt_active.crossval import LearnerComparison, compare_learners
-from pt_active.evaluation import measure_values
 from pt_active.experiment import Experiment
-from pt_active.feature_grades import ClassifierGrades, ForestGrades, OrderedLogitGrades
-from pt_active.grade_models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
-from pt_active.grade_report import GradeReport
-from pt_active.measures import DCG, ERR, parse_measure
-from pt_active.model_check import ModelCheck
-from pt_active.outlook import Outlook
-from pt_active.plan import Plan
-from pt_active.ranking import Ranking
-from pt_active.report import Report
-from pt_active.results import Comparison, Estimate
+from pt_active.plans.answers.model_check import ModelCheck
+from pt_active.plans.answers.outlook import Outlook
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.report.report import Report
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status
+from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
+from pt_active.relevance.grades.learned import ClassifierGrades, ForestGrades, OrderedLogitGrades
+from pt_active.relevance.grades.models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
+from pt_active.relevance.grades.report import GradeReport
+from pt_active.relevance.measure_values import measure_values
+from pt_active.relevance.measures import DCG, ERR, parse_measure
 from pt_active.risk import Audit
 from pt_active.rounds import ActiveTest
-from pt_active.status import Status
+from pt_active.studies.crossval import LearnerComparison, compare_learners
 from pt_active.transformers import Draw, Runs, SamplingDistribution
 
 __all__ = [

@@ -11,15 +11,18 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import frames
-from pt_active.estimators import effective_size
-from pt_active.judged import JudgedSample, match_labels, sample_arrays
-from pt_active.measures import has_rank_form, parse_measure
-from pt_active.multiple_comparisons import TUKEY, check_correction
-from pt_active.plan import Plan
-from pt_active.pool import Pool
-from pt_active.results import Basis
-from pt_active.tests_of_difference import corrected_pvalues
+from pt_active.frames.checks import some
+from pt_active.frames.columns import query_columns, with_string_ids
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.runs import ranked_run
+from pt_active.inference.estimators import effective_size
+from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
+from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.results import Basis
+from pt_active.plans.making.labelled import match_labels, sample_arrays
+from pt_active.plans.making.pool import Pool
+from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import has_rank_form, parse_measure
 
 System = pt.Transformer | pd.DataFrame
 
@@ -121,7 +124,7 @@ def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str
         return dict(systems)
     labels = [_default_name(i, system) for i, system in enumerate(systems)] if names is None else list(names)
     if len(labels) != len(systems) or len(set(labels)) != len(labels):
-        raise ValueError(f"{len(systems)} systems need as many different names, got {frames.some(labels)}")
+        raise ValueError(f"{len(systems)} systems need as many different names, got {some(labels)}")
     return dict(zip(labels, systems, strict=True))
 
 
@@ -152,16 +155,16 @@ def _index(names: list[str], baseline: int | str) -> int:
         return names.index(str(baseline))
     if isinstance(baseline, int) and 0 <= baseline < len(names):
         return baseline
-    raise ValueError(f"unknown baseline {baseline!r}; the systems are {frames.some(names, 20)}")
+    raise ValueError(f"unknown baseline {baseline!r}; the systems are {some(names, 20)}")
 
 
 def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFrame]:
     """Each system's ranking of the sampled queries, run once."""
-    topics = plan.sample[frames.query_columns(plan.sample.columns)]
+    topics = plan.sample[query_columns(plan.sample.columns)]
     runs = {}
     for name, system in systems.items():
-        run = frames.with_string_ids(system if isinstance(system, pd.DataFrame) else system.transform(topics))
-        runs[name] = frames.ranked_run(run[run["qid"].isin(topics["qid"])], name)
+        run = with_string_ids(system if isinstance(system, pd.DataFrame) else system.transform(topics))
+        runs[name] = ranked_run(run[run["qid"].isin(topics["qid"])], name)
     return runs
 
 
@@ -170,7 +173,7 @@ def _labels(
 ) -> pd.DataFrame:
     """The labels, checked against the plan, of documents that the plan or a system retrieves for sampled queries."""
     match_labels(sampled, qrels, plan.measure, missing)
-    labels = frames.checked_qrels(qrels)
+    labels = checked_qrels(qrels)
     known = pd.concat([sampled.document_frame(), *runs.values()])[["qid", "docno"]].drop_duplicates()
     return labels.merge(known, on=["qid", "docno"])
 
@@ -187,7 +190,7 @@ def _unlabelled(
         pairs = list(merged.loc[merged["label"].isna(), ["qid", "docno"]].itertuples(index=False, name=None))
         if pairs and missing == "error":
             raise ValueError(
-                f"{measure} of {name!r}: {len(pairs)} sampled documents have no label: {frames.some(pairs)}; "
+                f"{measure} of {name!r}: {len(pairs)} sampled documents have no label: {some(pairs)}; "
                 'judge them, use a lower cutoff, or say missing="nonrelevant"'
             )
         found |= dict.fromkeys(pairs)
@@ -217,7 +220,7 @@ def _values(
 ) -> pd.DataFrame:
     """``name, qid, measure, value, weight`` of every sampled query, from ``pt.Experiment``."""
     sample = plan.sample
-    topics = sample[frames.query_columns(sample.columns)]
+    topics = sample[query_columns(sample.columns)]
     values = pt.Experiment(list(runs.values()), topics, labels, measures, names=list(runs), perquery=True, **kwargs)
     values["measure"] = values["measure"].map(str)
     values = values.set_index(["name", "measure", "qid"])["value"]

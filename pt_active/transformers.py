@@ -7,16 +7,26 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import designs, frames
-from pt_active.artifacts import HELP
-from pt_active.costs import Cost, UnitCost, check_per_query
-from pt_active.documents.design import DEFENSIVE
-from pt_active.documents.tables import SIZE_COLUMNS, draw_frame, size_frame
-from pt_active.measures import parse_measure
-from pt_active.pairs import Pairs, pair_weights
-from pt_active.plan import LEVELS
-from pt_active.pool import SINGLE, Pool, design_table
-from pt_active.query_plan import DESIGN, draw, sample_columns
+from pt_active.frames.checks import HELP, some
+from pt_active.frames.columns import (
+    check_pairs,
+    grade_columns,
+    pair_codes,
+    query_columns,
+    ranker_names,
+    with_query_columns,
+    with_string_ids,
+)
+from pt_active.frames.runs import ordered_run
+from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
+from pt_active.plans.making.pool import SINGLE, Pool, design_table
+from pt_active.plans.making.queries import DESIGN, draw, sample_columns
+from pt_active.plans.making.rankers import Pairs, pair_weights
+from pt_active.plans.plan import LEVELS
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.measures import parse_measure
+from pt_active.sampling import designs
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE
 
 
 class Runs(pt.Transformer):
@@ -58,20 +68,20 @@ class Runs(pt.Transformer):
             raise ValueError(f"depth must be a whole number, got {type(self.depth).__name__}; it cannot name a ranker")
         if inp.empty:
             return self._empty(inp)
-        topics = frames.with_string_ids(inp)
+        topics = with_string_ids(inp)
         runs = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
         if not self.allow_missing_queries:
             _check_same_queries(runs)
-        return frames.with_query_columns(_union(runs), topics)
+        return with_query_columns(_union(runs), topics)
 
     def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
         if not isinstance(ranker, pd.DataFrame):
-            return frames.ordered_run(ranker.transform(topics), name, self.depth)
-        run = frames.with_string_ids(ranker)
+            return ordered_run(ranker.transform(topics), name, self.depth)
+        run = with_string_ids(ranker)
         answered = run[run["qid"].isin(topics["qid"])]
         if answered.empty:
             raise ValueError(f"run {name!r} answers none of the {len(topics)} topics; do the qids match?")
-        return frames.ordered_run(answered, name, self.depth)
+        return ordered_run(answered, name, self.depth)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         outputs = [self._output_columns(ranker, inp) for ranker in self.rankers.values()]
@@ -81,7 +91,7 @@ class Runs(pt.Transformer):
     @staticmethod
     def _output_columns(ranker: pt.Transformer | pd.DataFrame, inp: pd.DataFrame) -> list[str]:
         columns = ranker.columns if isinstance(ranker, pd.DataFrame) else ranker.transform(inp).columns
-        return [c for c in columns if c not in (*inp.columns, *frames.query_columns(columns), "docno", "rank", "score")]
+        return [c for c in columns if c not in (*inp.columns, *query_columns(columns), "docno", "rank", "score")]
 
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The rankers that are transformers, for PyTerrier's inspection and schematics."""
@@ -135,22 +145,22 @@ class SamplingDistribution(pt.Transformer):
             raise ValueError(f"unknown level {self.level!r}; it is one of {', '.join(LEVELS)}")
         if inp.empty:
             return self._empty(inp)
-        measure = parse_measure(self.measure, max_grade=len(frames.grade_columns(inp.columns)) - 1)
+        measure = parse_measure(self.measure, max_grade=len(grade_columns(inp.columns)) - 1)
         pool = Pool.from_frame(inp, measure, self.cost)
         pairs = pair_weights(self.pairs, pool.names)
         if self.level == "query":
-            defensive = designs.DEFENSIVE if self.defensive is None else self.defensive
+            defensive = designs.DEFENSIVE_SHARE if self.defensive is None else self.defensive
             return design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
-        defensive = DEFENSIVE if self.defensive is None else self.defensive
+        defensive = DEFENSIVE_VARIANCE if self.defensive is None else self.defensive
         return size_frame(pool, measure, self.design, check_per_query(self.cost), defensive, pairs)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         if self.level == "document":
-            return _with_columns(inp[["qid"]].iloc[:0], [*frames.query_columns(inp.columns), "docno", *SIZE_COLUMNS])
-        names = frames.ranker_names(inp.columns) or [SINGLE]
+            return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), "docno", *SIZE_COLUMNS])
+        names = ranker_names(inp.columns) or [SINGLE]
         moments = [f"q_{kind}_{name}" for kind in ("mean", "var") for name in names]
         added = ["q_prob", "q_cost", "q_weight", *moments, *(["q_cov"] if len(names) == 2 else [])]
-        return _with_columns(inp[["qid"]].iloc[:0], [*frames.query_columns(inp.columns), *added])
+        return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), *added])
 
 
 class Draw(pt.Transformer):
@@ -191,7 +201,7 @@ class Draw(pt.Transformer):
             return _with_columns(inp, ["inclusion"]) if inp.empty else draw_frame(inp, self.budget, self.seed)
         if inp.empty:
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
-        queries = frames.with_string_ids(inp)
+        queries = with_string_ids(inp)
         sample = draw(queries, self.budget, self.draws, self.seed, self.replace)
         queries = queries.assign(**sample_columns(sample))
         return queries[sample.draws > 0].reset_index(drop=True)
@@ -199,7 +209,7 @@ class Draw(pt.Transformer):
 
 def _ranking_columns(inp: pd.DataFrame) -> list[str]:
     """What a graded frame must have besides qid and docno."""
-    return ["grade_0", "grade_1", *([] if frames.ranker_names(inp.columns) else ["score"])]
+    return ["grade_0", "grade_1", *([] if ranker_names(inp.columns) else ["score"])]
 
 
 def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
@@ -209,20 +219,20 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
         if qids != everyone:
             raise ValueError(
                 f"run {name!r} has no documents for {len(everyone - qids)} queries that other runs answer: "
-                f"{frames.some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 on them"
+                f"{some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 on them"
             )
 
 
 def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
     """One row a (qid, docno) pair, in order of first appearance."""
     pairs = pd.concat([run[["qid", "docno"]] for run in runs.values()], ignore_index=True)
-    row, distinct = pd.factorize(frames.pair_codes(pairs))
+    row, distinct = pd.factorize(pair_codes(pairs))
     united = pairs[~pd.Series(row).duplicated()].reset_index(drop=True)
     columns: dict[str, np.ndarray] = {}
     start = 0
     for name, run in runs.items():
         at = row[start : start + len(run)]
-        frames.check_pairs(run, f"run {name!r}", at)
+        check_pairs(run, f"run {name!r}", at)
         start += len(run)
         rank, score = np.full(len(distinct), -1), np.full(len(distinct), np.nan)
         rank[at], score[at] = run["rank"], run["score"]
@@ -232,7 +242,7 @@ def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _document_columns(runs: dict[str, pd.DataFrame], row: np.ndarray) -> pd.DataFrame:
     """What the runs say of a document beyond its rank; the first run that says anything is believed."""
-    rest = [run.drop(columns=["docno", "rank", "score", *frames.query_columns(run.columns)]) for run in runs.values()]
+    rest = [run.drop(columns=["docno", "rank", "score", *query_columns(run.columns)]) for run in runs.values()]
     columns = pd.concat(rest, ignore_index=True)
     return columns.groupby(row).first() if len(columns.columns) else pd.DataFrame(index=range(row.max() + 1))
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from pt_active import OrderedLogitGrades, Runs
-from pt_active.demo import DemoCollection, demo_collection
+from pt_active.demo.collection import DemoCollection, demo_collection
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")

@@ -16,9 +16,10 @@ from scipy import stats
 from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
 
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
-from pt_active.demo import DemoCollection
-from pt_active.designs import sampling_distribution
-from pt_active.losses import GaussianSquared, Loss, PairMeasure
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.weightings import ROUND_ESTIMATORS, inclusion_regression
+from pt_active.relevance.grades.recalibration import recalibrated_grades
+from pt_active.relevance.losses import GaussianSquared, Loss, PairMeasure
 from pt_active.risk import Audit
 from pt_active.rounds import (
     AP,
@@ -33,11 +34,11 @@ from pt_active.rounds import (
     Squared,
     ZeroOne,
 )
-from pt_active.rounds.drawing import DRAWINGS, defended, inclusion_probabilities
-from pt_active.rounds.estimators import ROUND_ESTIMATORS, inclusion_regression
 from pt_active.rounds.instances import QueryInstances
-from pt_active.rounds.recalibration import recalibrated_grades
-from pt_active.rounds.state import STRATEGIES
+from pt_active.rounds.kept import STRATEGIES
+from pt_active.sampling.chances import defended, inclusion_probabilities
+from pt_active.sampling.designs import sampling_distribution
+from pt_active.sampling.draws import ROUND_DRAWINGS
 
 
 def labelled_pairs(n: int = 300, seed: int = 1) -> pd.DataFrame:
@@ -93,7 +94,7 @@ def truth(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     return demo.judge(graded)
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
 def test_rounds_of_queries_estimate_the_difference(queries, truth, demo, drawing: str) -> None:
     test, labels = in_rounds(queries, ["ori", "rec", "rf", "uniform"], truth, drawing=drawing)
     means = [measure_values(demo.runs[name], truth, DCG @ 10)["value"].mean() for name in ("production", "candidate")]
@@ -445,7 +446,7 @@ def test_a_slice_says_how_many_labels_count() -> None:
     assert found.degrees_of_freedom == pytest.approx(inside - 1, rel=1e-9)
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
 def test_more_than_is_left_is_drawn_with_a_warning(drawing: str) -> None:
     test = ActiveTest.create(PAIRS, None, ZeroOne()).next_round(280)
     with pytest.warns(UserWarning, match="size=1000, but only 20 are left to draw: the round draws them all"):

@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
-from pt_active.losses import LOSSES as LOSS_TYPES
-from pt_active.losses import Loss
+from pt_active.inference.ratios import RISK_ESTIMATORS
+from pt_active.relevance.losses import LOSSES as LOSS_TYPES
+from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.designs import GAP_DESIGNS, STRATIFIED
-from pt_active.risk.estimators import RISK_ESTIMATORS
 from pt_active.risk.pairs import Pairs
+from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED
 
 BOTH = {"first": "a", "second": "b"}
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import Plan
-from pt_active.losses import Loss
-from pt_active.multiple_comparisons import studentized_range_tail
-from pt_active.ranking import Ranking
+from pt_active.inference.significance import studentized_range_tail
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, Accuracy, Audit, Precision, Recall, Squared, ZeroOne
 
 FOUR = {"poor": "d", "best": "a", "good": "b", "fair": "c"}
@@ -231,6 +231,7 @@ def test_what_cannot_be_ranked(world) -> None:
 
 def test_both_faces_rank_by_the_same_code() -> None:
     import pt_active.plan
+
     import pt_active.risk.audit
 
     assert pt_active.plan.rank_judged is pt_active.risk.audit.rank_judged

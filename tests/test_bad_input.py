@@ -13,8 +13,9 @@ import pandas as pd
 import pyterrier as pt
 import pytest
 
-from pt_active import ActiveTest, ColumnCost, Plan, Runs, UnitCost, arguments, compare_learners
-from pt_active.demo import DemoCollection
+from pt_active import ActiveTest, ColumnCost, Plan, Runs, UnitCost, compare_learners
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames import checks
 from pt_active.risk import Audit, GaussianSquared, ZeroOne
 from pt_active.rounds import AP, AUC, F1, Accuracy, FMeasure, Precision, Recall
 
@@ -50,20 +51,20 @@ def refused(message: str, call: Callable[..., object], *given: object, **named: 
 @pytest.mark.parametrize(
     ("check", "value", "message"),
     [
-        (lambda v: arguments.whole_number("n", v, 1), True, "n must be at least 1, got True"),
-        (lambda v: arguments.whole_number("n", v, 1), np.int64(0), "n must be at least 1, got 0"),
-        (lambda v: arguments.whole_number("n", v, 1), np.float64(2.0), "n must be a whole number, got 2.0"),
-        (lambda v: arguments.number("x", v), "5", "x must be a number, got '5'"),
-        (lambda v: arguments.number("x", v), np.True_, "x must be a number, got True"),
-        (lambda v: arguments.number("x", v), None, "x must be a number, got None"),
-        (lambda v: arguments.level("x", v), np.float64(95), "x must lie between 0 and 1, got 95.0"),
-        (lambda v: arguments.level("x", v), np.nan, "x must lie between 0 and 1, got nan"),
-        (lambda v: arguments.level("x", v), [0.9], "x must be a number, got [0.9]"),
-        (lambda v: arguments.truth_value("x", v), 1, "x must be True or False, got 1"),
-        (lambda v: arguments.file_path("x", v), 3, "x must be a string or a Path, got 3"),
-        (lambda v: arguments.data_frame("x", v), pd.Series([1, 2]), "x must be a pandas DataFrame, got 0 1 1 2 dtype"),
-        (lambda v: arguments.data_frame("x", v, "a", "b"), pd.DataFrame({"a": [1]}), "it lacks 'b'"),
-        (lambda v: arguments.data_frame("x", v, "a"), pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' more than once"),
+        (lambda v: checks.whole_number("n", v, 1), True, "n must be at least 1, got True"),
+        (lambda v: checks.whole_number("n", v, 1), np.int64(0), "n must be at least 1, got 0"),
+        (lambda v: checks.whole_number("n", v, 1), np.float64(2.0), "n must be a whole number, got 2.0"),
+        (lambda v: checks.number("x", v), "5", "x must be a number, got '5'"),
+        (lambda v: checks.number("x", v), np.True_, "x must be a number, got True"),
+        (lambda v: checks.number("x", v), None, "x must be a number, got None"),
+        (lambda v: checks.level("x", v), np.float64(95), "x must lie between 0 and 1, got 95.0"),
+        (lambda v: checks.level("x", v), np.nan, "x must lie between 0 and 1, got nan"),
+        (lambda v: checks.level("x", v), [0.9], "x must be a number, got [0.9]"),
+        (lambda v: checks.truth_value("x", v), 1, "x must be True or False, got 1"),
+        (lambda v: checks.file_path("x", v), 3, "x must be a string or a Path, got 3"),
+        (lambda v: checks.data_frame("x", v), pd.Series([1, 2]), "x must be a pandas DataFrame, got 0 1 1 2 dtype"),
+        (lambda v: checks.data_frame("x", v, "a", "b"), pd.DataFrame({"a": [1]}), "it lacks 'b'"),
+        (lambda v: checks.data_frame("x", v, "a"), pd.DataFrame([[1, 2]], columns=["a", "a"]), "'a' more than once"),
     ],
 )
 def test_checks_refuse(check: Callable[[object], object], value: object, message: str) -> None:
@@ -71,19 +72,19 @@ def test_checks_refuse(check: Callable[[object], object], value: object, message
 
 
 def test_checks_let_good_values_pass() -> None:
-    assert arguments.whole_number("n", np.int32(3), 0) == 3
+    assert checks.whole_number("n", np.int32(3), 0) == 3
     for value in (2, 0.5, np.int64(3), np.float32(0.25)):
-        found = arguments.number("x", value)
+        found = checks.number("x", value)
         assert found == value
         assert json.loads(json.dumps(found)) == value
-    assert arguments.level("x", np.float64(0.9)) == 0.9
-    assert arguments.truth_value("x", np.False_) is False
-    assert arguments.file_path("x", "a") == arguments.file_path("x", Path("a")) == Path("a")
+    assert checks.level("x", np.float64(0.9)) == 0.9
+    assert checks.truth_value("x", np.False_) is False
+    assert checks.file_path("x", "a") == checks.file_path("x", Path("a")) == Path("a")
 
 
 def test_long_values_are_cut() -> None:
-    assert len(arguments.shown(list(range(1000)))) == 80
-    assert arguments.shown(np.float64(-1.0)) == "-1.0"
+    assert len(checks.shown(list(range(1000)))) == 80
+    assert checks.shown(np.float64(-1.0)) == "-1.0"
 
 
 # --- audits ---------------------------------------------------------------------------------------------------------

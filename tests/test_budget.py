@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.budget import ErrorCurve, t_power
-from pt_active.sampling import Clipped
+from pt_active.inference.stopping.error_curve import ErrorCurve, t_power
+from pt_active.sampling.chances import Clipped
 
 SIZE = np.array([4.0, 1.0, 2.5, 0.5, 1.0])
 GAIN = np.array([1.0, 0.3, 0.0, 2.0, 0.7])

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.calibration import FEW, Calibration, calibration, calibration_bins
+from pt_active.inference.calibration import FEW, Calibration, calibration, calibration_bins
 
 
 def sampled(seed: int, queries: int = 40, each: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

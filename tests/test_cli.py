@@ -14,10 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
-from pt_active.cli import app
-from pt_active.command_line import as_typed
-from pt_active.files import read_qrels, read_run
-from pt_active.simulate import labelled_population
+from pt_active.cli.app import app
+from pt_active.cli.command_line import as_typed
+from pt_active.frames.trec import read_qrels, read_run
+from pt_active.studies.simulate import labelled_population
 
 COMMANDS = ("budget", "plan", "export", "status", "extend", "compare", "estimate", "report", "simulate", "demo")
 QUERIES = [f"née-{i}/x" for i in range(30)]

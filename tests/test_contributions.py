@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
-from pt_active.contributions import Contributions
-from pt_active.demo import DemoCollection
-from pt_active.files import read_topics
-from pt_active.slices import FEW, MOST, NONE, slices
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.topics import read_topics
+from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.slices import FEW, MOST, NONE, slices
 
 PAIR = np.array([1.0, -1.0])
 CASES = [

@@ -17,9 +17,9 @@ from scipy import stats
 from sklearn.linear_model import Ridge
 
 from pt_active import DCG, measure_values
-from pt_active.crossval import LearnerComparison, compare_learners, fold_numbers
-from pt_active.estimators import interval
-from pt_active.tests_of_difference import cross_validated_error, two_sided_pvalue
+from pt_active.inference.intervals import interval
+from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
+from pt_active.studies.crossval import LearnerComparison, compare_learners, fold_numbers
 
 FEATURES = 4
 

@@ -20,8 +20,8 @@ from ir_datasets.util import Download, RequestsDownload
 from threadpoolctl import threadpool_limits
 
 from pt_active import DCG, OrderedLogitGrades
-from pt_active.pool import Pool
-from pt_active.simulate import labelled_population
+from pt_active.plans.making.pool import Pool
+from pt_active.studies.simulate import labelled_population
 
 SCRIPTS = Path(__file__).parents[1] / "data_scripts"
 

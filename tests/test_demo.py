@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.demo import MAX_GRADE, demo_collection
-from pt_active.files import digest
+from pt_active.demo.collection import MAX_GRADE, demo_collection
+from pt_active.plans.making.artifact import digest
 
 
 @pytest.fixture(scope="module")

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.costs import ColumnCost
-from pt_active.designs import DESIGNS, difference_moments, sampling_distribution
-from pt_active.measures import parse_measure
-from pt_active.moments import Moments, label_moments
-from pt_active.pool import Pool, design_table
+from pt_active.plans.making.pool import Pool, design_table
+from pt_active.relevance.costs import ColumnCost
+from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.moments import Moments, label_moments
+from pt_active.sampling.designs import DESIGNS, difference_moments, sampling_distribution
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from pt_active import measure_values
-from pt_active.files import read_qrels, read_run
+from pt_active.frames.trec import read_qrels, read_run
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT.parent / "shared" / "data" / "dl21"

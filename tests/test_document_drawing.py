@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.documents import _kernels
-from pt_active.documents.design import DRAWINGS, DocumentDesign, Variables, document_design, document_sizes
-from pt_active.documents.drawing import APART, draw_documents
-from pt_active.documents.estimators import DocumentPool, document_estimate, predicted
-from pt_active.measures import parse_measure, rank_form
+from pt_active.inference.documents import DocumentPool, document_estimate, predicted
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling import _kernels
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, Variables, document_design, document_sizes
+from pt_active.sampling.sample import DocumentDesign
+from pt_active.sampling.two_phase import APART, draw_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
 DRAWS = 20_000
@@ -117,7 +118,7 @@ def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
 
 
 @settings(max_examples=60)
-@given(SEEDS, st.sampled_from(DRAWINGS), st.sampled_from([0.0, 2.0]), st.floats(10, 80))
+@given(SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from([0.0, 2.0]), st.floats(10, 80))
 def test_a_sample_never_overspends_and_adds_up(seed, drawing, overhead, budget):
     pool, variables, _, cost = random_pool(seed % 20, "DCG@4")
     budget = max(budget, 5 * 2 + overhead)
@@ -141,7 +142,7 @@ def test_a_sample_never_overspends_and_adds_up(seed, drawing, overhead, budget):
     np.testing.assert_array_equal(sample.drawn, again.drawn)
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 def test_documents_have_the_probabilities_of_the_design(drawing):
     """With a budget that always pays for what was drawn, so that every query is opened."""
     pool, variables, _, cost = random_pool(2, "DCG@4")
@@ -201,7 +202,7 @@ def test_a_budget_that_does_not_pay_for_one_query_is_refused():
 # --- estimates over repeated samples --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 @pytest.mark.parametrize("overhead", [0.0, 2.0])
 @pytest.mark.parametrize(
     ("measure", "contrast", "estimator"),

@@ -8,17 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.documents.design import DocumentDesign, Variables, document_design, document_sizes
-from pt_active.documents.drawing import APART, DocumentSample
-from pt_active.documents.estimators import (
-    FOLDS,
-    DocumentEstimate,
-    DocumentPool,
-    combined,
-    document_estimate,
-    predicted,
-)
-from pt_active.measures import parse_measure, rank_form
+from pt_active.inference.documents import FOLDS, DocumentEstimate, DocumentPool, combined, document_estimate, predicted
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling.documents import Variables, document_design, document_sizes
+from pt_active.sampling.sample import DocumentDesign, DocumentSample
+from pt_active.sampling.two_phase import APART
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
 CONTRASTS = [[1.0], [1.0, -1.0], [0.0, -1.0, 1.0]]

@@ -27,8 +27,8 @@ from pt_active import (
     UnitCost,
     measure_values,
 )
-from pt_active.demo import DemoCollection
-from pt_active.exports import read_judgments
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.worklists import read_judgments
 
 BUDGET = 250
 

@@ -9,10 +9,9 @@ import pytest
 from scipy import stats
 
 from pt_active import parse_measure
-from pt_active.documents.design import Variables, natural_drawing
-from pt_active.documents.estimators import DocumentEstimate, DocumentPool, cautious_variance, widened
-from pt_active.documents.replay import LabelledPool, replay_documents
-from pt_active.documents.rounds import (
+from pt_active.inference.documents import DocumentEstimate, DocumentPool, cautious_variance, widened
+from pt_active.inference.replay import LabelledPool, replay_documents
+from pt_active.inference.rounds import (
     GradedPool,
     Round,
     RoundSettings,
@@ -21,7 +20,8 @@ from pt_active.documents.rounds import (
     judged_before,
     round_weights,
 )
-from pt_active.measures import rank_form
+from pt_active.relevance.measures import rank_form
+from pt_active.sampling.documents import Variables, natural_drawing
 
 QUERIES, DOCUMENTS, ROUNDS, BUDGET = 60, 8, 5, 16.0
 PRIOR = np.array([0.5, 0.3, 0.2])

@@ -11,23 +11,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.designs import sampling_distribution
-from pt_active.estimators import (
+from pt_active.inference.estimators import (
     ESTIMATORS,
-    REFERENCES,
     difference,
     effective_size,
     estimator_named,
     horvitz_thompson,
-    interval,
     mean_and_variance,
-    reference_degrees,
     regression,
-    score_interval,
     snis,
 )
-from pt_active.moments import Moments
-from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
+from pt_active.inference.intervals import REFERENCES, interval, reference_degrees, score_interval
+from pt_active.inference.significance import corrected_pvalues, two_sided_pvalue
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import sampling_distribution
 
 # --- the formulas of theory 5, draw by draw -------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ import pyterrier as pt
 import pytest
 
 from pt_active import DCG, Experiment, Plan, measure_values
-from pt_active.demo import DemoCollection
-from pt_active.tests_of_difference import corrected_pvalues
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.significance import corrected_pvalues
 
 
 @pytest.fixture(scope="module")

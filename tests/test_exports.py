@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.exports import FORMATS, read_judgments, write_assessments
-from pt_active.files import read_qrels
+from pt_active.frames.trec import read_qrels
+from pt_active.frames.worklists import FORMATS, read_judgments, write_assessments
 
 ASSESSMENTS = pd.DataFrame(
     {

@@ -7,7 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.files import digest, read_qrels, read_run, read_texts, read_topics
+from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.trec import read_qrels, read_run
+from pt_active.plans.making.artifact import digest
 
 
 @pytest.fixture

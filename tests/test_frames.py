@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active import frames
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.runs import ranked_run
 
 RUN = pd.DataFrame({"qid": ["q", "q", "p"], "docno": ["a", "b", "a"], "score": [1.0, 2.0, 0.5]})
 
@@ -20,7 +22,7 @@ def qrels(*labels: object) -> pd.DataFrame:
 
 
 def test_a_run_is_ordered_by_score_and_ranked_from_zero() -> None:
-    run = frames.ranked_run(RUN)
+    run = ranked_run(RUN)
     assert run[["qid", "docno", "rank"]].values.tolist() == [["q", "b", 0], ["q", "a", 1], ["p", "a", 0]]
     assert "rank" not in RUN.columns
 
@@ -33,7 +35,7 @@ def test_a_run_is_ordered_by_score_and_ranked_from_zero() -> None:
     )
 )
 def test_order_is_that_of_trec_eval(rows: list[tuple[str, str, float]]) -> None:
-    run = frames.ranked_run(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
+    run = ranked_run(pd.DataFrame(rows, columns=["qid", "docno", "score"]))
     for qid, group in run.groupby("qid"):
         mine = [(score, docno) for q, docno, score in rows if q == qid]
         assert list(zip(group.score, group.docno, strict=True)) == sorted(mine, reverse=True)
@@ -42,12 +44,12 @@ def test_order_is_that_of_trec_eval(rows: list[tuple[str, str, float]]) -> None:
 
 def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
     with pytest.warns(UserWarning, match="disagrees .* in 1 queries"):
-        frames.ranked_run(RUN.assign(rank=[0, 1, 0]))
+        ranked_run(RUN.assign(rank=[0, 1, 0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        frames.ranked_run(RUN.assign(rank=[1, 0, 0]))
-        frames.ranked_run(RUN.assign(rank=[2, 1, 1]))
-        frames.ranked_run(RUN.assign(rank=[0, 1, 0], score=1.0))
+        ranked_run(RUN.assign(rank=[1, 0, 0]))
+        ranked_run(RUN.assign(rank=[2, 1, 1]))
+        ranked_run(RUN.assign(rank=[0, 1, 0], score=1.0))
 
 
 @pytest.mark.parametrize(
@@ -62,17 +64,17 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
 )
 def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        frames.ranked_run(run, "x")
+        ranked_run(run, "x")
 
 
 def test_ids_become_strings() -> None:
     frame = pd.DataFrame({"qid": [1, 2], "docno": [3.0, 4.0]})
-    assert frames.with_string_ids(frame).values.tolist() == [["1", "3"], ["2", "4"]]
+    assert with_string_ids(frame).values.tolist() == [["1", "3"], ["2", "4"]]
     assert frame.qid.tolist() == [1, 2]
 
 
 def test_trec_negative_labels() -> None:
-    found = frames.checked_qrels(qrels(1, -1, -2, 0))
+    found = checked_qrels(qrels(1, -1, -2, 0))
     assert found[["docno", "label"]].values.tolist() == [["d0", 1], ["d2", 0], ["d3", 0]]
 
 
@@ -88,23 +90,23 @@ def test_trec_negative_labels() -> None:
 )
 def test_malformed_labels(labels: tuple[object, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        frames.checked_qrels(qrels(*labels), max_grade=3)
+        checked_qrels(qrels(*labels), max_grade=3)
 
 
 def test_repeated_judgments() -> None:
     same = pd.concat([qrels(1, 2), qrels(1, 2)])
-    assert len(frames.checked_qrels(same)) == 2
+    assert len(checked_qrels(same)) == 2
     with pytest.raises(ValueError, match=r"document 'd0' of query 'q' has different labels: \[0, 1\]"):
-        frames.checked_qrels(pd.concat([qrels(1), qrels(0)]))
+        checked_qrels(pd.concat([qrels(1), qrels(0)]))
 
 
 def test_whole_numbers_in_other_types() -> None:
-    assert frames.checked_qrels(qrels("2", "0")).label.tolist() == [2, 0]
-    assert frames.checked_qrels(qrels(2.0, 0.0)).label.dtype == np.int64
+    assert checked_qrels(qrels("2", "0")).label.tolist() == [2, 0]
+    assert checked_qrels(qrels(2.0, 0.0)).label.dtype == np.int64
 
 
 @pytest.mark.parametrize("label", [1001, 1e300, float("inf")])
 def test_labels_that_have_no_gain(label: float) -> None:
     qrels = pd.DataFrame({"qid": ["q"], "docno": ["d"], "label": [label]})
     with pytest.raises(ValueError, match="labels must not be above 1000"):
-        frames.checked_qrels(qrels)
+        checked_qrels(qrels)

@@ -22,10 +22,9 @@ from pt_active import (
     OrderedLogitGrades,
     PriorGrades,
     UniformGrades,
-    grades,
-    ordered_logit,
 )
-from pt_active.features import FEATURES, best_rank, document_features, run_features
+from pt_active.relevance.grades import fitting, ordered_logit
+from pt_active.relevance.grades.features import FEATURES, best_rank, document_features, run_features
 
 G = 3
 COLUMNS = [f"grade_{g}" for g in range(G + 1)]
@@ -165,21 +164,21 @@ def standard_errors(parameters, features, labels, step=1e-5):
 
 class TestCounts:
     def test_marginal(self):
-        assert_allclose(grades.marginal(np.array([0, 0, 2]), 3), np.array([2.5, 0.5, 1.5, 0.5]) / 5)
+        assert_allclose(fitting.marginal(np.array([0, 0, 2]), 3), np.array([2.5, 0.5, 1.5, 0.5]) / 5)
 
     def test_widened_gives_an_absent_grade_what_the_marginal_gives_it(self):
         labels = np.array([0, 0, 2])
-        wide = grades.widened(np.array([[2 / 3, 1 / 3]]), np.array([0, 2]), 3, n=3)
-        assert_allclose(wide, [grades.marginal(labels, 3)])
+        wide = fitting.widened(np.array([[2 / 3, 1 / 3]]), np.array([0, 2]), 3, n=3)
+        assert_allclose(wide, [fitting.marginal(labels, 3)])
 
     def test_bands(self):
-        assert_array_equal(grades.rank_band(np.array([1, 2, 3, 4, 9, 0]), (1, 3)), [0, 1, 1, 2, 2, 2])
+        assert_array_equal(fitting.rank_band(np.array([1, 2, 3, 4, 9, 0]), (1, 3)), [0, 1, 1, 2, 2, 2])
 
     def test_band_marginals_by_counting(self):
         rng = np.random.default_rng(7)
         ranks, labels, bands = rng.integers(0, 30, 200), rng.integers(0, 3, 200), (1, 5, 20, 1000)
         overall = [(sum(labels == g) + 0.5) / (200 + 2) for g in range(4)]
-        got = grades.band_marginals(ranks, labels, bands, max_grade=3, smoothing=2.5)
+        got = fitting.band_marginals(ranks, labels, bands, max_grade=3, smoothing=2.5)
         for b, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (None, None)]):
             inside = [y for r, y in zip(ranks, labels, strict=True) if (r == 0 if low is None else low <= r <= high)]
             want = [(inside.count(g) + 2.5 * overall[g]) / (len(inside) + 2.5) for g in range(4)]
@@ -188,7 +187,7 @@ class TestCounts:
     def test_confusion_by_counting(self):
         rng = np.random.default_rng(8)
         shares, labels, prior = rng.dirichlet(np.ones(5), 60), rng.integers(0, 4, 60), np.array([0.4, 0.3, 0.2, 0.1])
-        got = grades.judge_confusion(shares, labels, prior, smoothing=3.0)
+        got = fitting.judge_confusion(shares, labels, prior, smoothing=3.0)
         for h in range(5):
             mass = [3 * prior[g] + sum(s[h] for s, y in zip(shares, labels, strict=True) if y == g) for g in range(4)]
             assert_allclose(got[h], np.array(mass) / sum(mass))
@@ -196,9 +195,9 @@ class TestCounts:
     @pytest.mark.parametrize("kind", ["classifier", "regressor"])
     def test_forest_by_walking_to_the_leaves(self, kind):
         features, labels = proportional_odds(np.random.default_rng(9), 120)
-        model = grades.fit_forest(features, labels, max_grade=4, kind=kind, trees=4, min_leaf=6, seed=3)
+        model = fitting.fit_forest(features, labels, max_grade=4, kind=kind, trees=4, min_leaf=6, seed=3)
         new = np.random.default_rng(10).normal(size=(7, 2))
-        prior = grades.marginal(labels, 4)
+        prior = fitting.marginal(labels, 4)
         for row, got in zip(new, model.probabilities(new), strict=True):
             total = np.zeros(5)
             for tree in model.forest.estimators_:
@@ -208,7 +207,7 @@ class TestCounts:
 
     def test_forest_on_many_rows_is_the_forest_on_each(self):
         features, labels = proportional_odds(np.random.default_rng(11), 70_000)
-        model = grades.fit_forest(features[:500], labels[:500], 3, kind="regressor", trees=2, min_leaf=20, seed=0)
+        model = fitting.fit_forest(features[:500], labels[:500], 3, kind="regressor", trees=2, min_leaf=20, seed=0)
         parts = [model.probabilities(part) for part in np.array_split(features, 3)]
         assert_array_equal(model.probabilities(features), np.concatenate(parts))
 
@@ -219,13 +218,13 @@ class TestReportNumbers:
 
     def test_likelihood(self):
         want = (0.75 * 0.28 * 0.95 * 1.0) ** (1 / 4)
-        assert grades.likelihood_per_document(self.PROBABILITIES, self.LABELS) == pytest.approx(want)
+        assert fitting.likelihood_per_document(self.PROBABILITIES, self.LABELS) == pytest.approx(want)
 
     def test_an_impossible_label_has_likelihood_zero(self):
-        assert grades.likelihood_per_document(np.array([[1.0, 0.0]]), np.array([1])) == 0
+        assert fitting.likelihood_per_document(np.array([[1.0, 0.0]]), np.array([1])) == 0
 
     def test_reliability(self):
-        table = grades.reliability(self.PROBABILITIES, self.LABELS)
+        table = fitting.reliability(self.PROBABILITIES, self.LABELS)
         assert_array_equal(table.grade, [0, 0, 1, 1])
         assert_allclose(table.low, [0.0, 0.7, 0.2, 0.9])
         assert_allclose(table.high, [0.1, 0.8, 0.3, 1.0])
@@ -234,8 +233,8 @@ class TestReportNumbers:
         assert_allclose(table.observed, [0, 0.5, 0.5, 1])
 
     def test_calibration_error(self):
-        table = grades.reliability(self.PROBABILITIES, self.LABELS)
-        assert grades.calibration_error(table) == pytest.approx((0.025 + 0.235 + 0.235 + 0.025) / 4)
+        table = fitting.reliability(self.PROBABILITIES, self.LABELS)
+        assert fitting.calibration_error(table) == pytest.approx((0.025 + 0.235 + 0.235 + 0.025) / 4)
 
 
 class TestFeatures:
@@ -553,12 +552,12 @@ class TestReport:
         graded = fitted("logit").transform(RUN)
         report = GradeReport.of(graded, QRELS)
         both = graded.merge(QRELS, on=["qid", "docno"])
-        table = grades.reliability(both[COLUMNS].to_numpy(), both["label"].to_numpy())
+        table = fitting.reliability(both[COLUMNS].to_numpy(), both["label"].to_numpy())
         assert (report.n_judged, report.n_unjudged) == (len(QRELS), len(RUN) - len(QRELS))
         assert report.likelihood == pytest.approx(
             np.exp(np.mean([np.log(row[f"grade_{row['label']}"]) for _, row in both.iterrows()]))
         )
-        assert report.calibration_error == grades.calibration_error(table)
+        assert report.calibration_error == fitting.calibration_error(table)
         assert_allclose(report.reliability["observed"], table.observed)
 
     def test_the_true_model_is_calibrated_and_beats_uniform_grades(self):

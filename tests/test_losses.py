@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, precision_score, recall_score
 
-from pt_active.losses import LEAST, LOSSES, CrossEntropy, Loss, described, from_description, label_table
+from pt_active.relevance.introspection import gaussian_introspection, introspection, label_tables
+from pt_active.relevance.losses import LEAST, LOSSES, CrossEntropy, Loss, described, from_description, label_table
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.introspection import gaussian_introspection, introspection, label_tables
 
 COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
 LOSS_LIST: list[Loss] = [

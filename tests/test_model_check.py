@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, ERR, Outlook, Plan, UniformGrades
-from pt_active.calibration import FLATTERED, calibration
-from pt_active.demo import DemoCollection
-from pt_active.model_check import ModelCheck
-from pt_active.simulate import YARDSTICK
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.calibration import FLATTERED, calibration
+from pt_active.inference.methods import YARDSTICK
+from pt_active.plans.answers.model_check import ModelCheck
 
 GRADES = [f"grade_{g}" for g in range(4)]
 SAID = "the grade model misleads"
@@ -61,7 +61,7 @@ def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, wor
 
 def rank_values(measure, worth):
     """DCG may have gains that are not exponential; ask it."""
-    from pt_active.measures import has_rank_form, rank_form
+    from pt_active.relevance.measures import has_rank_form, rank_form
 
     return rank_form(measure, 3, 10).values if has_rank_form(measure) else worth
 

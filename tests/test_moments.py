@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.measures import parse_measure
-from pt_active.moments import document_moments, label_moments
-from pt_active.montecarlo import evaluator
-from pt_active.pool import Pool
+from pt_active.plans.making.pool import Pool
+from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.moments import document_moments, label_moments
+from pt_active.relevance.montecarlo import evaluator
 
 # --- the measures as their definitions read, on [(rank, label), ...] sorted by rank ---------------------------------
 

@@ -8,12 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.designs import sampling_distribution
-from pt_active.estimators import ESTIMATORS, mean_and_variance
-from pt_active.moments import Moments
-from pt_active.multiple_comparisons import check_correction, indistinct_groups, studentized_range_tail, tukey_pvalues
-from pt_active.sampling import priorities
-from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
+from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.significance import (
+    check_correction,
+    corrected_pvalues,
+    indistinct_groups,
+    studentized_range_tail,
+    tukey_pvalues,
+    two_sided_pvalue,
+)
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import sampling_distribution
+from pt_active.sampling.draws import priorities
 
 SEEDS = st.integers(0, 2**32 - 1)
 

@@ -10,8 +10,8 @@ import pyterrier as pt
 import pytest
 
 from pt_active import ActiveTest, ModelCheck, Outlook, Plan, Report, Runs, compare_learners
-from pt_active.demo import DemoCollection
-from pt_active.results import Printed
+from pt_active.demo.collection import DemoCollection
+from pt_active.plans.making.artifact import Printed
 from pt_active.risk import Audit, ZeroOne
 
 EVIL = "<b>&"

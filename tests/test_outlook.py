@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
-from pt_active.demo import DemoCollection
-from pt_active.documents.rounds import estimate_rounds
-from pt_active.measures import rank_form
-from pt_active.outlook import Outlook
-from pt_active.pilot import Pilot
-from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.rounds import estimate_rounds
+from pt_active.plans.answers.outlook import Outlook
+from pt_active.plans.answers.pilot import Pilot
+from pt_active.relevance.measures import rank_form
+from pt_active.studies.simulate import labelled_population, replays
 
 
 def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:

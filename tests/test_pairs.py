@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, SamplingDistribution
-from pt_active.demo import DemoCollection
-from pt_active.designs import check_pair_weights, difference_moments, sampling_distribution
-from pt_active.documents.design import DRAWINGS, Variables, document_sizes
-from pt_active.measures import parse_measure, rank_form
-from pt_active.moments import Moments
-from pt_active.pairs import listed_weights, pair_weights, stored_weights
+from pt_active.demo.collection import DemoCollection
+from pt_active.plans.making.rankers import listed_weights, pair_weights, stored_weights
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import check_pair_weights, difference_moments, sampling_distribution
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, Variables, document_sizes
 
 NAMES = ("production", "candidate", "third")
 PAIRS = list(itertools.combinations(range(3), 2))
@@ -85,7 +85,7 @@ def small_pool() -> tuple:
     return indptr, ranks, rng.dirichlet(np.ones(3), 6), cost, weight
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 @pytest.mark.parametrize("measure", ["DCG@4", "ERR(max_rel=2)@4"])
 def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str, drawing: str) -> None:
     indptr, ranks, grades, cost, weight = small_pool()

@@ -25,11 +25,12 @@ from pt_active import (
     UnitCost,
     measure_values,
 )
-from pt_active.demo import DemoCollection
-from pt_active.estimators import ESTIMATORS, interval, mean_and_variance, reference_degrees
-from pt_active.feature_grades import OrderedLogitGrades
-from pt_active.judged import JudgedSample
-from pt_active.tests_of_difference import two_sided_pvalue
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.intervals import interval, reference_degrees
+from pt_active.inference.significance import two_sided_pvalue
+from pt_active.plans.answers.judged import JudgedSample
+from pt_active.relevance.grades.learned import OrderedLogitGrades
 
 BUDGET = 600
 

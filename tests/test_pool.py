@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, ColumnCost, Draw, LogLengthCost, Runs, SamplingDistribution, UniformGrades, UnitCost
-from pt_active.demo import DemoCollection
-from pt_active.designs import DESIGNS
-from pt_active.feature_grades import OrderedLogitGrades
+from pt_active.demo.collection import DemoCollection
+from pt_active.relevance.grades.learned import OrderedLogitGrades
+from pt_active.sampling.designs import DESIGNS
 
 TOPICS = pd.DataFrame({"qid": ["1", "2"], "query": ["one", "two"], "traffic": [3.0, 1.0]})
 

@@ -12,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs
-from pt_active.demo import DemoCollection
-from pt_active.multiple_comparisons import studentized_range_tail, tukey_pvalues
-from pt_active.ranking import Ranking, rank_judged
-from pt_active.results import Basis, Comparison, Estimate
-from pt_active.tests_of_difference import corrected_pvalues, two_sided_pvalue
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.significance import corrected_pvalues, studentized_range_tail, tukey_pvalues, two_sided_pvalue
+from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.results import Basis, Comparison, Estimate
 
 BUDGET = {"query": 700, "document": 500}
 SAMPLES = 40

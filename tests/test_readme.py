@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pt_active import Comparison
-from pt_active.demo import DemoCollection
+from pt_active.demo.collection import DemoCollection
 
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 

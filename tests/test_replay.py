@@ -11,22 +11,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ColumnCost, measure_values
-from pt_active.designs import DESIGNS, sampling_distribution
-from pt_active.estimators import ESTIMATORS, interval, mean_and_variance
-from pt_active.moments import Moments
-from pt_active.replay import CHUNK, Population, Replays, joined, ratio_of_means, replay, savings
-from pt_active.sampling import draw_to_budget
-from pt_active.simulate import (
-    YARDSTICK,
-    Method,
+from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.intervals import interval
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import Population, replay
+from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings
+from pt_active.inference.significance import two_sided_pvalue
+from pt_active.plans.making.artifact import plain_rows
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import DESIGNS, sampling_distribution
+from pt_active.sampling.draws import draw_to_budget
+from pt_active.studies.simulate import (
     default_budgets,
     draw_until_significant,
+    in_short,
     labelled_population,
     replays,
     simulate,
 )
-from pt_active.simulate_tables import in_short, plain_rows
-from pt_active.tests_of_difference import two_sided_pvalue
 
 
 def population(queries=40, systems=2, seed=0) -> Population:

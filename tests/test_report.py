@@ -15,13 +15,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, ERR, Plan, plots
-from pt_active.contributions import Contributions
-from pt_active.demo import DemoCollection
-from pt_active.inline_svg import inline_svg
-from pt_active.report import NAMED, Report
-from pt_active.report_page import OPEN, ROWS
-from pt_active.report_words import number
+from pt_active import DCG, ERR, Plan
+from pt_active.demo.collection import DemoCollection
+from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.report import plots
+from pt_active.plans.answers.report.page import OPEN, ROWS
+from pt_active.plans.answers.report.report import NAMED, Report
+from pt_active.plans.answers.report.svg import inline_svg
+from pt_active.plans.answers.report.words import number
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "br", "link", "img", "hr", "input"}

@@ -9,9 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.moments import Moments
-from pt_active.replay import Population
-from pt_active.simulate import Method, replays
+from pt_active.inference.methods import Method
+from pt_active.inference.replay import Population
+from pt_active.relevance.moments import Moments
+from pt_active.studies.simulate import replays
 
 pytest.importorskip("matplotlib")
 

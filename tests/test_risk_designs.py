@@ -7,11 +7,10 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pt_active.designs import sampling_distribution
-from pt_active.losses import Loss
+from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
+from pt_active.relevance.losses import Loss
 from pt_active.risk import FMeasure, Squared, ZeroOne
-from pt_active.risk.designs import AUDIT_DESIGNS, check_design, gap_distribution
-from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
+from pt_active.sampling.designs import AUDIT_DESIGNS, check_design, gap_distribution, sampling_distribution
 
 N = 40
 

@@ -14,15 +14,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.designs import sampling_distribution
-from pt_active.estimators import MeanEstimate, effective_size, interval, score_interval
-from pt_active.losses import Loss
-from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.designs import gap_distribution
-from pt_active.risk.estimators import (
+from pt_active.inference.estimators import MeanEstimate, effective_size
+from pt_active.inference.intervals import counted, interval, score_interval
+from pt_active.inference.ratios import (
     RISK_ESTIMATORS,
     Domain,
-    Drawn,
     Scores,
     difference_domain,
     domain_estimate,
@@ -30,11 +26,15 @@ from pt_active.risk.estimators import (
     ratio_estimate,
     risk_domain,
     stratified_estimate,
+    stratified_mean,
 )
-from pt_active.risk.introspection import introspection, label_tables
-from pt_active.risk.proportions import counted
-from pt_active.risk.stratified import allocation, draw_strata, strata_by, stratified_mean
-from pt_active.sampling import priorities
+from pt_active.relevance.introspection import introspection, label_tables
+from pt_active.relevance.losses import Loss
+from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
+from pt_active.sampling.designs import gap_distribution, sampling_distribution
+from pt_active.sampling.draws import priorities
+from pt_active.sampling.sample import Drawn
+from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 
 def random_scores(rng: np.random.Generator, n: int) -> Scores:
@@ -589,7 +589,7 @@ def test_stratified_intervals_cover_too() -> None:
 
 
 def test_wilson_and_clopper_pearson_are_scipys() -> None:
-    from pt_active.results import Basis
+    from pt_active.plans.answers.results import Basis
     from pt_active.risk.proportions import ProportionEstimate
 
     basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")

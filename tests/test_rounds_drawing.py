@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.rounds.drawing import DRAWINGS, Rounds, defended, draw_round, inclusion_probabilities
+from pt_active.sampling.chances import defended, inclusion_probabilities
+from pt_active.sampling.draws import ROUND_DRAWINGS, draw_round
+from pt_active.sampling.sample import Rounds
 
 SIZE = np.array([1.0, 2.0, 3.0, 4.0, 10.0, 0.5])
 
@@ -53,7 +55,7 @@ def test_one_at_a_time_each_draw_is_proportional_to_size_among_the_rest() -> Non
     assert (np.abs(first / repetitions - q) <= 3 * np.sqrt(q * (1 - q) / repetitions)).all()
 
 
-@pytest.mark.parametrize("drawing", DRAWINGS)
+@pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
 def test_nothing_is_drawn_twice_and_the_last_round_takes_the_rest(drawing: str) -> None:
     rng = np.random.default_rng(3)
     rounds = draw_round(Rounds.none_yet(SIZE), SIZE, 2, drawing, rng)
@@ -83,7 +85,7 @@ def test_bad_arguments() -> None:
         draw_round(none, SIZE, 1, "systematic", rng)
     with pytest.raises(ValueError, match="at least 1 instance, got 0"):
         draw_round(none, SIZE, 0, "fixed", rng)
-    for drawing in DRAWINGS:
+    for drawing in ROUND_DRAWINGS:
         with pytest.raises(ValueError, match="sizes must be positive"):
             draw_round(none, SIZE * 0, 1, drawing, rng)
     with pytest.raises(ValueError, match="must draw a positive number"):

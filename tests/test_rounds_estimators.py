@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from pt_active.estimators import score_interval
-from pt_active.rounds import estimators, kernel, statistics
-from pt_active.rounds.drawing import Rounds, defended, draw_round
-from pt_active.rounds.estimators import (
+from pt_active.inference import kernel, statistics, weightings
+from pt_active.inference.intervals import score_interval
+from pt_active.inference.kernel import rule_of_thumb
+from pt_active.inference.weightings import (
     ROUND_ESTIMATORS,
     WEIGHTINGS,
     aiipw,
@@ -26,7 +26,9 @@ from pt_active.rounds.estimators import (
     level_weights,
     lur,
 )
-from pt_active.rounds.kernel import rule_of_thumb
+from pt_active.sampling.chances import defended
+from pt_active.sampling.draws import draw_round
+from pt_active.sampling.sample import Rounds
 
 VALUES = np.array([3.0, -1.0, 0.5, 7.0, 2.0, 0.0])
 MODEL = np.array([2.0, 0.0, 1.0, 4.0, 4.0, 1.0])
@@ -103,7 +105,7 @@ WORLDS: dict[str, Callable[[], Iterator[tuple[float, Rounds]]]] = {
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("estimator", LUR_FAMILY)
 def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, monkeypatch) -> None:
-    monkeypatch.setattr(estimators, "ENOUGH", 2)
+    monkeypatch.setattr(weightings, "ENOUGH", 2)
     total, mean, lines = 0.0, 0.0, 0
     for chance, rounds in WORLDS[world]():
         total += chance
@@ -113,7 +115,7 @@ def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, 
             mean += chance * slope * level.sum() * MODEL[:5].mean()
             continue
         mean += chance * float(estimate_mean(rounds, VALUES[:5], estimator, MODEL[:5]).value)
-        lines += int((estimators.lines_before(rounds, VALUES[:5], MODEL[:5])[1] != 1).any())
+        lines += int((weightings.lines_before(rounds, VALUES[:5], MODEL[:5])[1] != 1).any())
     assert total == pytest.approx(1, abs=1e-12)
     assert mean == pytest.approx(VALUES[:5].mean(), abs=1e-12)
     assert lines > 0, "no line was ever drawn"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.rounds.kernel import (
+from pt_active.inference.kernel import (
     CANDIDATES,
     cross_validated_bandwidth,
     kernel_sums,

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active.losses import Loss
+from pt_active.relevance.losses import Loss
 from pt_active.risk import Audit
 from pt_active.rounds import (
     AP,

@@ -8,11 +8,7 @@ from scipy.optimize import approx_fprime
 from statsmodels.genmod.families import Binomial
 from statsmodels.genmod.generalized_linear_model import GLM
 
-from pt_active.rounds.recalibration import (
-    recalibrated_grades,
-    recalibrated_line,
-    recalibration_objective,
-)
+from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line, recalibration_objective
 
 
 def binary(chance: np.ndarray) -> np.ndarray:

@@ -12,9 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.estimators import difference, horvitz_thompson, interval, mean_and_variance, regression, snis
-from pt_active.query_plan import draw
-from pt_active.sampling import draw_number, draw_to_budget, priorities
+from pt_active.inference.estimators import difference, horvitz_thompson, mean_and_variance, regression, snis
+from pt_active.inference.intervals import interval
+from pt_active.plans.making.queries import draw
+from pt_active.sampling.draws import draw_number, draw_to_budget, priorities
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
 VALUE = np.array([0.0, 0.2, 0.5, 1.0])

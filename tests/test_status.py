@@ -16,19 +16,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active import DCG, OrderedLogitGrades, Outlook, Plan, Runs, TimeCost, UnitCost
-from pt_active.demo import DemoCollection
-from pt_active.documents.estimators import DocumentPool
-from pt_active.documents.growth import grown_documents
-from pt_active.documents.replay import LabelledPool
-from pt_active.documents.rounds import GradedPool, RoundSettings, draw_round, estimate_rounds
-from pt_active.exports import read_judgments
-from pt_active.growth import Question
-from pt_active.measures import parse_measure, rank_form
-from pt_active.outlook import own_method
-from pt_active.query_growth import DrawingOrder, grown_queries
-from pt_active.query_plan import draw
-from pt_active.sequential import Looks, critical_values
-from pt_active.stopping import half_widths, mixture_boundary
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.worklists import read_judgments
+from pt_active.inference.documents import DocumentPool
+from pt_active.inference.replay import LabelledPool
+from pt_active.inference.rounds import GradedPool, RoundSettings, draw_round, estimate_rounds
+from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary
+from pt_active.inference.stopping.looks import Looks, critical_values
+from pt_active.plans.answers.outlook import own_method
+from pt_active.plans.answers.progress import Question, grown_documents, grown_queries
+from pt_active.plans.making.queries import DrawingOrder, draw
+from pt_active.relevance.measures import parse_measure, rank_form
 
 
 @pytest.fixture(scope="module")

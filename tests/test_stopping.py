@@ -13,12 +13,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from pt_active.budget import ErrorCurve
-from pt_active.estimators import ESTIMATORS, mean_and_variance
-from pt_active.moments import Moments
-from pt_active.replay import Population, joined, replay
-from pt_active.sampling import draw_priorities, prefixes
-from pt_active.sequential import (
+from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.replay import Population, replay
+from pt_active.inference.replays import joined
+from pt_active.inference.stopping.boundaries import (
+    _stakes,
+    betting_sequence,
+    half_widths,
+    mixture_boundary,
+    mixture_scale,
+    obrien_fleming,
+    pocock,
+    spending_boundary,
+)
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import (
     FIRST,
     SECOND,
     WITHIN,
@@ -31,16 +40,8 @@ from pt_active.sequential import (
     prospect,
     verdicts,
 )
-from pt_active.stopping import (
-    _stakes,
-    betting_sequence,
-    half_widths,
-    mixture_boundary,
-    mixture_scale,
-    obrien_fleming,
-    pocock,
-    spending_boundary,
-)
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.draws import draw_priorities, prefixes
 
 FIFTHS = np.arange(1, 6) / 5
 

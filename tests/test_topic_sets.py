@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pt_active.topic_sets import residual_variance, topics_for_power, topics_for_width
+from pt_active.inference.stopping.topics import residual_variance, topics_for_power, topics_for_width
 
 
 def test_residual_variance_is_what_topics_and_systems_do_not_explain():

@@ -35,17 +35,20 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from tqdm import tqdm
 
-from pt_active.documents.design import natural_drawing
-from pt_active.features import document_features
-from pt_active.losses import CrossEntropy, label_table
-from pt_active.replay import Population
-from pt_active.rounds import statistics
-from pt_active.rounds.drawing import Rounds, defended, draw_round
-from pt_active.rounds.estimators import CONTROLLED, CROSS_VALIDATED, WEIGHTINGS, estimate_mean, inclusion_regression
+from pt_active.inference import statistics
+from pt_active.inference.methods import Method
+from pt_active.inference.replay import Population
+from pt_active.inference.statistics import Statistic
+from pt_active.inference.weightings import CONTROLLED, CROSS_VALIDATED, WEIGHTINGS, estimate_mean, inclusion_regression
+from pt_active.relevance.grades.features import document_features
+from pt_active.relevance.grades.recalibration import recalibrated_grades, recalibrated_line
+from pt_active.relevance.losses import CrossEntropy, label_table
 from pt_active.rounds.instances import QueryInstances
-from pt_active.rounds.recalibration import recalibrated_grades, recalibrated_line
-from pt_active.rounds.statistics import Statistic
-from pt_active.simulate import Method, labelled_population, replays
+from pt_active.sampling.chances import defended
+from pt_active.sampling.documents import natural_drawing
+from pt_active.sampling.draws import draw_round
+from pt_active.sampling.sample import Rounds
+from pt_active.studies.simulate import labelled_population, replays
 
 ROUNDS = 10
 LURE = "ori, singly"

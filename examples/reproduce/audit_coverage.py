@@ -24,17 +24,17 @@ import pandas as pd
 from leagues import markdown
 from tqdm import tqdm
 
-from pt_active.costs import UnitCost
-from pt_active.estimators import effective_size
-from pt_active.losses import Loss
-from pt_active.results import Basis, Comparison, Estimate
+from pt_active.inference.estimators import effective_size
+from pt_active.inference.ratios import RISK_ESTIMATORS
+from pt_active.plans.answers.results import Basis, Comparison, Estimate
+from pt_active.relevance.costs import UnitCost
+from pt_active.relevance.losses import Loss
 from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.designs import default_defensive
-from pt_active.risk.drawing import draw_pairs
-from pt_active.risk.estimators import RISK_ESTIMATORS
 from pt_active.risk.judged import JudgedPairs
+from pt_active.risk.kept import draw_pairs
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
+from pt_active.sampling.designs import default_defensive
 
 LABELS = 100
 PAIRS = 3000

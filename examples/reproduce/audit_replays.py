@@ -10,14 +10,15 @@ import pandas as pd
 from figures import label_axis
 from matplotlib.axes import Axes
 
-from pt_active.designs import sampling_distribution
-from pt_active.estimators import MeanEstimate, score_interval
-from pt_active.losses import Loss
-from pt_active.risk.designs import GAP_DESIGNS, gap_distribution
-from pt_active.risk.estimators import Drawn, Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
-from pt_active.risk.introspection import Introspection, introspection, label_tables
-from pt_active.risk.stratified import allocation, draw_strata, strata_by
-from pt_active.sampling import priorities
+from pt_active.inference.estimators import MeanEstimate
+from pt_active.inference.intervals import score_interval
+from pt_active.inference.ratios import Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
+from pt_active.relevance.introspection import Introspection, introspection, label_tables
+from pt_active.relevance.losses import Loss
+from pt_active.sampling.designs import GAP_DESIGNS, gap_distribution, sampling_distribution
+from pt_active.sampling.draws import priorities
+from pt_active.sampling.sample import Drawn
+from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 METHODS = {
     "passive": ("passive", "snis"),

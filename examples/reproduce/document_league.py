@@ -21,10 +21,11 @@ from leagues import DRAWS, LARGEST_SHARE, SPOILERS, averaged, budget_of, covered
 from tqdm import tqdm
 
 from pt_active import UnitCost
-from pt_active.documents.design import natural_drawing
-from pt_active.frames import grade_columns
-from pt_active.replay import Population
-from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+from pt_active.frames.columns import grade_columns
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import Population
+from pt_active.sampling.documents import natural_drawing
+from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")
 

@@ -18,9 +18,10 @@ from leagues import tasks
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from pt_active.documents.design import natural_drawing
-from pt_active.replay import Population
-from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import Population
+from pt_active.sampling.documents import natural_drawing
+from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10")
 TASKS = ("one ranker", "near-tied pair")

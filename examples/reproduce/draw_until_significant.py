@@ -26,8 +26,8 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 from type_errors import ALPHA, COMPARED, pairs_of
 
-from pt_active.replay import Population
-from pt_active.simulate import draw_until_significant, labelled_population
+from pt_active.inference.replay import Population
+from pt_active.studies.simulate import draw_until_significant, labelled_population
 
 FIRST, LOOKS = 15.0, 25
 """The test is made that many times, at equal steps from that many average queries to half of the pool."""

@@ -42,8 +42,8 @@ from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from pt_active.replay import Population
-from pt_active.simulate import labelled_population
+from pt_active.inference.replay import Population
+from pt_active.studies.simulate import labelled_population
 
 FACTS = ["queries", "mean", "relative_spread", "correlation", "cost_spread"]
 

@@ -15,10 +15,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.estimators import ESTIMATORS
-from pt_active.multiple_comparisons import tukey_pvalues
-from pt_active.sampling import priorities
-from pt_active.tests_of_difference import two_sided_pvalue
+from pt_active.inference.estimators import ESTIMATORS
+from pt_active.inference.significance import tukey_pvalues, two_sided_pvalue
+from pt_active.sampling.draws import priorities
 
 QUERIES = 400
 DRAWS = (30, 60, 120, 240)

@@ -17,8 +17,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
-from pt_active.replay import Population, savings
-from pt_active.simulate import SOURCE_YARDSTICK, YARDSTICK, Method, replays
+from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
+from pt_active.inference.replay import Population
+from pt_active.inference.replays import savings
+from pt_active.studies.simulate import replays
 
 mpl.use("Agg")
 

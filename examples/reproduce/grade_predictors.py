@@ -17,8 +17,8 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from pt_active import ClassifierGrades, ForestGrades, JudgeGrades, OrderedLogitGrades
-from pt_active.features import vote_shares
-from pt_active.grade_models import FittedGrades
+from pt_active.relevance.grades.features import vote_shares
+from pt_active.relevance.grades.models import FittedGrades
 
 LEARNED: dict[str, Callable[[int], FittedGrades]] = {
     "ordered logit": OrderedLogitGrades,

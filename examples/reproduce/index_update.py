@@ -40,7 +40,7 @@ from figures import (
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from tqdm import tqdm
 
-from pt_active.simulate import labelled_population
+from pt_active.studies.simulate import labelled_population
 
 REMOVED = 0.1
 """Share of the documents that the update removes."""

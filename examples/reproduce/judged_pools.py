@@ -17,10 +17,10 @@ import pandas as pd
 import pyarrow.parquet as pq
 
 from pt_active import ForestGrades, LogLengthCost, OrderedLogitGrades, UnitCost, measure_values
-from pt_active.costs import Cost
-from pt_active.files import read_qrels
-from pt_active.frames import ranker_names
-from pt_active.grade_models import FittedGrades
+from pt_active.frames.columns import ranker_names
+from pt_active.frames.trec import read_qrels
+from pt_active.relevance.costs import Cost
+from pt_active.relevance.grades.models import FittedGrades
 
 FOLDS = 5
 """Into which a pool without folds is dealt, by the order of its qids."""

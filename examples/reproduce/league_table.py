@@ -27,11 +27,12 @@ from scipy import stats
 from tqdm import tqdm
 
 from pt_active import JudgeGrades
-from pt_active.files import read_qrels
-from pt_active.frames import grade_columns
-from pt_active.replay import Population
-from pt_active.sampling import priorities
-from pt_active.simulate import YARDSTICK, Method, labelled_population, replays
+from pt_active.frames.columns import grade_columns
+from pt_active.frames.trec import read_qrels
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import Population
+from pt_active.sampling.draws import priorities
+from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "DCG", "ERR@10", "ERR")
 

@@ -12,7 +12,8 @@ import pandas as pd
 from judged_pools import JudgedPool, read_judged_pool
 from tqdm import tqdm
 
-from pt_active.replay import Population, Replays
+from pt_active.inference.replay import Population
+from pt_active.inference.replays import Replays
 
 DRAWS = 60
 """Queries that the budget pays for on average; fewer where that is more than `LARGEST_SHARE` of the pool."""

@@ -18,9 +18,9 @@ from leagues import SPOILERS, tabled, tasks
 from tqdm import tqdm
 
 from pt_active import Plan
-from pt_active.frames import grade_columns
-from pt_active.model_check import ModelCheck
-from pt_active.simulate import labelled_population, pool_of_rankers
+from pt_active.frames.columns import grade_columns
+from pt_active.plans.answers.model_check import ModelCheck
+from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURES = ("DCG@10", "ERR@10")
 SHARE = 1 / 8

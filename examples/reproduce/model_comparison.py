@@ -39,9 +39,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 from tqdm import tqdm
 
-from pt_active.losses import Loss
+from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
+from pt_active.relevance.losses import Loss
 from pt_active.risk import Squared, ZeroOne
-from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
 
 LABELS = [10, 15, 25, 40, 60, 100, 150]
 SHOWN = [25, 100]

@@ -44,7 +44,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 from type_errors import pairs_of
 
-from pt_active.simulate import labelled_population
+from pt_active.studies.simulate import labelled_population
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:

@@ -22,8 +22,8 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from pt_active.relevance.introspection import gaussian_introspection
 from pt_active.risk import Squared, ZeroOne
-from pt_active.risk.introspection import gaussian_introspection
 
 NOISE = 2.0
 """Standard deviation that is added to each pixel (0 … 16) of the test digits."""

@@ -16,7 +16,7 @@ from judged_pools import GRADE_MODELS, JudgedPool
 from leagues import tabled, tasks
 
 from pt_active import Outlook, Plan, UnitCost
-from pt_active.simulate import labelled_population, pool_of_rankers, replays
+from pt_active.studies.simulate import labelled_population, pool_of_rankers, replays
 
 MEASURES = ("DCG@10", "ERR@10")
 SHARE, PILOT_SHARE = 1 / 4, 1 / 12

@@ -45,8 +45,8 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 from type_errors import pairs_of
 
-from pt_active.replay import Population
-from pt_active.simulate import labelled_population, replays
+from pt_active.inference.replay import Population
+from pt_active.studies.simulate import labelled_population, replays
 
 TASKS = ("one ranker", "pair")
 """What is estimated."""

@@ -19,16 +19,16 @@ from leagues import tabled, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost
-from pt_active.budget import ErrorCurve
-from pt_active.designs import DEFENSIVE
-from pt_active.documents.design import natural_drawing
-from pt_active.documents.replay import LabelledPool
-from pt_active.documents.rounds import Round, RoundSettings, draw_round, estimate_rounds
-from pt_active.query_plan import DESIGN
-from pt_active.replay import Population, Replays, joined, replay
-from pt_active.sequential import LOOKS, PLANNED, critical_values, information
-from pt_active.simulate import labelled_population, pool_of_rankers
-from pt_active.stopping import half_widths
+from pt_active.inference.replay import LabelledPool, Population, replay
+from pt_active.inference.replays import Replays, joined
+from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
+from pt_active.inference.stopping.boundaries import half_widths
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import LOOKS, PLANNED, critical_values, information
+from pt_active.plans.making.queries import DESIGN
+from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.documents import natural_drawing
+from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
 WAYS = (None, *LOOKS)
@@ -47,7 +47,7 @@ def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tu
     budget = SHARE * population.cost.sum()
     budgets = np.linspace(max(population.cost.max(), budget / PEEKS), budget, PEEKS)
     chunks = replay(population, DESIGN, ["regression"], budgets, repetitions, seed, with_replacement=False, null=null)
-    q, unit = population.distribution(DESIGN, DEFENSIVE), np.ones(len(population.cost))
+    q, unit = population.distribution(DESIGN, DEFENSIVE_SHARE), np.ones(len(population.cost))
     curve = ErrorCurve(q, population.cost * q**2, population.cost, unit, np.arange(len(q)), share=population.weight)
     return joined([chunk["regression"] for chunk in chunks]), information(curve, budgets, budget)
 

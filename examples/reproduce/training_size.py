@@ -50,7 +50,7 @@ from matplotlib.figure import Figure
 from sklearn.ensemble import RandomForestRegressor
 from tqdm import tqdm
 
-from pt_active.simulate import labelled_population
+from pt_active.studies.simulate import labelled_population
 
 PARTS = 10
 """Random parts of the training folds, over which the figures average; one a fold with ``--quick``."""

@@ -44,9 +44,11 @@ from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
-from pt_active.estimators import REFERENCES, reference_degrees
-from pt_active.replay import Population, Replays
-from pt_active.simulate import Method, labelled_population, replays
+from pt_active.inference.intervals import REFERENCES, reference_degrees
+from pt_active.inference.methods import Method
+from pt_active.inference.replay import Population
+from pt_active.inference.replays import Replays
+from pt_active.studies.simulate import labelled_population, replays
 
 ALPHA = 0.05
 

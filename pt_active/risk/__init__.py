@@ -3,7 +3,7 @@
 The road: predictions → pairs → loss → introspection → design → draw → audit → judgments → estimate.
 """
 
-from pt_active.losses import (
+from pt_active.relevance.losses import (
     F1,
     Accuracy,
     CostMatrix,

@@ -9,20 +9,19 @@ from typing import Any
 
 import pandas as pd
 
-from pt_active import exports, frames
-from pt_active.arguments import number, truth_value, whole_number
-from pt_active.artifacts import KeptArtifact
-from pt_active.costs import Cost, UnitCost
-from pt_active.losses import Loss, described
-from pt_active.pairs import named_pair
-from pt_active.ranking import Ranking, rank_judged
-from pt_active.results import Comparison, Estimate
-from pt_active.risk.audit_tables import AuditTables, audit_manifest, pair_table, read_audit, worklist, write_audit
-from pt_active.risk.designs import check_design, default_defensive
-from pt_active.risk.drawing import draw_pairs
+from pt_active.frames import columns, worklists
+from pt_active.frames.checks import number, truth_value, whole_number
+from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.rankers import named_pair
+from pt_active.relevance.costs import Cost, UnitCost
+from pt_active.relevance.losses import Loss, described
 from pt_active.risk.judged import JudgedPairs, judged_pairs
+from pt_active.risk.kept import AuditTables, audit_manifest, draw_pairs, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
+from pt_active.sampling.designs import check_design, default_defensive
 
 DESIGN = "optimal"
 """The design if none is named."""
@@ -96,7 +95,7 @@ class Audit(KeptArtifact[AuditTables]):
         arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
         arguments |= {"design": design, "defensive": defensive, "replace": replace, "seed": seed}
         manifest = audit_manifest(arguments, pairs, sample, frame)
-        return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, frames.with_string_ids(frame)), manifest))
+        return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, columns.with_string_ids(frame)), manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -128,7 +127,7 @@ class Audit(KeptArtifact[AuditTables]):
 
         Args:
             path: A new file.
-            format: A name in `exports.FORMATS`.
+            format: A name in `worklists.FORMATS`.
 
         Returns:
             The path.
@@ -137,7 +136,7 @@ class Audit(KeptArtifact[AuditTables]):
             FileExistsError: If the file exists.
             ValueError: If the format is unknown.
         """
-        exports.write_assessments(self.assessments, path, format)
+        worklists.write_assessments(self.assessments, path, format)
         return Path(path)
 
     def estimate(

@@ -8,16 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active import frames
-from pt_active.arguments import level
-from pt_active.estimators import MeanEstimate, effective_size, is_rounding, reference_degrees
-from pt_active.labels import check_policy, drawn_labels, missing_pairs
-from pt_active.results import Basis, Comparison, Estimate, kept_to
-from pt_active.risk.designs import STRATIFIED
-from pt_active.risk.drawing import PairSample
-from pt_active.risk.estimators import (
+from pt_active.frames.checks import level
+from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, label_columns, missing_pairs
+from pt_active.inference.estimators import MeanEstimate, effective_size, is_rounding
+from pt_active.inference.intervals import counted, reference_degrees
+from pt_active.inference.ratios import (
     Domain,
-    Drawn,
     Scores,
     difference_domain,
     domain_estimate,
@@ -25,8 +22,11 @@ from pt_active.risk.estimators import (
     risk_domain,
     stratified_estimate,
 )
+from pt_active.plans.answers.results import Basis, Comparison, Estimate, kept_to
 from pt_active.risk.pairs import Pairs
-from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, counted, refuse_binomial
+from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
+from pt_active.sampling.designs import STRATIFIED
+from pt_active.sampling.sample import Drawn, PairSample
 
 MISSING_LABELS = ("error", "nonrelevant")
 """What to do about a sampled pair without a label: refuse, or take grade 0."""
@@ -77,7 +77,7 @@ class JudgedPairs:
         Args:
             predictor: Its index.
             estimator: A name in `RISK_ESTIMATORS`, or `stratified`; None takes the one that fits.
-            reference: A name in `estimators.REFERENCES` or `BINOMIAL_REFERENCES`.
+            reference: A name in `intervals.REFERENCES` or `BINOMIAL_REFERENCES`.
             confidence: Level of the interval, in (0, 1).
 
         Raises:
@@ -205,7 +205,7 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
     check_policy(missing, MISSING_LABELS)
     rows = np.flatnonzero(sample.sample.draws > 0)
     keys = pairs.keys.iloc[rows]
-    known = _real_qrels(qrels) if pairs.is_gaussian else frames.checked_qrels(qrels)
+    known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     without = missing_pairs(keys, absent, missing, "pair", others=False)
@@ -228,9 +228,9 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
     """``qid, docno, label`` with string ids, each pair once, and labels that are real numbers."""
-    known = frames.with_string_ids(frames.label_columns(qrels)).drop_duplicates()
+    known = with_string_ids(label_columns(qrels)).drop_duplicates()
     label = pd.to_numeric(known["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     if not np.isfinite(label).all():
         raise ValueError(f"qrels: {int((~np.isfinite(label)).sum())} labels are not finite numbers")
-    frames.check_pairs(known, "the qrels")
+    check_pairs(known, "the qrels")
     return known.assign(label=label)

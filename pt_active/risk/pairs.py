@@ -9,11 +9,11 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from pt_active import frames
-from pt_active.arguments import data_frame, shown
-from pt_active.costs import Cost, check_per_query
-from pt_active.losses import GaussianSquared, Loss
-from pt_active.risk.introspection import Introspection, gaussian_introspection, introspection, label_tables
+from pt_active.frames.checks import data_frame, shown, some
+from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
+from pt_active.relevance.costs import Cost, check_per_query
+from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
+from pt_active.relevance.losses import GaussianSquared, Loss
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ class Pairs:
         _check_columns(frame, predictions, loss)
         if check_per_query(cost) > 0:
             raise ValueError("pairs are drawn one by one: the cost must not have a part per query")
-        frame = frames.with_string_ids(frame)
-        frames.check_pairs(frame, "the frame")
+        frame = with_string_ids(frame)
+        check_pairs(frame, "the frame")
         frame = frame.sort_values(["qid", "docno"], ignore_index=True)
         columns = {str(name): frame[name].to_numpy() for name in frame.columns}
         query = pd.factorize(frame["qid"])[0]
@@ -65,7 +65,7 @@ class Pairs:
         found = np.column_stack([_numbers(frame, column) for column in predictions.values()])
         if loss.needs_grades:
             _check_predicted(frame, predictions, found, loss.grades_allowed(grades.shape[1] - 1))
-        member = frames.slice_rows(frame, loss.slice)
+        member = slice_rows(frame, loss.slice)
         prices = np.asarray(cost.document_costs(columns, query), dtype=np.float64)
         variances = _variances(frame, predictions, loss)
         return cls(frame[["qid", "docno"]], tuple(predictions), found, grades, variances, member, prices, loss)
@@ -159,7 +159,7 @@ def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Lo
     wanted = ["qid", "docno", *predictions.values(), *gaussian, *([] if loss.slice is None else [loss.slice])]
     missing = [column for column in wanted if column not in frame.columns]
     if missing:
-        raise ValueError(f"the frame needs the columns {frames.some(wanted, 20)}; it lacks {frames.some(missing)}")
+        raise ValueError(f"the frame needs the columns {some(wanted, 20)}; it lacks {some(missing)}")
     data_frame("frame", frame, *wanted)
     if frame.empty:
         raise ValueError("the frame has no pairs")
@@ -178,14 +178,14 @@ def _check_predictions(predictions: Mapping[str, str]) -> None:
 def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
     if isinstance(loss, GaussianSquared):
         return np.empty((len(frame), 0))
-    columns = frames.grade_columns(frame.columns)
+    columns = grade_columns(frame.columns)
     if not columns:
         raise ValueError(
             "the frame needs grade_0 … grade_G, what a label model believes of each pair; UniformGrades(max_grade) "
             "adds them where nothing is known"
         )
     grades = frame[columns].to_numpy(dtype=np.float64)
-    frames.check_grades(frame, grades)
+    check_grades(frame, grades)
     return np.ascontiguousarray(grades)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.results import ConfidenceInterval, Estimate
+from pt_active.plans.answers.results import ConfidenceInterval, Estimate
 
 BINOMIAL_REFERENCES = {"wilson": "wilson", "clopper-pearson": "beta"}
 """Intervals of a proportion by name, and what statsmodels calls them."""
@@ -62,32 +62,3 @@ def refuse_binomial(reference: str) -> None:
     """
     if reference in tuple(BINOMIAL_REFERENCES):
         raise ValueError(f"the {reference} interval is for one share, not for the difference of two")
-
-
-def counted(
-    numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
-) -> tuple[int, int]:
-    """Successes and trials of a sample.
-
-    Args:
-        numerator: float64[n], u.
-        weight: float64[n], w.
-        count: int64[n].
-        importance: float64[n], v.
-        method: A name in `BINOMIAL_REFERENCES`, for messages.
-
-    Raises:
-        ValueError: If the draws are weighted, or the risk is not a share of counted pairs.
-    """
-    if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
-        raise ValueError(
-            f"{method} intervals count successes in a plain random sample, and this sample is weighted: how many "
-            'unweighted trials it is worth is not a whole number that they could use; draw with design="passive", or '
-            'read the interval off reference="effective"'
-        )
-    if not (np.isin(numerator, (0, 1)) & np.isin(weight, (0, 1))).all():
-        raise ValueError(
-            f"{method} intervals are for shares of pairs, such as errors, accuracy, precision and recall; here pairs "
-            "have other weights or losses than 0 and 1"
-        )
-    return int((count * numerator).sum()), int((count * weight).sum())

@@ -3,9 +3,19 @@
 The road: grades → instances → design → round → judgments → the next round → estimate.
 """
 
-from pt_active.losses import F1, Accuracy, CostMatrix, CrossEntropy, FMeasure, Precision, Recall, Squared, ZeroOne
+from pt_active.inference.statistics import AP, AUC
+from pt_active.relevance.losses import (
+    F1,
+    Accuracy,
+    CostMatrix,
+    CrossEntropy,
+    FMeasure,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+)
 from pt_active.rounds.active_test import ActiveTest
-from pt_active.rounds.areas import AP, AUC
 
 __all__ = [
     "AP",

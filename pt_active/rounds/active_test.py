@@ -13,18 +13,18 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import exports, files, frames
-from pt_active.arguments import level, shown, whole_number
-from pt_active.artifacts import KeptArtifact
-from pt_active.designs import DEFENSIVE
-from pt_active.grade_models import FittedGrades
-from pt_active.losses import LEAST, Loss, PairMeasure
-from pt_active.pool import graded_frame
-from pt_active.results import Estimate
-from pt_active.rounds import estimators
-from pt_active.rounds.drawing import Rounds, defended, draw_round
+from pt_active.frames import worklists
+from pt_active.frames.checks import level, shown, whole_number
+from pt_active.frames.qrels import checked_qrels
+from pt_active.inference import weightings
+from pt_active.plans.answers.results import Estimate
+from pt_active.plans.making import artifact
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.pool import graded_frame
+from pt_active.relevance.grades.models import FittedGrades
+from pt_active.relevance.losses import LEAST, Loss, PairMeasure
 from pt_active.rounds.instances import PairInstances
-from pt_active.rounds.state import (
+from pt_active.rounds.kept import (
     FORMAT_VERSION,
     STRATEGIES,
     Progress,
@@ -33,6 +33,10 @@ from pt_active.rounds.state import (
     read_state,
     write_state,
 )
+from pt_active.sampling.chances import defended
+from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.draws import draw_round
+from pt_active.sampling.sample import Rounds
 
 
 class ActiveTest(KeptArtifact[Progress]):
@@ -81,7 +85,7 @@ class ActiveTest(KeptArtifact[Progress]):
             "format_version": FORMAT_VERSION,
             "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
             "arguments": {"measure": kept_measure(instances.measure), "seed": seed},
-            "inputs": {"pool": files.digest(frame)},
+            "inputs": {"pool": artifact.digest(frame)},
             "rounds": [],
         }
         nothing = np.zeros(instances.number, dtype=bool)
@@ -149,12 +153,12 @@ class ActiveTest(KeptArtifact[Progress]):
         sizes = np.ones(len(left))
         if left.any():
             _warn_of_the_last(size, int(left.sum()))
-            sizes[left] = defended(expected[left], DEFENSIVE)
+            sizes[left] = defended(expected[left], DEFENSIVE_SHARE)
         rng = np.random.default_rng([state.manifest["arguments"]["seed"], len(state.manifest["rounds"])])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
         new = rounds.drawn & left
         entry = {"size": size, "strategy": strategy, "drawing": drawing, "drawn": int(new.sum())}
-        entry["labels"] = None if qrels is None else files.digest(frames.checked_qrels(qrels))
+        entry["labels"] = None if qrels is None else artifact.digest(checked_qrels(qrels))
         manifest = state.manifest | {"rounds": [*state.manifest["rounds"], entry]}
         return self._of(Progress(state.instances, rounds, new, manifest))
 
@@ -203,14 +207,14 @@ class ActiveTest(KeptArtifact[Progress]):
         confidence = level("confidence", confidence)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
-        if estimator not in estimators.ROUND_ESTIMATORS:
-            known = ", ".join(estimators.ROUND_ESTIMATORS)
+        if estimator not in weightings.ROUND_ESTIMATORS:
+            known = ", ".join(weightings.ROUND_ESTIMATORS)
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
         return state.estimate(qrels, measure, estimator, confidence, missing, bandwidth, slice)
 
     def export(self, path: str | Path, format: str = "trec") -> Path:
         """Write the assessments of the last round for the judges; see `Plan.export`."""
-        exports.write_assessments(self.assessments, path, format)
+        worklists.write_assessments(self.assessments, path, format)
         return Path(path)
 
     def __str__(self) -> str:

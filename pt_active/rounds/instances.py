@@ -9,18 +9,18 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active import frames
-from pt_active.designs import difference_moments, optimal_score
-from pt_active.judged import measured_values
-from pt_active.labels import Labels, check_policy, drawn_labels, missing_pairs
-from pt_active.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
-from pt_active.measures import parse_measure
-from pt_active.moments import Moments
-from pt_active.pool import Pool
-from pt_active.risk.introspection import introspection
-from pt_active.rounds import statistics
-from pt_active.rounds.areas import Area
-from pt_active.rounds.statistics import Statistic
+from pt_active.frames.checks import some
+from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
+from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
+from pt_active.inference import statistics
+from pt_active.inference.statistics import Area, Statistic
+from pt_active.plans.making.labelled import measured_values
+from pt_active.plans.making.pool import Pool
+from pt_active.relevance.introspection import introspection
+from pt_active.relevance.losses import FMeasure, Loss, PairMeasure, Terms, label_table, relevance
+from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import difference_moments, optimal_score
 
 Measure = str | irm.Measure | PairMeasure
 """Of rankings, or of a grade predictor on pairs."""
@@ -109,7 +109,7 @@ class Instances:
             qrels: ``qid, docno, label``.
             drawn: bool[N], the instances that were drawn.
             wanted: bool[D], the documents of drawn instances that need a label.
-            missing: One of `labels.MISSING_POLICIES`.
+            missing: One of `qrels.MISSING_POLICIES`.
 
         Raises:
             ValueError: If the policy is unknown, a label is not one of the model's grades, or one is missing and the
@@ -120,7 +120,7 @@ class Instances:
         label = np.full(len(inside), -1, dtype=np.int64)
         what = "pair" if self.level == "pair" else "document"
         max_grade = self.grades.shape[1] - 1
-        found, ignored = drawn_labels(self.frame[inside], frames.checked_qrels(qrels), max_grade, what)
+        found, ignored = drawn_labels(self.frame[inside], checked_qrels(qrels), max_grade, what)
         label[inside] = np.nan_to_num(found, nan=-1.0)
         return Labels(label, missing_pairs(self.frame, inside & wanted & (label < 0), missing, what), ignored)
 
@@ -147,14 +147,12 @@ class QueryInstances(Instances):
         Raises:
             ValueError: As `Pool.from_frame` does, and if there are more than two rankers.
         """
-        columns = frames.grade_columns(frame.columns)
+        columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         pool = Pool.from_frame(frame, parsed)
         if len(pool.names) > 2:
-            raise ValueError(
-                f"rounds are for one ranker or the difference of two; the pool has {frames.some(pool.names)}"
-            )
-        ordered = pool.keys.merge(frames.with_string_ids(frame), how="left", on=["qid", "docno"])
+            raise ValueError(f"rounds are for one ranker or the difference of two; the pool has {some(pool.names)}")
+        ordered = pool.keys.merge(with_string_ids(frame), how="left", on=["qid", "docno"])
         return cls(ordered, pool.query_of_document, pool.grades, parsed, pool)
 
     @property
@@ -221,7 +219,7 @@ class QueryInstances(Instances):
         parsed = self.parsed(measure)
         values = self.scale * self._contrast(measured_values(self.pool, parsed, labels, expected))
         if slice is not None:
-            member = frames.slice_rows(self.frame, slice)
+            member = slice_rows(self.frame, slice)
             inside = np.bincount(self.instance, weights=member, minlength=self.number) > 0
             return statistics.ratio(values * inside, self.scale * inside), None
         moments = self.expectations if parsed == self.measure else self.pool.moments(parsed)
@@ -253,15 +251,15 @@ class PairInstances(Instances):
             raise ValueError(
                 f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} from it"
             )
-        columns = frames.grade_columns(frame.columns)
+        columns = grade_columns(frame.columns)
         if absent := {"qid", "docno"} - set(frame.columns):
-            raise ValueError(f"the pairs need the columns qid, docno; they lack {frames.some(sorted(absent))}")
+            raise ValueError(f"the pairs need the columns qid, docno; they lack {some(sorted(absent))}")
         if frame.empty or len(columns) < 2:
             raise ValueError("the pairs need rows with grade columns grade_0, grade_1, …: what the predictor says")
-        frame = frames.with_string_ids(frame).sort_values(["qid", "docno"], kind="stable").reset_index(drop=True)
-        frames.check_pairs(frame, "the pairs")
+        frame = with_string_ids(frame).sort_values(["qid", "docno"], kind="stable").reset_index(drop=True)
+        check_pairs(frame, "the pairs")
         grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
-        frames.check_grades(frame, grades)
+        check_grades(frame, grades)
         measure.grades_allowed(len(columns) - 1)
         made = cls(frame, np.arange(len(frame)), grades, measure)
         made.table(measure)
@@ -295,7 +293,7 @@ class PairInstances(Instances):
 
     def table(self, loss: Loss) -> Terms:
         """``u`` and ``w`` of the predictor for every label, float64[N, G+1] each; see `label_table`."""
-        member = frames.slice_rows(self.frame, loss.slice)
+        member = slice_rows(self.frame, loss.slice)
         return label_table(loss, loss.decision(self.grades), self.grades.shape[1], member)
 
     def score(self) -> np.ndarray:
@@ -321,7 +319,7 @@ class PairInstances(Instances):
         u, w = self.table(self.measure)
         if self.measure.drawn_by_mean:
             return np.asarray((believed * u).sum(axis=1))
-        weight = frames.slice_rows(self.frame, self.measure.slice) / 1.0
+        weight = slice_rows(self.frame, self.measure.slice) / 1.0
         weight /= weight.sum()
         moments = introspection([(u, w)], believed, weight, self.measure.proportion).moments
         return np.sqrt(optimal_score(moments.mean[:, 0], moments.covariance[:, 0, 0], weight))
@@ -354,7 +352,7 @@ class PairInstances(Instances):
         found = np.where((labels < 0)[:, None], self.grades, known) if expected else known
         if isinstance(chosen, Area):
             area = chosen.statistic(relevance(self.grades, chosen.rel), relevance(found, chosen.rel))
-            return statistics.within(area, frames.slice_rows(self.frame, chosen.slice)), None
+            return statistics.within(area, slice_rows(self.frame, chosen.slice)), None
         tables = self.table(chosen)
         u, w = ((found * table).sum(axis=1) for table in tables)
         if (tables[1] == 1).all():

@@ -1,0 +1,1 @@
+"""The ``pt-active`` command."""

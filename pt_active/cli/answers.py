@@ -1,0 +1,147 @@
+"""Commands that say what the labels tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.command_line import Answer, check_new, command_line, given_words, new_path, read_judged, rounded_up
+from pt_active.cli.options import one_of
+from pt_active.inference.stopping.looks import LOOKS
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.results import Comparison
+from pt_active.plans.answers.status import Status
+
+
+def estimate(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    measure: options.Measure = None,
+    estimator: options.Estimator = "regression",
+    confidence: options.Confidence = 0.95,
+    missing: options.Missing = "error",
+    so_far: options.SoFar = False,
+) -> Answer:
+    """Estimate how good each ranker is."""
+    loaded, labels = read_judged(plan, qrels, so_far)
+    estimates = loaded.estimate(labels, measure, estimator, confidence, missing)
+    rows = {name: found.to_dict() for name, found in estimates.items()}
+    return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, so_far))
+
+
+def compare(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    first: Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: its first.")] = None,
+    second: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What to compare it with; default: the second.")
+    ] = None,
+    measure: options.Measure = None,
+    estimator: options.Estimator = "regression",
+    confidence: options.Confidence = 0.95,
+    missing: options.Missing = "error",
+    correction: Annotated[
+        str | None, typer.Option(metavar="NAME", help="For many rankers: holm (default), tukey, …")
+    ] = None,
+    so_far: options.SoFar = False,
+) -> Answer:
+    """Say which of two rankers is better, by how much, and how sure that is; or rank many, if no two are named."""
+    loaded, labels = read_judged(plan, qrels, so_far)
+    how = measure, estimator, confidence, missing
+    found: Comparison | Ranking
+    if len(loaded.rankers) == 1:
+        raise ValueError(f"the plan has one ranker, {loaded.rankers[0]}: use {command_line('estimate', plan, *qrels)}")
+    if len(loaded.rankers) > 2 and first is None and second is None:
+        found = loaded.rank(labels, *how, correction=correction or "holm")
+    elif correction is not None:
+        raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
+    else:
+        found = loaded.compare(labels, *how, first=first, second=second)
+    return Answer(found.to_dict(), str(found), _report_next(plan, qrels, so_far))
+
+
+def status(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    looks: options.Looks = LOOKS[0],
+    margin: options.Margin = None,
+    first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    confidence: options.Confidence = 0.95,
+) -> Answer:
+    """Say whether enough has been judged to stop, from the labels so far."""
+    loaded, labels = read_judged(plan, qrels)
+    found = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
+    asked = given_words(looks=looks if looks != LOOKS[0] else None, margin=margin, first=first, second=second)
+    return Answer(found.to_dict(), str(found), _next_step(found, plan, qrels, asked))
+
+
+def report(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to make.")],
+    slice: Annotated[
+        list[str] | None, typer.Option(metavar="COLUMN", help="Groups of queries by a column of the plan; repeat it.")
+    ] = None,
+    measure: options.Measure = None,
+    estimator: options.Estimator = "regression",
+    confidence: options.Confidence = 0.95,
+    missing: options.Missing = "error",
+    so_far: options.SoFar = False,
+    looks: Annotated[str | None, one_of((*LOOKS, "end"), "As for status, with --so-far.")] = None,
+    margin: Annotated[float | None, typer.Option(metavar="X", help="As for status, with --so-far.")] = None,
+    first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+) -> Answer:
+    """Write all that a plan and its labels say into one HTML file."""
+    from pt_active.plans.answers.report.report import Report
+
+    check_new(out)
+    if not so_far and (looks is not None or margin is not None):
+        raise ValueError("--looks and --margin are for --so-far")
+    loaded, labels = read_judged(plan, qrels)
+    found = None
+    if so_far and len(loaded.rankers) > 2 and first is None and second is None:
+        loaded = loaded.so_far(labels)
+    elif so_far:
+        often = _often(looks or LOOKS[0])
+        found = loaded.status(labels, often, margin, confidence, first=first, second=second)
+    how = (measure, estimator, confidence, missing)
+    made = Report.of(loaded, labels, *how, slices=slice or [], first=first, second=second, status=found)
+    made.save(out)
+    return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
+
+
+def _often(looks: str) -> str | None:
+    return None if looks == "end" else looks
+
+
+def _next_step(found: Status, plan: Path, qrels: list[Path], asked: list[str]) -> str:
+    """What to do, or to type, once a status is known."""
+    if found.resolved:
+        page = new_path(plan.with_name(f"{plan.name}.html"))
+        shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)
+        return f"There is nothing more to judge: the interval above is the result. All of it on one page:\n  {shown}"
+    if found.judged < found.drawn:
+        order = ["--order", "drawn"] if found.unit == "queries" else []
+        out = new_path(plan.with_name(f"{plan.name}.csv"))
+        worklist = command_line("export", plan, "--out", out, "--format", "csv", *order)
+        return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
+    if found.unit == "rounds":
+        out = new_path(plan.with_name(f"{plan.name}-more"))
+        lacking = found.needed - found.spent
+        budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
+        more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
+        return f"Next, draw another round:\n  {more}"
+    if found.looks == "always":
+        budget = f"--budget {rounded_up(found.needed)}" if found.needed > 0 else "a larger --budget"
+        return f"Next, plan again with the same --seed and {budget}: that sample begins with these queries."
+    return "The planned looks are over."
+
+
+def _report_next(plan: Path, qrels: list[Path], so_far: bool) -> str:
+    page, cut = new_path(plan.with_name(f"{plan.name}.html")), ["--so-far"] if so_far else []
+    return f"All of it on one page:\n  {command_line('report', plan, *qrels, *cut, '--out', page)}"

@@ -1,0 +1,62 @@
+"""The ``pt-active`` command: the road from runs to numbers, on files alone."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from pt_active.cli.answers import compare, estimate, report, status
+from pt_active.cli.budget import budget
+from pt_active.cli.command_line import Answer, Commands, printed
+from pt_active.cli.plans import export, extend, plan
+from pt_active.cli.replays import demo, simulate
+
+EXAMPLES: dict[Callable[..., Answer], str] = {
+    budget: "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
+    "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
+    plan: "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
+    "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
+    export: "pt-active export my-plan --out judge-me.csv --format csv",
+    status: "pt-active status my-plan judged-so-far.csv --looks pocock",
+    extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
+    compare: "pt-active compare my-plan judged.csv",
+    estimate: "pt-active estimate my-plan judged.csv",
+    report: "pt-active report my-plan judged.csv --out report.html",
+    simulate: "pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1",
+    demo: "pt-active demo --out demo-out",
+}
+"""The commands in the order of the road, each with an example for its help."""
+
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def main() -> None:
+    """Run the ``pt-active`` command."""
+    app(prog_name="pt-active")
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"pt-active {version('pyterrier-active')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version.")
+    ] = False,
+) -> None:
+    """Which ranker is better, and by how much, from as few human judgments as possible.
+
+    The road: budget, plan, export, let people judge, status, compare, report. See it all on simulated data with:
+    pt-active demo
+    """
+
+
+for _command, _example in EXAMPLES.items():
+    app.command(help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(printed(_command))

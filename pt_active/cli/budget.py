@@ -1,0 +1,116 @@
+"""``pt-active budget``: how many judgments it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.command_line import Answer, check_names, command_line, new_path, read_judged, rounded_up
+from pt_active.cli.options import one_of
+from pt_active.cli.pools import PoolFiles
+from pt_active.plans.answers.outlook import POWER, Outlook, own_method
+from pt_active.plans.making.artifact import plain_rows
+from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import unit_of
+
+
+def budget(
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="PLAN", help="A plan, instead of runs; with its labels, a pilot.")
+    ] = None,
+    qrels: Annotated[
+        list[Path] | None, typer.Argument(metavar="QRELS", help="The labels of the plan so far, of all rounds.")
+    ] = None,
+    measure: Annotated[str | None, one_of(options.MEASURES, "What to estimate; a plan has its own.")] = None,
+    width: Annotated[float | None, typer.Option(metavar="X", help="Half of the interval's width; or")] = None,
+    difference: Annotated[float | None, typer.Option(metavar="X", help="a difference that is to be found.")] = None,
+    power: Annotated[float, typer.Option(metavar="X", help="The chance of finding it.")] = POWER,
+    budget: Annotated[list[float] | None, typer.Option(metavar="X", help="A budget to look at; repeat it.")] = None,
+    run: options.Run = None,
+    pool: options.PoolFile = None,
+    seconds_per_document: options.SecondsPerDocument = None,
+    seconds_per_query: options.SecondsPerQuery = 0.0,
+    topics: options.Topics = None,
+    texts: options.Texts = None,
+    train_run: options.TrainRun = None,
+    train_qrels: options.TrainQrels = None,
+    grades: options.Grades = None,
+    judge: options.Judge = None,
+    max_grade: options.MaxGrade = None,
+    cost: options.CostName = "unit",
+    per_query: options.PerQuery = 0.0,
+    depth: options.Depth = None,
+    allow_missing_queries: options.AllowMissingQueries = False,
+    confidence: options.Confidence = 0.95,
+    seed: options.Seed = 0,
+    so_far: options.SoFar = False,
+) -> Answer:
+    """Say how many judgments, or hours, it takes, before any is made or after a first round."""
+    if budget and width is not None:
+        raise ValueError("say either --budget, or the --width that it is to reach")
+    check_names({"--cost": (cost, options.COSTS)})
+    learned = train_run, train_qrels, grades, judge, max_grade
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
+    price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
+    prices = options.cost_words(cost, per_query, seconds_per_document, seconds_per_query)
+    if plan is None:
+        source.check()
+        if measure is None:
+            raise ValueError("say what to estimate, such as --measure DCG@10")
+        frame, queries = source.read(cost)
+        outlook = Outlook.of(frame, queries, measure, price, seed=seed)
+        again, unit = [*source.words(), "--measure", measure, *prices], repr(price)
+    else:
+        _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
+        loaded, labels = read_judged(plan, qrels or [], so_far)
+        outlook = Outlook.of_plan(loaded, labels if qrels else None)
+        unit = loaded.manifest["arguments"]["cost"]
+    if budget or (width is None and difference is None):
+        table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
+    else:
+        table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
+        hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
+    head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
+    hours = f"\nBudgets are{unit_of(unit)} of judging." if unit_of(unit) else ""
+    return Answer(head | {"cost": unit, "rows": plain_rows(table)}, outlook.described(table) + hours, hint)
+
+
+_ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
+
+
+def _check_alone(given: list[str]) -> None:
+    extra = dict.fromkeys(word for word in given if word.startswith("--"))
+    if extra:
+        raise ValueError(f"a plan has its own pool, measure and costs; leave out {', '.join(extra)}")
+
+
+def _draw(table: pd.DataFrame, options: list[str]) -> str:
+    """The command that draws what costs least."""
+    best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
+    how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best["budget"])]
+    what = "the sample that costs least" if best["half_width"] > 0 else "everything, since nothing less does"
+    return f"Next, draw {what}:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
+
+
+def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
+    """What a plan lacks; documents can be added to it, queries need another plan."""
+    own = own_method(plan)
+    row = table[(table["level"] == plan.manifest["arguments"]["level"]) & (table["design"] == own.design)]
+    lacking = float(row["budget"].iloc[0]) - plan.manifest["spent"]
+    if lacking <= 0:
+        return "The plan's own budget is enough."
+    arguments = plan.manifest["arguments"]
+    lack = f"The plan lacks {lacking:.4g}{unit_of(arguments['cost'])} of it"
+    if row["half_width"].iloc[0] == 0:
+        return f"{lack}: only judging everything does it."
+    if not (own.of_documents and qrels):
+        again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments['seed']}"
+        begins = "" if own.of_documents or arguments["replace"] else ": that sample begins with the same queries"
+        return f"{lack}: plan again as before, but with {again}{begins}."
+    out = new_path(folder.with_name(f"{folder.name}-more"))
+    more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", out)
+    return f"{lack}. Next, draw another round:\n  {more}"

@@ -1,0 +1,266 @@
+"""What the commands of ``pt-active`` share: complaints in one line, checks, and answers as text or JSON."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import itertools
+import json
+import re
+import shlex
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+from pyterrier.validate import InputValidationError
+from typer.core import TyperGroup
+
+from pt_active.frames.worklists import read_judgments
+from pt_active.plans.plan import Plan
+
+_BAD_INPUT = (
+    ValueError,
+    InputValidationError,
+    FileNotFoundError,
+    FileExistsError,
+    IsADirectoryError,
+    NotADirectoryError,
+    PermissionError,
+)
+
+_OPTIONS = (
+    *("budget", "confidence", "defensive", "design", "difference", "draws", "level", "looks", "margin", "max_grade"),
+    *("missing", "objective", "order", "per_query", "power", "replace", "seconds_per_document", "seconds_per_query"),
+    *("seed", "width"),
+)
+"""Options that functions take as arguments of the same names."""
+
+_NAMED = f"({'|'.join(_OPTIONS)})"
+
+_NOT_GIVEN = re.compile(rf"(?<![\w./=-]){_NAMED}=False\b")
+
+_GIVEN = re.compile(rf"""(?<![\w./=-]){_NAMED}=(?:True\b|["']([\w-]+)["'])?(?=[\s,;:.)]|$)""")
+
+_LEADING = re.compile(rf"^{_NAMED}(?= must )")
+
+_PHRASES = {
+    "plan.status(qrels), plan.so_far(qrels)": "pt-active status, or --so-far",
+    "or None for the end alone": "end",
+    "as first and second,": "with --first and --second,",
+}
+"""What functions say, and commands."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command says.
+
+    Attributes:
+        content: Everything, as one JSON object.
+        text: The same for people.
+        hint: What to type next; empty if there is nothing.
+    """
+
+    content: dict[str, Any]
+    text: str
+    hint: str = ""
+
+    def show(self, as_json: bool, quiet: bool) -> None:
+        """Print it."""
+        if as_json:
+            typer.echo(json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False))
+        else:
+            typer.echo("\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])]))
+
+
+class Commands(TyperGroup):
+    """Runs a command with its complaints in one line each."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command."""
+        with plain_complaints():
+            return super().invoke(ctx)
+
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, warnings and hints: results and errors only.")]
+
+
+def printed(function: Callable[..., Answer]) -> Callable[..., None]:
+    """A command that prints its answer: the function's options, ``--json`` and ``--quiet``."""
+
+    @functools.wraps(function)
+    def run(json_output: bool = False, quiet: bool = False, **arguments: Any) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext():
+            answer = function(**arguments)
+        answer.show(json_output, quiet)
+
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    added = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for name, annotation in (("json_output", Json), ("quiet", Quiet))
+    ]
+    signature = inspect.Signature([*own, *added], return_annotation=None)
+    run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    return run
+
+
+def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
+    """Refuse a name that is not among those known.
+
+    Args:
+        names: Option → the name that was given, if any, and those known.
+    """
+    for option, (name, known) in names.items():
+        if name is not None and name not in known:
+            raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")
+
+
+def check_new(path: Path) -> None:
+    """Refuse a path that exists, or whose folder does not."""
+    if path.exists():
+        raise FileExistsError(f"{path} exists; choose another --out")
+    if not path.absolute().parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist")
+
+
+def command_line(*words: str | Path) -> str:
+    """A command that can be pasted into a shell."""
+    return shlex.join(["pt-active", *map(str, words)])
+
+
+def new_path(path: Path) -> Path:
+    """The path, or one with a number if it exists."""
+    names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
+    return next(each for each in itertools.chain([path], names) if not each.exists())
+
+
+def given_words(**values: object) -> list[str]:
+    """Options as they are typed, those left out excepted."""
+    given = {f"--{name.replace('_', '-')}": value for name, value in values.items() if value is not None}
+    return [word for option, value in given.items() for word in (option, str(value))]
+
+
+def rounded_up(budget: float) -> str:
+    """To three digits that count, but not above a whole number that is less."""
+    step = 10.0 ** (np.floor(np.log10(budget)) - 2)
+    return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
+
+
+def read_judged(folder: Path, paths: Sequence[Path], so_far: bool = False) -> tuple[Plan, pd.DataFrame]:
+    """A plan and its labels.
+
+    Args:
+        folder: Of the plan.
+        paths: Of the labels.
+        so_far: Whether to cut the plan to what is judged.
+
+    Raises:
+        FileNotFoundError: If there is no such file or plan.
+        ValueError: If the labels do not fit, or a plan that is to be cut has none.
+    """
+    plan = Plan.load(folder)
+    if not paths:
+        if so_far:
+            raise ValueError("--so-far needs the labels so far: say the file that holds them after the plan")
+        return plan, pd.DataFrame(columns=["qid", "docno", "label"])
+    labels = read_labels(paths)
+    return (plan.so_far(labels) if so_far else plan), labels
+
+
+def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
+    """The labels of several files as one table.
+
+    Raises:
+        ValueError: If a file holds none, or two contradict each other.
+    """
+    read = {path: read_judgments(path)[["qid", "docno", "label"]] for path in paths}
+    for path, labels in read.items():
+        if labels.empty:
+            raise ValueError(f"{path}: no label is filled in")
+    together = pd.concat([labels.assign(path=str(path)) for path, labels in read.items()], ignore_index=True)
+    _check_agreement(together)
+    return together[["qid", "docno", "label"]]
+
+
+def _check_agreement(labels: pd.DataFrame) -> None:
+    """Refuse a document with different labels in different files.
+
+    Raises:
+        ValueError: With the first of them and its files.
+    """
+    different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
+    if different.any():
+        row = labels.loc[different.index[different][0]]
+        each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
+        said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
+        raise ValueError(f"document {row['docno']!r} of query {row['qid']!r} has different labels: {said}")
+
+
+def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
+    """The command that reads the judgments."""
+    return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *_earlier(plan), worklist)
+
+
+def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
+    """The command that says whether to go on judging."""
+    pair = ["--first", "NAME", "--second", "NAME"] if len(plan.rankers) > 2 else []
+    margin = ["--margin", "X"] if len(plan.rankers) == 1 else []
+    return command_line("status", folder, *_earlier(plan), worklist, *pair, *margin)
+
+
+def _earlier(plan: Plan) -> list[str]:
+    return ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
+
+
+@contextlib.contextmanager
+def plain_complaints() -> Iterator[None]:
+    """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
+    with warnings.catch_warnings():
+        warnings.showwarning = _warning_printer()
+        try:
+            yield
+        except _BAD_INPUT as error:
+            typer.echo(f"error: {_one_line(error)}", err=True)
+            raise typer.Exit(2) from error
+
+
+def _warning_printer() -> Callable[..., None]:
+    shown: set[str] = set()
+
+    def show(message: Warning | str, category: type[Warning], *where: object) -> None:
+        text = " ".join(str(message).split())
+        if text not in shown and not issubclass(category, DeprecationWarning):
+            typer.echo(f"warning: {text}", err=True)
+        shown.add(text)
+
+    return show
+
+
+def _one_line(error: Exception) -> str:
+    text = str(error)
+    if isinstance(error, OSError) and error.filename is not None:
+        text = f"{error.filename}: {error.strerror}"
+    return as_typed(" ".join(text.split()))
+
+
+def as_typed(text: str) -> str:
+    """A message in which arguments of functions are options of commands."""
+    for said, typed in _PHRASES.items():
+        text = text.replace(said, typed)
+    text = _NOT_GIVEN.sub(lambda found: f"no --{_dashed(found[1])}", text)
+    text = _GIVEN.sub(lambda found: " ".join([f"--{_dashed(found[1])}", *filter(None, [found[2]])]), text)
+    return _LEADING.sub(lambda found: f"--{_dashed(found[1])}", text)
+
+
+def _dashed(name: str) -> str:
+    return name.replace("_", "-")

@@ -1,0 +1,155 @@
+"""Commands that choose what is to be judged."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.command_line import (
+    Answer,
+    check_names,
+    check_new,
+    command_line,
+    new_path,
+    next_answer,
+    next_look,
+    read_labels,
+)
+from pt_active.cli.options import one_of
+from pt_active.cli.pools import PoolFiles, read_pool
+from pt_active.frames.topics import read_texts
+from pt_active.frames.worklists import FORMATS
+from pt_active.plans.making.queries import ORDERS, has_order
+from pt_active.plans.plan import LEVELS, Plan
+from pt_active.sampling.designs import DESIGNS
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
+
+
+def plan(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
+    measure: Annotated[str, one_of(options.MEASURES, "What to estimate, such as DCG@10 or nDCG@10.")],
+    run: options.Run = None,
+    pool: options.PoolFile = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", help="What may be spent, in the unit of the cost.")
+    ] = None,
+    draws: Annotated[
+        int | None, typer.Option(metavar="N", help="How many queries to draw, instead of a budget.")
+    ] = None,
+    seed: options.Seed = 0,
+    topics: options.Topics = None,
+    texts: options.Texts = None,
+    train_run: options.TrainRun = None,
+    train_qrels: options.TrainQrels = None,
+    grades: options.Grades = None,
+    judge: options.Judge = None,
+    max_grade: options.MaxGrade = None,
+    cost: options.CostName = "unit",
+    per_query: options.PerQuery = 0.0,
+    seconds_per_document: options.SecondsPerDocument = None,
+    seconds_per_query: options.SecondsPerQuery = 0.0,
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Draw with replacement: a query can come more than once.")
+    ] = False,
+    level: Annotated[str, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}.")] = "query",
+    design: Annotated[
+        str | None,
+        one_of(
+            (*DESIGNS, *DOCUMENT_DRAWINGS), f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."
+        ),
+    ] = None,
+    defensive: Annotated[
+        float | None, typer.Option(metavar="X", help="How little the design trusts the model; see the docs.")
+    ] = None,
+    objective: Annotated[
+        str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
+    ] = "mean",
+    depth: options.Depth = None,
+    allow_missing_queries: options.AllowMissingQueries = False,
+) -> Answer:
+    """Choose the queries or documents to judge, and keep the choice in a folder."""
+    check_new(out)
+    if (budget is None) == (draws is None):
+        raise ValueError("say either --budget or --draws, and not both")
+    check_names({"--cost": (cost, options.COSTS), "--level": (level, LEVELS)})
+    _check_level(level, design)
+    learned = train_run, train_qrels, grades, judge, max_grade
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
+    source.check()
+    price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
+    frame, queries = source.read(cost)
+    made = Plan.create(
+        frame,
+        queries,
+        measure,
+        cost=price,
+        budget=budget,
+        draws=draws,
+        replace=replace,
+        level=level,
+        design=design,
+        defensive=defensive,
+        objective=objective,
+        seed=seed,
+    ).save(out)
+    return _planned(made, out)
+
+
+def extend(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
+    budget: Annotated[float, typer.Option(metavar="X", help="What the round may spend, in the unit of the cost.")],
+    pool: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A Parquet frame with the grades of a refitted model.")
+    ] = None,
+    texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Of the draws; default: the plan's own.")] = None,
+    missing: options.Missing = "error",
+) -> Answer:
+    """Choose more documents to judge, with what the labels so far have taught."""
+    check_new(out)
+    grades, text = None if pool is None else read_pool(pool), None if texts is None else read_texts(texts)
+    made = Plan.load(plan).extend(budget, read_labels(qrels), grades, texts=text, seed=seed, missing=missing).save(out)
+    return _planned(made, out)
+
+
+def export(
+    plan: options.PlanFolder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
+    format: Annotated[str, one_of(FORMATS, f"One of {', '.join(FORMATS)}.")] = "trec",
+    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are known already.")] = None,
+    order: Annotated[str, one_of(ORDERS, "sorted, or drawn: the order that status can use.")] = ORDERS[0],
+) -> Answer:
+    """Write the documents that a plan wants judged, for people to fill in the labels."""
+    check_new(out)
+    loaded = Plan.load(plan)
+    loaded.export(out, format, None if labels is None else read_labels([labels]), order)
+    count, answer = len(loaded.assessments), next_answer(loaded, plan, out)
+    hint = f"Next, when the labels are filled in:\n  {answer}"
+    if order == "drawn" or len(loaded.tables.rounds) > 1:
+        look = next_look(loaded, plan, out)
+        hint = f"Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}"
+    content = {"file": str(out), "format": format, "assessments": count}
+    return Answer(content, f"{count} documents to judge are in {out}.", hint)
+
+
+def _check_level(level: str, design: str | None) -> None:
+    """Refuse a design of the other level.
+
+    Raises:
+        ValueError: With what to say.
+    """
+    levels = [each for each, designs in (("query", DESIGNS), ("document", DOCUMENT_DRAWINGS)) if design in designs]
+    if levels and level not in levels:
+        raise ValueError(f"--design {design} is one of --level {levels[0]}, not of --level {level}")
+
+
+def _planned(made: Plan, out: Path) -> Answer:
+    worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
+    export = command_line("export", out, "--out", worklist, "--format", "csv", *order)
+    hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
+    return Answer({"plan": str(out), **made.manifest}, str(made), hint)

@@ -1,0 +1,286 @@
+"""Pools from the files that the command line is given."""
+
+from __future__ import annotations
+
+import errno
+import inspect
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.cli.command_line import check_names
+from pt_active.frames.checks import some
+from pt_active.frames.columns import grade_columns, with_string_ids
+from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.trec import naming, read_qrels, read_run
+from pt_active.relevance.grades.learned import ForestGrades, OrderedLogitGrades
+from pt_active.relevance.grades.models import JudgeGrades, PriorGrades, UniformGrades
+from pt_active.transformers import Runs
+
+GRADES: dict[str, Callable[..., Any]] = {
+    "ordered-logit": OrderedLogitGrades,
+    "forest": ForestGrades,
+    "prior": PriorGrades,
+    "uniform": UniformGrades,
+}
+"""What ``--grades`` can be."""
+
+DEFAULT_GRADES = "ordered-logit"
+"""What it is if it is left out."""
+
+
+def read_pool(path: Path) -> pd.DataFrame:
+    """Read a Parquet frame that has its grades already.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is not Parquet, or an id is missing.
+    """
+    with path.open("rb") as stream, naming(path):
+        return with_string_ids(pd.read_parquet(stream))
+
+
+def read_runs(given: list[str]) -> dict[str, pd.DataFrame]:
+    """Read the run of each ranker.
+
+    Args:
+        given: ``NAME=FILE`` for each.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a name is missing or not usable, or a file is not a run.
+    """
+    return {name: read_run(file) for name, file in run_files(given).items()}
+
+
+def run_files(given: list[str]) -> dict[str, str]:
+    """The file of each ranker's run, by its name.
+
+    Args:
+        given: ``NAME=FILE`` for each.
+
+    Raises:
+        ValueError: If a name is missing or not usable.
+    """
+    found: dict[str, str] = {}
+    for entry in given:
+        name, _, file = entry.partition("=")
+        if not name or not file:
+            raise ValueError(f"--run needs NAME=FILE, got {entry!r}")
+        if name in found or name in inspect.signature(Runs.__init__).parameters:
+            raise ValueError(f"--run {entry}: the name {name!r} is taken")
+        found[name] = file
+    return found
+
+
+def check_file(path: str | Path) -> None:
+    """Refuse a file that is not there.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    if not Path(path).exists():
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+
+
+def united(
+    runs: dict[str, pd.DataFrame], queries: pd.DataFrame | None, depth: int | None, allow_missing_queries: bool
+) -> pd.DataFrame:
+    """Unite runs, for the queries given, or else for all queries of the runs.
+
+    Args:
+        runs: Ranker name → run.
+        queries: The topics, if there are any.
+        depth: Documents to keep of each ranking.
+        allow_missing_queries: Whether a ranker may leave queries unanswered.
+
+    Returns:
+        The union frame of `Runs`.
+
+    Raises:
+        ValueError: As `Runs` does.
+    """
+    if queries is None:
+        queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
+    return Runs(depth, allow_missing_queries=allow_missing_queries, **runs).transform(queries)
+
+
+def grade_model(
+    name: str | None, judge: Path | None, max_grade: int | None, runs: list[Path], qrels: Path | None, depth: int | None
+) -> pt.Transformer:
+    """Read the training files and fit a grade model.
+
+    Args:
+        name: A key of `GRADES`; `DEFAULT_GRADES` if left out.
+        judge: Another judge's qrels, from which a `JudgeGrades` is made instead.
+        max_grade: The highest grade; that of the training qrels if left out.
+        runs: Judged runs.
+        qrels: Their judgments.
+        depth: Documents to keep of each ranking, as in the pool to be graded.
+
+    Returns:
+        The fitted model.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If something is missing or contradictory, or a file is malformed.
+    """
+    if judge is not None and name is not None:
+        raise ValueError("say either --grades or --judge, and not both")
+    if name == "uniform":
+        if max_grade is None:
+            raise ValueError("--grades uniform needs --max-grade")
+        return UniformGrades(max_grade)
+    if qrels is None or not (runs or judge):
+        needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
+        raise ValueError(f"{needed}; without any judgments, say --grades uniform --max-grade N")
+    labels = read_qrels(qrels)
+    if labels.empty:
+        raise ValueError(f"{qrels}: no document has a label")
+    highest = int(labels["label"].max()) if max_grade is None else max_grade
+    training = {f"run_{i}": read_run(path) for i, path in enumerate(runs)}
+    documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
+    model = GRADES[name or DEFAULT_GRADES](highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
+    return model.fit(documents, labels)
+
+
+def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
+    """Read a pool whose documents have labels, and grade it unless it is graded already.
+
+    Args:
+        path: A Parquet frame with ``label``, such as the scripts in ``data_scripts/`` make.
+        name: A key of `GRADES`, fitted on the training fold, or None.
+        train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. Its queries
+            are left out of what is returned.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file has no labels, grades or a training fold are missing or there twice, or no document
+            belongs to the fold.
+    """
+    frame = read_pool(path)
+    if "label" not in frame.columns:
+        raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
+    if grade_columns(frame.columns):
+        if name is not None or train_fold is not None:
+            raise ValueError(f"{path} has its grades already; leave out --grades and --train-fold")
+        return frame
+    if train_fold is None or "fold" not in frame.columns:
+        raise ValueError(f"{path} has no grades; say --train-fold N, one of the values of its column 'fold'")
+    train = frame["fold"] == train_fold
+    if not train.any() or train.all():
+        raise ValueError(f"{path}: fold {train_fold} must hold some queries and not all; the folds are {_folds(frame)}")
+    past, rest = frame[train].drop(columns="label"), frame[~train]
+    labels = frame.loc[train, ["qid", "docno", "label"]].dropna()
+    model = GRADES[name or DEFAULT_GRADES](int(frame["label"].max()))
+    return (model if name == "uniform" else model.fit(past, labels)).transform(rest)
+
+
+def _folds(frame: pd.DataFrame) -> str:
+    return some(sorted(frame["fold"].unique().tolist()), 20)
+
+
+def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Give the documents of a pool their texts; a warning counts those that have none.
+
+    Args:
+        frame: Any frame with ``docno``.
+        path: See `topics.read_texts`.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is malformed.
+    """
+    texts = read_texts(path)
+    text = frame["docno"].map(texts.set_index("docno")["text"])
+    absent = frame["docno"][text.isna()].unique()
+    if len(absent):
+        warnings.warn(f"{path}: no text for {len(absent)} documents of the pool: {some(absent)}", stacklevel=2)
+    return frame.assign(text=text)
+
+
+@dataclass(frozen=True)
+class PoolFiles:
+    """Where a graded pool comes from: the options that `plan` and `budget` have in common.
+
+    Attributes:
+        run: ``NAME=FILE`` of each ranker, or
+        pool: A Parquet frame with grades.
+        topics: The queries.
+        texts: Document texts.
+        train_run: Runs that have been judged.
+        train_qrels: Their judgments.
+        grades: A key of `pools.GRADES`.
+        judge: Another judge's qrels.
+        max_grade: The highest grade.
+        depth: Documents to keep of each ranking.
+        allow_missing_queries: Whether a ranker may leave queries unanswered.
+    """
+
+    run: list[str] | None
+    pool: Path | None
+    topics: Path | None
+    texts: Path | None
+    train_run: list[Path] | None
+    train_qrels: Path | None
+    grades: str | None
+    judge: Path | None
+    max_grade: int | None
+    depth: int | None
+    allow_missing_queries: bool
+
+    def words(self) -> list[str]:
+        """The options as they are typed."""
+        found: list[str] = []
+        for name, value in vars(self).items():
+            option = f"--{name.replace('_', '-')}"
+            if value is True:
+                found.append(option)
+            elif value:
+                each = value if isinstance(value, list) else [value]
+                found += [word for one in each for word in (option, str(one))]
+        return found
+
+    def check(self) -> None:
+        """Refuse at once what would fail only after the files have been read.
+
+        Raises:
+            ValueError: If there are both runs and a pool or neither, or options do not go together.
+        """
+        if bool(self.run) == (self.pool is not None):
+            raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+        of_runs = ("train_run", "train_qrels", "grades", "judge", "max_grade", "depth", "allow_missing_queries")
+        given = [f"--{name.replace('_', '-')}" for name in of_runs if getattr(self, name)]
+        if self.pool is not None and given:
+            raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
+        check_names({"--grades": (self.grades, GRADES)})
+        for file in run_files(self.run or []).values():
+            check_file(file)
+
+    def read(self, cost: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """The graded pool, and the topics if there are any.
+
+        Args:
+            cost: The name of the cost, which may need texts.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If a file is malformed or something is missing.
+        """
+        queries = None if self.topics is None else read_topics(self.topics)
+        if self.pool is not None:
+            frame = read_pool(self.pool)
+        else:
+            learned = self.train_run or [], self.train_qrels, self.depth
+            model = grade_model(self.grades, self.judge, self.max_grade, *learned)
+            frame = model.transform(united(read_runs(self.run or []), queries, self.depth, self.allow_missing_queries))
+        frame = frame if self.texts is None else with_texts(frame, self.texts)
+        if cost == "log-length" and "text" not in frame.columns:
+            raise ValueError("--cost log-length needs the texts of the documents: --texts FILE")
+        return frame, queries

@@ -1,0 +1,83 @@
+"""Commands that show what would have been: replays of judged data, and the demo."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.command_line import Answer, check_names, check_new, command_line
+from pt_active.cli.options import one_of
+from pt_active.cli.pools import GRADES, labelled_pool
+from pt_active.plans.making.artifact import plain_rows
+from pt_active.studies import simulate as replayed
+from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
+
+
+def simulate(
+    pool: Annotated[Path, typer.Argument(metavar="POOL", help="A Parquet pool with a label for each document.")],
+    measure: Annotated[str, one_of(options.MEASURES, "What to estimate, such as DCG@10.")],
+    ranker: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="One ranker, or two to compare; default: all of the pool.")
+    ] = None,
+    grades: options.Grades = None,
+    train_fold: Annotated[
+        int | None, typer.Option(metavar="N", help="The fold that the grade model learns from; the rest is replayed.")
+    ] = None,
+    cost: options.CostName = "unit",
+    per_query: options.PerQuery = 0.0,
+    design: Annotated[
+        list[str] | None,
+        one_of(DESIGN_NAMES, f"Repeat it; default {', '.join(DESIGN_NAMES)} and a drawing of documents."),
+    ] = None,
+    estimator: Annotated[
+        list[str] | None, one_of(ESTIMATOR_NAMES, f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
+    ] = None,
+    budget: Annotated[
+        list[float] | None, typer.Option(metavar="X", help="Repeat it; default: eight, up to half of the pool.")
+    ] = None,
+    repetitions: Annotated[int, typer.Option(metavar="N", help="Samples of each design.")] = 1000,
+    seed: options.Seed = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
+) -> Answer:
+    """Replay designs and estimators on judged data: what would they have saved?"""
+    if out is not None:
+        check_new(out)
+    check_names({"--cost": (cost, options.COSTS), "--grades": (grades, GRADES)})
+    frame = labelled_pool(pool, grades, train_fold)
+    lengths = {"column": "length"} if cost == "log-length" and "length" in frame.columns else {}
+    table = replayed.simulate(
+        replayed.labelled_population(frame, measure, options.COSTS[cost](per_query=per_query, **lengths), ranker),
+        designs=design,
+        estimators=estimator or ESTIMATOR_NAMES,
+        budgets=sorted(set(budget)) if budget else None,
+        repetitions=repetitions,
+        seed=seed,
+    )
+    if out is not None:
+        table.to_csv(out, index=False)
+    return Answer({"rows": plain_rows(table)}, in_short(table))
+
+
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
+    seed: Annotated[int, typer.Option(metavar="N", help="Of the collection and the draws.")] = 7,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", help="Judgments to spend; default: a third of all.")
+    ] = None,
+) -> Answer:
+    """Plan, judge and compare on a simulated collection, where the truth is known."""
+    from rich.console import Console
+
+    from pt_active.demo.picture import write_demo
+    from pt_active.demo.run import run_demo
+
+    check_new(out)
+    with Console(stderr=True).status("simulating, planning, judging …"):
+        result = run_demo(seed, budget)
+        write_demo(result, out)
+    again = command_line("compare", out / "plan", out / "judgments.csv")
+    hint = f"The picture is {out / 'demo.png'}. The same comparison by hand:\n  {again}"
+    return Answer({"folder": str(out)} | result.to_dict(), str(result), hint)

@@ -1,0 +1,399 @@
+"""A simulated test collection, for trying things out: no query, document or judgment in it is real.
+
+Queries ask for a subject and some of its qualities ("quiet wooden desk lamp for students"). A document is about
+one subject, has a value of each quality, and says so in the query's word or in a synonym. The grade of a pair
+follows from how much of what is asked the document has, from its merit, from the query's strictness, and from
+chance; the chance is a function of the two ids, so the truth is known for every pair of the collection.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import some
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.runs import ranked_run
+
+MAX_GRADE = 3
+"""The best grade of the simulated judgments; the worst is 0."""
+
+_PAST_SHARE = 3
+
+_DOCUMENTS = 3000
+
+_MOST_QUERIES = 3000
+
+_DEPTHS = (20, 31)
+
+_CHUNK = 250
+
+
+class _Domain(NamedTuple):
+    """The words of one kind of subject.
+
+    Every quality is a list of values; a value is written as ``word/synonym``. Queries say the word, documents
+    either. The last quality follows a "for".
+    """
+
+    subjects: str
+    qualities: tuple[str, str, str, str]
+    openings: tuple[str, ...]
+    fillers: tuple[str, ...]
+
+
+_PRODUCTS = _Domain(
+    subjects="running shoes, hiking boots, trail backpack, camera backpack, family tent, camping stove, tea "
+    "kettle, desk lamp, reading lamp, wall clock, rain jacket, winter jacket, office chair, garden chair, "
+    "bicycle helmet, bicycle lock, water bottle, coffee grinder, frying pan, yoga mat",
+    qualities=(
+        "black/dark, red/crimson, blue/navy, green/olive, white/ivory",
+        "leather/hide, canvas/cotton, steel/metal, wooden/bamboo, plastic/polymer",
+        "waterproof/rainproof, lightweight/featherweight, foldable/collapsible, quiet/silent, durable/rugged",
+        "children/kids, beginners/novices, travel/trips, students/learners, commuting/commuters",
+    ),
+    openings=("Product page", "Buyer review", "Catalogue entry", "Shop offer"),
+    fillers=(
+        "Delivery takes two to four working days.",
+        "Returns are free within thirty days of purchase.",
+        "Buyers rated the packaging as tidy and easy to open.",
+        "The maker gives a warranty of two years.",
+        "Some buyers also looked at the {other}.",
+        "It sold well during the spring sale.",
+        "The size chart is printed on the label inside.",
+        "Compared with a {other}, it costs a little more.",
+        "Wipe it with a damp cloth and let it dry.",
+    ),
+)
+
+_RECIPES = _Domain(
+    subjects="lentil soup, pumpkin soup, tomato soup, apple pie, pumpkin pie, fried rice, rice pudding, potato "
+    "salad, noodle salad, bean salad, chicken curry, vegetable curry, chocolate cake, carrot cake, banana "
+    "bread, garlic bread, mushroom risotto, spinach lasagne, cheese omelette, fish tacos",
+    qualities=(
+        "vegan/plantbased, glutenfree/wheatless, sugarfree/unsweetened, lactosefree/dairyless, lean/lowfat",
+        "quick/speedy, cheap/thrifty, easy/effortless, classic/traditional, fancy/festive",
+        "spicy/fiery, creamy/velvety, crispy/crunchy, smoky/charred, tangy/zesty",
+        "weeknights/workdays, picnics/outings, toddlers/infants, guests/parties, freezing/freezer",
+    ),
+    openings=("Recipe", "Family favourite", "Kitchen notes", "Cooking class"),
+    fillers=(
+        "Chop the onions finely and warm the oil in a wide pot.",
+        "Season to taste and let it rest for ten minutes.",
+        "Left over portions keep in the fridge for two days.",
+        "Serve it with a slice of bread or a bowl of {other}.",
+        "The oven should be hot before the tray goes in.",
+        "Readers who cooked {other} last month will know the method.",
+        "A pinch of salt brings out the flavour.",
+        "Stir now and then so that nothing sticks.",
+        "It makes four portions.",
+    ),
+)
+
+_GUIDES = _Domain(
+    subjects="tap repair, roof repair, bicycle repair, fence painting, wall painting, furniture painting, rose "
+    "pruning, hedge pruning, lawn mowing, lawn seeding, carpet cleaning, window cleaning, oven cleaning, "
+    "tile laying, brick laying, door hanging, picture hanging, loft insulation, pipe insulation, candle "
+    "making",
+    qualities=(
+        "safe/harmless, cheap/budget, fast/rapid, tidy/spotless, lasting/permanent",
+        "outdoor/outside, indoor/inside, summer/sunny, winter/frosty, rainy/wet",
+        "manual/handmade, electric/powered, chemical/solvent, natural/organic, professional/expert",
+        "renters/tenants, pensioners/seniors, families/households, landlords/owners, newcomers/starters",
+    ),
+    openings=("Guide", "Workshop notes", "Step by step", "Advice column"),
+    fillers=(
+        "Lay out all tools before the first step.",
+        "Measure twice and mark the spot with a pencil.",
+        "Wear gloves and keep the window open.",
+        "The same tools serve for {other}.",
+        "Allow an afternoon, or two if the surface is old.",
+        "Clean up at once, for dried spills are hard to remove.",
+        "If in doubt, ask at the hardware store.",
+        "Our page on {other} explains the basics.",
+        "Check the result again on the next day.",
+    ),
+)
+
+_DOMAINS = (_PRODUCTS, _RECIPES, _GUIDES)
+
+_SUBJECTS = [subject for domain in _DOMAINS for subject in domain.subjects.split(", ")]
+
+_PER_DOMAIN = len(_SUBJECTS) // len(_DOMAINS)
+
+_WORDS = np.array(
+    [[[v.split("/") for v in quality.split(", ")] for quality in domain.qualities] for domain in _DOMAINS]
+)
+
+_QUALITIES, _VALUES = _WORDS.shape[1:3]
+
+_NOT_ASKED = -1
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class DemoCollection:
+    """A simulated test collection: a release to be judged, and a past one that has been.
+
+    Attributes:
+        topics: The queries, ``qid, query``.
+        documents: The documents, ``docno, text``; the first sentence of a text is its title.
+        runs: Two rankers' results for `topics`, ``production`` and ``candidate``: ``qid, docno, score, rank``.
+        qrels: The hidden truth of every document in `runs`: ``qid, docno, label``.
+        past_topics: The queries of the past release, ``qid, query``.
+        past_run: What ``production`` retrieved for them.
+        past_qrels: The judgments of every document in `past_run`.
+    """
+
+    topics: pd.DataFrame
+    documents: pd.DataFrame
+    runs: dict[str, pd.DataFrame]
+    qrels: pd.DataFrame
+    past_topics: pd.DataFrame
+    past_run: pd.DataFrame
+    past_qrels: pd.DataFrame
+    _truth: _Truth
+
+    def __repr__(self) -> str:
+        return (
+            f"Simulated test collection: {len(self.topics)} queries to judge, {len(self.past_topics)} past queries, "
+            f"{len(self.documents)} documents"
+        )
+
+    def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        """Grade any documents for any queries of the collection, as the simulated judges would.
+
+        Args:
+            pairs: ``qid, docno``, such as a run or the assessments of a plan; a pair counts once.
+
+        Returns:
+            ``qid, docno, label`` with grades from 0 to 3.
+
+        Raises:
+            ValueError: If a query or a document is not of this collection.
+        """
+        return self._truth.judge(pairs)
+
+
+def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
+    """Simulate a test collection.
+
+    Args:
+        seed: The same seed gives the same collection.
+        queries: How many queries the release to be judged has; the past release has a third as many.
+
+    Returns:
+        The collection, with 3,000 documents.
+
+    Raises:
+        ValueError: If ``queries`` is not between 3 and 3,000.
+    """
+    if not _PAST_SHARE <= queries <= _MOST_QUERIES:
+        raise ValueError(f"queries must be between {_PAST_SHARE} and {_MOST_QUERIES}, got {queries}")
+    rng = np.random.default_rng(seed)
+    stock = _draw_stock(rng, _DOCUMENTS)
+    needs = _draw_needs(rng, queries + queries // _PAST_SHARE)
+    truth = _Truth(needs, stock, seed)
+    topics = pd.DataFrame({"qid": needs.qids, "query": [_query_text(needs, i) for i in range(len(needs.qids))]})
+    documents = pd.DataFrame({"docno": stock.docnos, "text": _texts(rng, stock)})
+    runs = _retrieve(rng, needs, stock)
+    new = set(needs.qids[:queries])
+    release = {name: run[run["qid"].isin(new)].reset_index(drop=True) for name, run in runs.items()}
+    past_run = runs["production"][~runs["production"]["qid"].isin(new)].reset_index(drop=True)
+    return DemoCollection(
+        topics=topics[:queries],
+        documents=documents,
+        runs=release,
+        qrels=truth.judge(pd.concat(release.values())),
+        past_topics=topics[queries:].reset_index(drop=True),
+        past_run=past_run,
+        past_qrels=truth.judge(past_run),
+        _truth=truth,
+    )
+
+
+class _Stock(NamedTuple):
+    """What the documents are about: one row a document."""
+
+    docnos: list[str]
+    subject: np.ndarray
+    has: np.ndarray
+    says_word: np.ndarray
+    merit: np.ndarray
+
+
+class _Needs(NamedTuple):
+    """What the queries ask: one row a query."""
+
+    qids: list[str]
+    subject: np.ndarray
+    asks: np.ndarray
+    strictness: np.ndarray
+
+
+class _Truth(NamedTuple):
+    """Knows the grade of every pair."""
+
+    needs: _Needs
+    stock: _Stock
+    seed: int
+
+    def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
+        """See `DemoCollection.judge`."""
+        pairs = with_string_ids(pairs[["qid", "docno"]]).drop_duplicates(ignore_index=True)
+        query = _positions(self.needs.qids, pairs["qid"])
+        document = _positions(self.stock.docnos, pairs["docno"])
+        return pairs.assign(label=self._grade(query, document, self._chance(pairs)))
+
+    def _chance(self, pairs: pd.DataFrame) -> np.ndarray:
+        """A number from 0 to 1 for each pair, always the same for the same pair."""
+        names = (pairs["qid"] + " " + pairs["docno"]).to_numpy(dtype=object)
+        hashed = pd.util.hash_array(names, hash_key=f"{self.seed % 10**16:016d}", categorize=False)
+        return hashed / 2.0**64
+
+    def _grade(self, query: np.ndarray, document: np.ndarray, chance: np.ndarray) -> np.ndarray:
+        needs, stock = self.needs, self.stock
+        asked = needs.asks[query] != _NOT_ASKED
+        met = (needs.asks[query] == stock.has[document]).sum(axis=1) / asked.sum(axis=1)
+        worth = 0.45 + 1.9 * met + stock.merit[document] - needs.strictness[query] + chance - 0.5
+        same = needs.subject[query] == stock.subject[document]
+        return np.where(same, np.digitize(worth, [0.9, 1.7, 2.4]), 0).astype(np.int64)
+
+
+def _positions(names: list[str], wanted: pd.Series) -> np.ndarray:
+    found = pd.Index(names).get_indexer(pd.Index(wanted))
+    if (found < 0).any():
+        raise ValueError(f"not in the demo collection: {wanted.name} {some(wanted[found < 0].unique())}")
+    return found
+
+
+def _skewed(rng: np.random.Generator, count: int, size: int | tuple[int, ...]) -> np.ndarray:
+    """Draw from ``0 … count-1``, where the last is a third as frequent as the first."""
+    share = np.linspace(3.0, 1.0, count)
+    return rng.choice(count, size=size, p=share / share.sum())
+
+
+def _draw_stock(rng: np.random.Generator, count: int) -> _Stock:
+    return _Stock(
+        docnos=[f"d{i:04d}" for i in range(count)],
+        subject=rng.permutation(len(_SUBJECTS))[_skewed(rng, len(_SUBJECTS), count)],
+        has=_skewed(rng, _VALUES, (count, _QUALITIES)),
+        says_word=rng.random((count, _QUALITIES)) < 0.65,
+        merit=rng.normal(0, 0.25, count),
+    )
+
+
+def _draw_needs(rng: np.random.Generator, count: int) -> _Needs:
+    """Draw different needs, so that no two queries are the same."""
+    tries = 3 * count + 50
+    subject = _skewed(rng, len(_SUBJECTS), tries)
+    asks = _skewed(rng, _VALUES, (tries, _QUALITIES))
+    number = rng.choice([1, 2, 3], size=tries, p=[0.5, 0.4, 0.1])
+    asks[rng.random(asks.shape).argsort(axis=1) >= number[:, None]] = _NOT_ASKED
+    first = np.sort(np.unique(np.column_stack([subject, asks]), axis=0, return_index=True)[1])[:count]
+    return _Needs(
+        qids=[f"q{i + 1}" for i in range(count)],
+        subject=subject[first],
+        asks=asks[first],
+        strictness=rng.uniform(-0.2, 0.2, count),
+    )
+
+
+def _phrase(subject: int, words: list[str]) -> str:
+    """Write the words before the subject, and the last after a "for"; empty words are left out."""
+    *before, purpose = words
+    return " ".join([*filter(None, before), _SUBJECTS[subject]]) + (f" for {purpose}" if purpose else "")
+
+
+def _query_text(needs: _Needs, i: int) -> str:
+    words = _WORDS[needs.subject[i] // _PER_DOMAIN]
+    asked = [str(words[k, value, 0]) if value != _NOT_ASKED else "" for k, value in enumerate(needs.asks[i])]
+    return _phrase(needs.subject[i], asked)
+
+
+def _texts(rng: np.random.Generator, stock: _Stock) -> list[str]:
+    count = len(stock.docnos)
+    lengths = np.minimum(1 + rng.geometric(0.22, count), 16)
+    titled = rng.random((count, _QUALITIES)) < 0.4
+    picks = rng.integers(0, 10**6, (count, 18, 2))
+    return [_text(stock, i, titled[i], picks[i, : lengths[i] + 1]) for i in range(count)]
+
+
+def _text(stock: _Stock, i: int, titled: np.ndarray, picks: np.ndarray) -> str:
+    """A title with some of the qualities, a sentence for each of the others, and filler."""
+    number = int(stock.subject[i]) // _PER_DOMAIN
+    domain = _DOMAINS[number]
+    synonym = np.where(stock.says_word[i], 0, 1)
+    words = _WORDS[number, np.arange(_QUALITIES), stock.has[i], synonym].tolist()
+    title = _phrase(stock.subject[i], np.where(titled, words, "").tolist())
+    opening = domain.openings[picks[0, 0] % len(domain.openings)]
+    statements = [_statement(k, words[k]) for k in np.flatnonzero(~titled).tolist()]
+    filler = [_filler(domain, number, *pick) for pick in picks[1:]]
+    return " ".join([f"{opening}: {title}.", *statements, *filler])
+
+
+def _statement(quality: int, word: str) -> str:
+    return ("It is {}.", "We call it {}.", "It counts as {}.", "It is made for {}.")[quality].format(word)
+
+
+def _filler(domain: _Domain, number: int, sentence: int, other: int) -> str:
+    subject = _SUBJECTS[number * _PER_DOMAIN + other % _PER_DOMAIN]
+    return domain.fillers[sentence % len(domain.fillers)].format(other=subject)
+
+
+def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[str, pd.DataFrame]:
+    """Let both rankers retrieve for all queries, some at a time."""
+    blocks = [
+        _retrieve_block(rng, needs, stock, np.arange(start, min(start + _CHUNK, len(needs.qids))))
+        for start in range(0, len(needs.qids), _CHUNK)
+    ]
+    return {name: ranked_run(pd.concat([block[name] for block in blocks]), name) for name in blocks[0]}
+
+
+def _retrieve_block(
+    rng: np.random.Generator, needs: _Needs, stock: _Stock, queries: np.ndarray
+) -> dict[str, pd.DataFrame]:
+    """Score by signals: both rankers see words, the candidate sees some of the meaning as well.
+
+    On easy queries both are sure, on hard ones each is unsure in its own way.
+    """
+    shape = (len(queries), len(stock.docnos))
+    subject, asks = needs.subject[queries, None], needs.asks[queries]
+    same = subject == stock.subject
+    related = subject // _PER_DOMAIN == stock.subject // _PER_DOMAIN
+    matches = [related & (asks[:, k, None] == stock.has[:, k]) for k in range(_QUALITIES)]
+    asked = (asks != _NOT_ASKED).sum(axis=1, keepdims=True)
+    word = sum(match & stock.says_word[:, k] for k, match in enumerate(matches)) / asked
+    meaning = sum(match.astype(np.int64) for match in matches) / asked
+    seen = 2.0 * (same + word) + 0.5 * stock.merit + 0.2 * rng.normal(size=shape)
+    signals = {"production": seen, "candidate": seen + 0.3 * (meaning - word) + 0.05 * stock.merit}
+    hardness = 0.8 * 0.05 ** rng.random((len(queries), 1))
+    return {
+        name: _top(rng, _probability(rng, signal, hardness), needs, stock, queries) for name, signal in signals.items()
+    }
+
+
+def _probability(rng: np.random.Generator, signal: np.ndarray, hardness: np.ndarray) -> np.ndarray:
+    """Blur a signal, and turn it into what an unsure ranker would call the probability of relevance."""
+    blur = hardness * rng.uniform(0.3, 1.7, hardness.shape)
+    believed = (signal + blur * rng.normal(size=signal.shape)) / (1 + blur**2)
+    return 1 / (1 + np.exp((2.6 - believed) / 0.3))
+
+
+def _top(
+    rng: np.random.Generator, score: np.ndarray, needs: _Needs, stock: _Stock, queries: np.ndarray
+) -> pd.DataFrame:
+    depth = rng.integers(*_DEPTHS, size=len(queries))
+    best = np.argsort(-score, axis=1, kind="stable")[:, : _DEPTHS[1]]
+    kept = np.arange(best.shape[1]) < depth[:, None]
+    row, column = np.nonzero(kept)
+    documents = best[row, column]
+    return pd.DataFrame(
+        {
+            "qid": np.array(needs.qids)[queries[row]],
+            "docno": np.array(stock.docnos)[documents],
+            "score": np.round(score[row, documents], 6),
+        }
+    )

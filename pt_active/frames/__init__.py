@@ -1,0 +1,1 @@
+"""Frames and files, checked once on the way in, and back out."""

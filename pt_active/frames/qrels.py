@@ -1,0 +1,220 @@
+"""Judgments: which labels count, what they say, and which are missing."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import data_frame, some
+from pt_active.frames.columns import with_string_ids
+
+UNJUDGED = -1
+"""TREC's label for a document that was pooled but not judged: as good as no label."""
+
+SPAM = -2
+"""The TREC Web track's label for spam and junk: judged, and worth nothing (grade 0)."""
+
+HIGHEST_LABEL = 1000
+"""A label above it is taken for a mistake: 2 to its power has no finite gain."""
+
+
+def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataFrame:
+    """Check relevance judgments and give them whole-number labels.
+
+    ``-1`` (pooled but unjudged) counts as no label: such rows are dropped. ``-2`` (the Web track's spam)
+    counts as judged and becomes grade 0. Rows that repeat the same label for a pair are merged.
+
+    Args:
+        qrels: A frame with ``qid``, ``docno``, ``label``.
+        max_grade: The highest grade that is allowed, if there is one.
+
+    Returns:
+        ``qid, docno, label`` with string ids and int64 labels from 0.
+
+    Raises:
+        ValueError: If a label is not a whole number, is below -2 or above ``max_grade``, or if a pair has
+            two different labels.
+    """
+    qrels = with_string_ids(label_columns(qrels)).reset_index(drop=True)
+    label = pd.to_numeric(qrels["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")
+    _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
+    _refuse_labels(qrels, label < SPAM, "must not be below -2 (-1 is unjudged, -2 is spam)")
+    if max_grade is not None:
+        _refuse_labels(qrels, label > max_grade, f"must not be above the highest grade, {max_grade}")
+    qrels["label"] = np.where(label == SPAM, 0, label).astype(np.int64)
+    qrels = qrels[qrels["label"] != UNJUDGED].drop_duplicates().reset_index(drop=True)
+    twice = qrels.duplicated(["qid", "docno"], keep=False)
+    if twice.any():
+        row = qrels[twice].iloc[0]
+        labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
+        raise ValueError(f"qrels: document {row.docno!r} of query {row.qid!r} has different labels: {labels}")
+    return qrels
+
+
+def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
+    """``qid, docno, label`` of judgments, as they came.
+
+    Raises:
+        ValueError: If that is no frame, or a column is missing.
+    """
+    columns = ["qid", "docno", "label"]
+    if missing := set(columns) - set(data_frame("qrels", qrels).columns):
+        raise ValueError(f"qrels need the columns qid, docno, label; they lack {some(sorted(missing))}")
+    return qrels[columns]
+
+
+def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
+    if wrong.any():
+        row = qrels[wrong].iloc[0]
+        raise ValueError(
+            f"qrels: labels {rule}; {int(wrong.sum())} are not, such as {row.label} for document "
+            f"{row.docno!r} of query {row.qid!r}"
+        )
+
+
+MISSING_POLICIES = ("error", "nonrelevant", "expected")
+"""What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
+
+LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), plan.so_far(qrels)"
+"""What else can be done where a beginning of the sample is judged, or could be."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels of the documents that were to be judged.
+
+    Attributes:
+        label: int64[N]; -1 where there is none.
+        missing: The (qid, docno) pairs without a label that are needed.
+        ignored: How many labels belong to nothing that was sampled.
+    """
+
+    label: np.ndarray
+    missing: tuple[tuple[str, str], ...]
+    ignored: int
+
+
+def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
+    """Refuse a policy that is none.
+
+    Raises:
+        ValueError: With those there are.
+    """
+    if missing not in policies:
+        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(policies)}")
+
+
+def check_judged(qrels: pd.DataFrame) -> None:
+    """Refuse qrels without a judgment.
+
+    Raises:
+        ValueError: If there is no row left.
+    """
+    if qrels.empty:
+        raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged")
+
+
+def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
+    """float64[N], the label of each document; NaN where there is none.
+
+    Args:
+        keys: ``qid, docno``, string ids, N rows.
+        qrels: ``qid, docno, label``, each pair once.
+    """
+    found = keys[["qid", "docno"]].merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])
+    return found["label"].to_numpy(dtype=np.float64)
+
+
+def whole_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
+    """int64[N], the grade of each document; -1 where there is none; see `labels_of`."""
+    return np.nan_to_num(labels_of(keys, qrels), nan=-1.0).astype(np.int64)
+
+
+def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
+    """The labels of `whole_labels`, some of which must fit.
+
+    Raises:
+        ValueError: If there is no label, or none belongs to a document of the plan.
+    """
+    check_judged(qrels)
+    label = whole_labels(keys, qrels)
+    if (label < 0).all():
+        raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
+    return label
+
+
+def drawn_labels(
+    keys: pd.DataFrame, qrels: pd.DataFrame, max_grade: int | None, what: str = "document"
+) -> tuple[np.ndarray, int]:
+    """The label of each drawn document, and how many labels belong to none of them, of which a warning tells.
+
+    Args:
+        keys: ``qid, docno``, n rows, those that were drawn.
+        qrels: ``qid, docno, label``, each pair once.
+        max_grade: The highest grade that a label may have; None for real labels.
+        what: What was drawn, ``document`` or ``pair``.
+
+    Returns:
+        float64[n], NaN where there is no label, and the number.
+
+    Raises:
+        ValueError: If a label lies above the highest grade, or no label belongs to anything drawn.
+    """
+    check_judged(qrels)
+    label = labels_of(keys, qrels)
+    known = ~np.isnan(label)
+    if not known.any():
+        raise ValueError(f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?")
+    if max_grade is not None:
+        checked_qrels(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
+    ignored = len(qrels) - int(known.sum())
+    warn_of_ignored(ignored, f"{what}s that were not drawn")
+    return label, ignored
+
+
+def warn_of_ignored(number: int, what: str) -> None:
+    """Say how many labels are not used, if any.
+
+    Args:
+        number: Of labels.
+        what: What they are of.
+    """
+    if number:
+        warnings.warn(
+            f"{number} labels of {what} are ignored: hand-picked judgments are not part of the sample", stacklevel=5
+        )
+
+
+def missing_pairs(
+    keys: pd.DataFrame,
+    unlabelled: np.ndarray,
+    missing: str,
+    what: str = "document",
+    others: bool = True,
+    otherwise: str = "",
+) -> tuple[tuple[str, str], ...]:
+    """The (qid, docno) pairs of some documents.
+
+    Args:
+        keys: ``qid, docno``, N rows.
+        unlabelled: bool[N], documents that should have a label.
+        missing: One of `MISSING_POLICIES`.
+        what: What was drawn, ``document`` or ``pair``.
+        others: Whether the model can stand in for a label.
+        otherwise: What else can be done about it, for the message.
+
+    Raises:
+        ValueError: If there are any and ``missing`` is ``"error"``.
+    """
+    pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
+    if pairs and missing == "error":
+        choices = 'missing="nonrelevant"' + (' or missing="expected"' if others else "")
+        raise ValueError(
+            f"{len(pairs)} sampled {what}s have no label: {some(pairs)}; judge them, or say {choices}{otherwise}"
+        )
+    return pairs

@@ -1,0 +1,319 @@
+"""Worklists for judges, in the formats that judging tools read, and the way back.
+
+Each format is one entry of `FORMATS`: a function that writes assessments as text, one that reads the file
+once it is filled in, and a pattern that recognises such a file by its first line.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import file_path, some
+from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.qrels import UNJUDGED, checked_qrels
+from pt_active.frames.trec import (
+    CODE,
+    INCLUSION,
+    LABEL,
+    PRELS,
+    QRELS,
+    STRATA,
+    Layout,
+    Rule,
+    first_line,
+    line_number,
+    naming,
+    read_columns,
+    read_json_lines,
+)
+
+_SHOWN = ("qid", "docno", "query", "text")
+
+_JUDGED = ("qid", "docno", "label")
+
+_METHOD = 1
+"""What the files of `prels` say in the column method: sampled for an estimate with inclusion probabilities."""
+
+
+class Format(NamedTuple):
+    """A worklist format.
+
+    Attributes:
+        write: From an assessments frame to the text of the file.
+        read: From a filled-in file to ``qid, docno, label`` and the columns of ``design``, with the labels as
+            they stand there; the index says where each row stands.
+        place: What the index counts, such as ``line``.
+        first_line: Matches the first line of such a file.
+        design: The columns of the sampling design that the file holds too, both ways; each pair stands there once.
+    """
+
+    write: Callable[[pd.DataFrame], str]
+    read: Callable[[str | Path], pd.DataFrame]
+    place: str
+    first_line: re.Pattern[str]
+    design: tuple[str, ...] = ()
+
+
+def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str = "trec") -> None:
+    """Write what is to be judged as a file in which judges fill in the labels.
+
+    Formats:
+
+    - ``trec``: lines of ``qid 0 docno -1``; in TREC qrels -1 says "pooled, not judged".
+    - ``csv``: a table with the columns qid, docno, query, text (as far as there are such) and an empty label.
+    - ``jsonl``: the same, an object a line, with ``"label": null``.
+    - ``prels``: lines of ``qid docno -1 1 inclusion``, as in TREC's Million Query Track 2007-2009 and for statAP;
+      the inclusion probabilities read back exactly.
+    - ``strata``: lines of ``qid 0 docno stratum -1``, as NIST's ``sample_eval`` reads them for xinfAP.
+
+    The file is written whole or not at all.
+
+    Args:
+        assessments: ``qid, docno``, and what the judges should see of ``query`` and ``text``; for ``prels`` also
+            ``inclusion``, in (0, 1], and for ``strata`` also ``stratum``, from 0. A column ``label`` holds the labels
+            that are known already, NaN where there is none. Other columns stay inside, as ``inclusion`` does in the
+            other formats.
+        path: The file to write.
+        format: A key of `FORMATS`.
+
+    Raises:
+        FileExistsError: If there is such a file already: it may hold judgments.
+        ValueError: If the format is not known, there is nothing to judge, a column is missing, a pair stands
+            there twice, or an id, an inclusion probability or a stratum does not fit the format.
+    """
+    if format not in tuple(FORMATS):
+        raise ValueError(f"format must be one of {some(FORMATS)}, got {format!r}")
+    if file_path("path", path).exists():
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
+    content = FORMATS[format].write(_worklist(assessments, format))
+    with pt.io.finalized_open(str(path), "b") as stream:
+        stream.write(content.encode("utf-8"))
+
+
+def read_judgments(path: str | Path) -> pd.DataFrame:
+    """Read the labels that judges filled in.
+
+    The format (any of `FORMATS`, plain qrels included) is recognised by the first line. Pairs whose label is
+    still empty, null or -1 are not judged; they are left out.
+
+    Two formats have five columns: ``prels``, where the third and fourth are whole numbers, and ``strata``, where the
+    second, fourth and fifth are. A first line such as ``5 0 7 1 1`` fits both: it is taken for ``strata`` if its
+    second column is literally 0, else for ``prels``. What `write_assessments` writes fits only one of them.
+
+    Args:
+        path: The filled-in file.
+
+    Returns:
+        ``qid, docno, label``, and from ``prels`` also ``inclusion``, from ``strata`` also ``stratum``;
+        ``attrs["unjudged"]`` holds the number of pairs left out.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is empty, a line does not fit its format, a label is not a grade, a pair has two
+            labels, or stands twice in a file of ``prels`` or ``strata``.
+    """
+    opening = first_line(path)
+    format = next(f for f in FORMATS.values() if f.first_line.match(opening))
+    given = _given_in(path, format)
+    with naming(path):
+        labels = _grades(given, format.place)
+        qrels = checked_qrels(given.assign(label=labels))
+    for name in format.design:
+        qrels[name] = given[name].to_numpy()[labels != UNJUDGED]
+    qrels.attrs["unjudged"] = int((labels == UNJUDGED).sum())
+    return qrels
+
+
+def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
+    """What stands in a file; of a table without its header the complaint says so.
+
+    Raises:
+        ValueError: If a line does not fit the format.
+    """
+    try:
+        return format.read(path)
+    except ValueError as error:
+        if Path(path).suffix != ".csv" or format is FORMATS["csv"]:
+            raise
+        raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error
+
+
+def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:
+    """The columns that the format may hold, checked."""
+    missing = [name for name in ("qid", "docno") if name not in assessments.columns]
+    if missing:
+        raise ValueError(f"assessments need the columns qid and docno; missing: {some(missing)}")
+    if assessments.empty:
+        raise ValueError("assessments: there is nothing to judge, the frame is empty")
+    design = FORMATS[format].design
+    missing = [name for name in design if name not in assessments.columns]
+    if missing:
+        raise ValueError(f"format {format!r} needs assessments with {some(design)}; missing: {some(missing)}")
+    worklist = with_string_ids(assessments)
+    check_pairs(worklist, "assessments")
+    return worklist[[name for name in (*_SHOWN, *design, "label") if name in worklist.columns]]
+
+
+def _given(worklist: pd.DataFrame, unfilled: object) -> list[object]:
+    """The labels that are known already, and a mark where there is none."""
+    if "label" not in worklist.columns:
+        return [unfilled] * len(worklist)
+    return [unfilled if pd.isna(label) else int(label) for label in worklist["label"]]
+
+
+def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
+    """The labels as numbers, -1 where there is none."""
+    text = given["label"].map(lambda label: "" if pd.isna(label) else str(label).strip())
+    numbers = pd.to_numeric(text.astype(object), errors="coerce").to_numpy(dtype=np.float64)
+    grades = np.where(text == "", UNJUDGED, numbers)
+    wrong = ~LABEL.holds(grades)
+    if wrong.any():
+        row = given[wrong].iloc[0]
+        raise ValueError(
+            f"{place} {row.name}: expected a label that is {LABEL.says}, or none, for document {row.docno!r} "
+            f"of query {row.qid!r}; got {str(row.label)!r}"
+        )
+    return grades
+
+
+def _refuse_white_space(worklist: pd.DataFrame, format: str) -> None:
+    for name in ("qid", "docno"):
+        unfit = worklist[name][worklist[name].str.contains(r"\s|^$", regex=True)]
+        if len(unfit):
+            raise ValueError(f"format {format!r} takes no {name} with white space: {some(unfit)}; use another format")
+
+
+def _numbers(worklist: pd.DataFrame, name: str, rule: Rule, format: str) -> np.ndarray:
+    """A column as float64, in which every number holds to the rule."""
+    numbers = pd.to_numeric(worklist[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~rule.holds(numbers)
+    if wrong.any():
+        row = worklist[wrong].iloc[0]
+        raise ValueError(
+            f"format {format!r}: expected {name} to be {rule.says} for document {row.docno!r} of query {row.qid!r}; "
+            f"got {str(row[name])!r}"
+        )
+    return numbers
+
+
+def _write_trec(worklist: pd.DataFrame) -> str:
+    _refuse_white_space(worklist, "trec")
+    pairs = worklist["qid"] + " 0 " + worklist["docno"]
+    return "".join(f"{pair} {label}\n" for pair, label in zip(pairs, _given(worklist, UNJUDGED), strict=True))
+
+
+def _read_trec(path: str | Path) -> pd.DataFrame:
+    return read_columns(path, QRELS)
+
+
+def _write_prels(worklist: pd.DataFrame) -> str:
+    _refuse_white_space(worklist, "prels")
+    inclusion = _numbers(worklist, "inclusion", INCLUSION, "prels").tolist()
+    pairs, labels = worklist["qid"] + " " + worklist["docno"], _given(worklist, UNJUDGED)
+    rows = zip(pairs, labels, inclusion, strict=True)
+    return "".join(f"{pair} {label} {_METHOD} {chance!r}\n" for pair, label, chance in rows)
+
+
+def _read_prels(path: str | Path) -> pd.DataFrame:
+    return _read_each_once(path, PRELS)
+
+
+def _write_strata(worklist: pd.DataFrame) -> str:
+    _refuse_white_space(worklist, "strata")
+    strata = _numbers(worklist, "stratum", CODE, "strata").astype(np.int64)
+    pairs = worklist["qid"] + " 0 " + worklist["docno"]
+    rows = zip(pairs, strata, _given(worklist, UNJUDGED), strict=True)
+    return "".join(f"{pair} {stratum} {label}\n" for pair, stratum, label in rows)
+
+
+def _read_strata(path: str | Path) -> pd.DataFrame:
+    return _read_each_once(path, STRATA).astype({"stratum": np.int64})
+
+
+def _read_each_once(path: str | Path, layout: Layout) -> pd.DataFrame:
+    """Read lines of sampled documents, where even a repeated label would be a mistake."""
+    given = read_columns(path, layout)
+    twice = np.flatnonzero(given.duplicated(["qid", "docno"]))
+    if len(twice):
+        row = given.iloc[twice[0]]
+        raise ValueError(
+            f"{path}: line {line_number(path, twice[0])}: document {row.docno!r} stands more than once "
+            f"in query {row.qid!r}"
+        )
+    return given
+
+
+def _line_pattern(*columns: str) -> str:
+    """A pattern of a line with these columns."""
+    return r"[ \t]*" + r"[ \t]+".join(columns) + r"\s*$"
+
+
+def _write_csv(worklist: pd.DataFrame) -> str:
+    labels = pd.Series(_given(worklist, ""), index=worklist.index, dtype=object)
+    return worklist.assign(label=labels).to_csv(index=False, lineterminator="\n")
+
+
+def _read_csv(path: str | Path) -> pd.DataFrame:
+    """Read a table with a header, as spreadsheets save it: separated by comma, semicolon or tab."""
+    separator = re.search("[,;\t]", first_line(path))
+    with naming(path):
+        table = pd.read_csv(
+            path,
+            sep=separator.group() if separator else ",",
+            dtype=str,
+            na_filter=False,
+            encoding="utf-8-sig",
+            index_col=False,
+        )
+        missing = [name for name in _JUDGED if name not in table.columns]
+        if missing:
+            raise ValueError(f"row 1: expected a header with {some(_JUDGED)}; missing: {some(missing)}")
+    return table[list(_JUDGED)].set_axis(range(2, len(table) + 2))
+
+
+def _write_jsonl(worklist: pd.DataFrame) -> str:
+    labels = pd.Series(_given(worklist, None), index=worklist.index, dtype=object)
+    shown = worklist.assign(label=labels).astype(object)
+    rows = shown.where(shown.notna(), None).to_dict(orient="records")
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _read_jsonl(path: str | Path) -> pd.DataFrame:
+    return read_json_lines(path, _JUDGED)
+
+
+_ANY = r"[^ \t\r\n]+"
+
+_WHOLE = r"[+-]?\d+"
+
+_NOT_WHOLE = rf"(?!{_WHOLE}[ \t]){_ANY}"
+
+_FRACTION = r"[+-]?(?:\d+\.\d*|\.\d+|\d+(?=[eE]))(?:[eE][+-]?\d+)?"
+
+_STRATA_LINE = re.compile(
+    _line_pattern(_ANY, "0", _ANY, _WHOLE, _WHOLE) + "|" + _line_pattern(_ANY, _WHOLE, _NOT_WHOLE, _WHOLE, _WHOLE)
+)
+
+_PRELS_LINE = re.compile(
+    _line_pattern(_ANY, _ANY, _WHOLE, _WHOLE, _ANY) + "|" + _line_pattern(_ANY, _ANY, _ANY, _ANY, _FRACTION)
+)
+"""Wider than the format, so that a wrong number in the first line is named as such."""
+
+FORMATS: dict[str, Format] = {
+    "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
+    "jsonl": Format(_write_jsonl, _read_jsonl, "line", re.compile(r"\s*\{")),
+    "strata": Format(_write_strata, _read_strata, "line", _STRATA_LINE, ("stratum",)),
+    "prels": Format(_write_prels, _read_prels, "line", _PRELS_LINE, ("inclusion",)),
+    "trec": Format(_write_trec, _read_trec, "line", re.compile("")),
+}
+"""The formats by name, in the order in which they are tried on a file; ``trec`` takes what is left."""

@@ -1,0 +1,399 @@
+"""From the labels of drawn documents to a mean and its standard error [theory 9].
+
+A document variable without a label is replaced by one that has the right mean whatever the model says:
+``κ̃ = μ + (I/π)(κ − μ)``. Additive measures are linear in it. Cascades are multilinear, so independent κ̃ may be put
+in; under the drawing ``depth``, where the labels of a query become known from the top, the expectation changes by a
+step with each label, and the steps are weighted by ``1/π`` instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from pt_active.relevance.measures import RankForm
+from pt_active.relevance.moments import variable_values
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE, Variables, gradients, hedged
+from pt_active.sampling.sample import DocumentSample
+from pt_active.sampling.two_phase import APART
+
+DOCUMENT_ESTIMATORS = ("regression", "difference", "ht")
+"""What stands for μ: the model's means after a straight line through the labels, as they are, or zero."""
+
+_LABELLINGS = 5000
+"""Queries whose labels are drawn to see what the grade model expects of a cascade."""
+
+ENOUGH_DEGREES = 30
+"""Degrees of freedom from which on the labels alone say how far off an estimate is."""
+
+FOLDS = 5
+"""Parts of the queries; the line that corrects the means of one is drawn through the labels of the others, which keeps
+the estimate unbiased where queries are drawn independently, and to the order of 1/n where documents are spread."""
+
+
+@dataclass(frozen=True)
+class DocumentPool:
+    """What a measure sees of a pool.
+
+    Attributes:
+        form: Of the measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        weight: float64[m], p.
+    """
+
+    form: RankForm
+    indptr: np.ndarray
+    ranks: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def query(self) -> np.ndarray:
+        """int64[N], the query of each document."""
+        return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
+
+    def values(self, variable: np.ndarray) -> np.ndarray:
+        """float64[m, k], the measure at given document variables."""
+        return variable_values(self.form, self.indptr, self.ranks, variable)
+
+    def gradients(self, variable: np.ndarray) -> np.ndarray:
+        """float64[k, N], its gradient there."""
+        known = np.ones(len(variable), dtype=bool)
+        return gradients(self.form, self.indptr, self.ranks, Variables(variable, np.zeros_like(variable), known))
+
+
+@dataclass(frozen=True)
+class DocumentEstimate:
+    """A mean over queries, and what its variance is made of.
+
+    Attributes:
+        value: The estimate.
+        first: Variance due to the choice of queries.
+        second: Variance due to the choice of documents.
+        degrees_of_freedom: Of the t distribution that the interval uses.
+        n_effective: As many documents of equal influence would say as much.
+        cautious: Variance that is added because few documents carry the estimates of the others; see `widened`.
+    """
+
+    value: float
+    first: float
+    second: float
+    degrees_of_freedom: float
+    n_effective: float
+    cautious: float = 0.0
+
+    @property
+    def variance(self) -> float:
+        """Of both phases, neither of which can be negative but for rounding, and what caution adds."""
+        return max(self.first + self.second, 0.0) + self.cautious
+
+    @property
+    def standard_error(self) -> float:
+        """Root of the variance."""
+        return float(np.sqrt(self.variance))
+
+
+def predicted(
+    pool: DocumentPool,
+    sample: DocumentSample,
+    mean: np.ndarray,
+    observed: np.ndarray,
+    contrast: np.ndarray,
+    estimator: str,
+) -> np.ndarray:
+    """What is put in the place of unknown document variables, float64[N].
+
+    Args:
+        pool: What the measure sees.
+        sample: What was drawn.
+        mean: float64[N], under the grade model.
+        observed: float64[N], what the labels say; read where a document was drawn.
+        contrast: float64[k], of the systems, as in `document_estimate`.
+        estimator: One of `DOCUMENT_ESTIMATORS`.
+
+    Raises:
+        ValueError: If there is none of that name.
+    """
+    if estimator not in DOCUMENT_ESTIMATORS:
+        raise ValueError(
+            f"unknown estimator {estimator!r} at the level of documents; it is one of {', '.join(DOCUMENT_ESTIMATORS)}"
+        )
+    if estimator == "difference":
+        return mean
+    possible = sample.design.inclusion > 0
+    if estimator == "ht":
+        return np.where(possible, 0.0, mean)
+    line = _lines(pool, sample, mean, observed, contrast)
+    corrected = np.where(possible, line, mean)
+    return np.clip(corrected, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else corrected
+
+
+def _lines(
+    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> np.ndarray:
+    """The means corrected by lines through the labels of other queries, each label by its part in the variance."""
+    query = pool.query
+    chance = sample.opening[query] * sample.design.inclusion
+    drawn = np.flatnonzero(sample.drawn & (chance < 1))
+    part = (contrast @ pool.gradients(mean)[:, drawn]) * pool.weight[query[drawn]]
+    root = np.abs(part) * np.sqrt(1 - chance[drawn]) / chance[drawn]
+    fold = np.arange(len(pool.weight)) % FOLDS
+    corrected = mean.copy()
+    for number in range(FOLDS):
+        others = drawn[fold[query[drawn]] != number]
+        rows = root[fold[query[drawn]] != number]
+        if not rows.any():
+            continue
+        centre = np.average(mean[others], weights=rows**2)
+        sides = np.column_stack([rows, rows * (mean[others] - centre)])
+        shift, slope = np.linalg.lstsq(sides, rows * (observed - mean)[others], rcond=None)[0]
+        here = fold[query] == number
+        corrected[here] += shift + slope * (mean[here] - centre)
+    return corrected
+
+
+@dataclass(frozen=True)
+class QueryResiduals:
+    """What the labels add to the model in each query, for one contrast of systems.
+
+    Attributes:
+        step: float64[m], ``ℓ̃ − M``.
+        variance: float64[m], an estimate of the variance of ``ℓ̃`` given the labels.
+        together: float64[m], in queries drawn apart what fixing their number of documents would take off the variance:
+            ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 elsewhere.
+        influence: float64[N], ``|D|/π`` of the drawn documents.
+    """
+
+    step: np.ndarray
+    variance: np.ndarray
+    together: np.ndarray
+    influence: np.ndarray
+
+
+def document_estimate(
+    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> DocumentEstimate:
+    """Estimate a mean over queries of a contrast of systems [theory 9].
+
+    ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries. Its variance is estimated by
+    ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of queries and ``Σ p² V̂/Π`` for that of documents: without bias for
+    ``depth`` and for additive measures drawn by ``poisson``, not too low on average for cascades drawn by ``poisson``,
+    and approximately for ``spread``.
+
+    Args:
+        pool: What the measure sees.
+        sample: What was drawn.
+        mean: float64[N], what stands for unknown documents; see `predicted`.
+        observed: float64[N], what the labels say; equal to ``mean`` where there is none.
+        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+    """
+    found = query_residuals(pool, sample, mean, observed, contrast)
+    opened = sample.opening > 0
+    p, chance = pool.weight[opened], sample.opening[opened]
+    step, variance = found.step[opened], found.variance[opened]
+    first = p**2 * step**2 * (1 - chance) / chance**2
+    second = p**2 * variance / chance
+    parts = np.maximum(first + second, 0.0)
+    gained = _gained(p**2 * found.together[opened] / chance, float(second.sum()))
+    influence = (found.influence * pool.weight[pool.query])[sample.drawn] / sample.opening[pool.query[sample.drawn]]
+    return DocumentEstimate(
+        value=float(pool.weight @ (pool.values(mean) @ contrast) + p @ (step / chance)),
+        first=float(first.sum()),
+        second=float(second.sum()) - gained,
+        degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
+        n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
+    )
+
+
+def _gained(together: np.ndarray, second: float) -> float:
+    """What spreading the documents takes off the variance, told from the queries drawn apart.
+
+    A gain counts less one standard error and up to half of the variance; a loss, where the errors of a query tend to
+    cancel, counts in full.
+    """
+    scale = (1 - APART) / APART
+    total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
+    return scale * min(total, 0.0) if total < spread else min(scale * (total - spread), second / 2)
+
+
+def _ratio(a: float, b: float) -> float:
+    return float(a / b) if b > 0 else 0.0
+
+
+def query_residuals(
+    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> QueryResiduals:
+    """What the labels add to the model in each query; arguments as for `document_estimate`."""
+    if sample.design.drawing == "depth":
+        return _by_depth(pool, sample, mean, observed, contrast)
+    if pool.form.family == "additive":
+        return _linear(pool, sample, mean, observed, contrast)
+    return _multilinear(pool, sample, mean, observed, contrast)
+
+
+def _linear(
+    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> QueryResiduals:
+    """``Σ D (I/π)(κ − μ)``, with the variance ``Σ D² (I/π²)(1 − π)(κ − μ)²`` of independent draws."""
+    query, m = pool.query, len(pool.weight)
+    influence = np.where(sample.drawn, (contrast @ pool.gradients(mean)) / _divisor(sample), 0.0)
+    term = influence * (observed - mean)
+    chance = 1 - sample.design.inclusion
+    step, variance = (np.bincount(query, weights=a, minlength=m) for a in (term, term**2 * chance))
+    if sample.design.drawing != "spread":
+        return QueryResiduals(step, variance, np.zeros(m), np.abs(influence))
+    parts = term * chance, (term * chance) ** 2, sample.design.inclusion * chance
+    shared, square, expected = (np.bincount(query, weights=a, minlength=m) for a in parts)
+    together = np.where(sample.apart, (shared**2 - square) / np.maximum(expected, 1.0), 0.0)
+    return QueryResiduals(step, variance, together, np.abs(influence))
+
+
+def _multilinear(
+    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> QueryResiduals:
+    """``ℓ(κ̃) − M`` where documents were drawn independently; elsewhere its linear part.
+
+    What lies beyond the linear part is told from the queries drawn apart, weighted by the inverse of their share, and
+    from those in which nothing is left to chance. The variance is that of Efron and Stein,
+    ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
+    """
+    linear = _linear(pool, sample, mean, observed, contrast)
+    divisor, inclusion = _divisor(sample), sample.design.inclusion
+    replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
+    step = (pool.values(replaced) - pool.values(mean)) @ contrast
+    if sample.design.drawing == "spread":
+        chancy = np.bincount(pool.query, weights=(inclusion > 0) & (inclusion < 1), minlength=len(step)) > 0
+        bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART, 0.0), step - linear.step)
+        variance = linear.variance + np.where(chancy, bend**2, 0.0)
+        return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence)
+    influence = np.where(sample.drawn, (contrast @ pool.gradients(replaced)) / divisor, 0.0)
+    square = (influence * (observed - mean)) ** 2 * (1 - inclusion)
+    variance = np.bincount(pool.query, weights=square, minlength=len(step))
+    return QueryResiduals(step, variance, linear.together, linear.influence)
+
+
+def _by_depth(
+    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> QueryResiduals:
+    """``Σ_j (I_j/π_j) δ_j`` over the steps δ of the expectation as labels become known from the top.
+
+    Of two documents of a query the lower is judged only if the upper is, so
+    ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` has the variance for its mean.
+    """
+    order = sample.design.order[sample.drawn[sample.design.order]]
+    query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
+    step = (contrast @ _steps(pool, order, mean, observed))[order]
+    inverse = 1 / sample.design.inclusion[order]
+    excess = np.cumsum(step * (inverse - 1))
+    start = np.searchsorted(query, query)
+    before = excess - step * (inverse - 1) - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
+    variance = inverse * step * (step * (inverse - 1) + 2 * before)
+    influence = np.zeros(len(mean))
+    influence[order] = np.abs(contrast @ pool.gradients(mean))[order] * inverse
+    total, spread = (np.bincount(query, weights=a, minlength=m) for a in (inverse * step, variance))
+    return QueryResiduals(total, spread, np.zeros(m), influence)
+
+
+def _steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """float64[k, N], what each label changes in the expectation once those before it in the order are known."""
+    if pool.form.family == "additive":
+        return np.asarray(pool.gradients(mean) * (observed - mean))
+    from pt_active.relevance import _kernels
+
+    step = np.zeros(pool.ranks.shape)
+    expected = np.column_stack([mean, mean])
+    _kernels.revealed(pool.indptr, pool.ranks, expected, observed, order, pool.form.weights, step)
+    return step
+
+
+def expected_squares(
+    pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: Sequence[np.ndarray], seed: int
+) -> np.ndarray:
+    """``p² E δ_z²`` of each document if labels followed the grade model, for what is judged along an order [theory 9].
+
+    The δ of a query are uncorrelated under the model, so ``Σ p² E δ² (1/ψ − 1)`` is the variance of a depth drawing.
+
+    Args:
+        pool: What the measure sees.
+        order: int64[n], as in `design.DocumentSizes`.
+        grades: float64[N, G+1].
+        contrasts: float64[k] each; the mean over them is taken.
+        seed: Of the labels that are drawn, as many times as make about `_LABELLINGS` queries.
+
+    Returns:
+        float64[N].
+    """
+    rng, mean = np.random.default_rng(seed), grades @ pool.form.values
+    last = grades.cumsum(axis=1)[:, :-1]
+    repetitions = -(-_LABELLINGS // len(pool.weight))
+    square = np.zeros(len(mean))
+    for _ in range(repetitions):
+        label = (rng.random((len(mean), 1)) > last).sum(axis=1)
+        step = _steps(pool, order, mean, pool.form.values[label])
+        square += np.mean([(c @ step) ** 2 for c in contrasts], axis=0)
+    return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)
+
+
+def _divisor(sample: DocumentSample) -> np.ndarray:
+    """π, and 1 where nothing is ever drawn."""
+    return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
+
+
+def cautious_variance(pool: DocumentPool, sample: DocumentSample, variables: Variables, contrast: np.ndarray) -> float:
+    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects with the caution of `design.hedged` [theory 9].
+
+    Args:
+        pool: What the measure sees.
+        sample: What was drawn.
+        variables: Under the grade model, with what was known before.
+        contrast: float64[k], of the systems.
+    """
+    cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE_VARIANCE)
+    gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
+    chance = sample.design.opening[pool.query] * sample.design.inclusion
+    left = np.divide(1 - chance, chance, out=np.zeros_like(chance), where=chance > 0)
+    return float(((pool.weight[pool.query] * gradient) ** 2 * cautious.variance) @ left)
+
+
+def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
+    """Add to the variance a share ``(1 − df/30)²`` of what the model expects where degrees of freedom are few.
+
+    A handful of documents then carry the variance estimate. It is right on average, but most often too small.
+
+    Args:
+        estimate: As `combined` returns it.
+        cautious: As `cautious_variance` returns it.
+    """
+    if not estimate.variance > 0:
+        return estimate
+    share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / ENOUGH_DEGREES) ** 2
+    return replace(estimate, cautious=share * cautious)
+
+
+def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
+    """Several rounds' estimates as one: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9].
+
+    Each is unbiased given all that was known before its round, so their errors are uncorrelated.
+
+    Args:
+        estimates: One a round.
+        weights: float64[r], sum to 1; must not depend on what the round drew.
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    used = [(w, e) for w, e in zip(weights, estimates, strict=True) if w > 0]
+    variance = np.array([w**2 * e.variance for w, e in used])
+    degrees = np.array([max(e.degrees_of_freedom, 1.0) for _, e in used])
+
+    def total(name: str, power: int) -> float:
+        return float(sum(w**power * getattr(e, name) for w, e in used))
+
+    return DocumentEstimate(
+        value=total("value", 1),
+        first=total("first", 2),
+        second=total("second", 2),
+        degrees_of_freedom=_ratio(variance.sum() ** 2, (variance**2 / degrees).sum()),
+        n_effective=float(sum(e.n_effective for _, e in used)),
+    )

@@ -1,0 +1,122 @@
+"""Intervals of an estimate, by t or by the score of a bounded mean [theory 5, T 3.24]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+REFERENCES = ("effective", "t", "normal")
+"""What an interval is read off: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1`` [ARE], or
+the normal [T 3.24]."""
+
+
+def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
+    """Degrees of freedom for a named reference distribution; infinite for the normal.
+
+    Args:
+        reference: One of `REFERENCES`.
+        own: The estimator's own degrees of freedom.
+        draws: n.
+
+    Raises:
+        ValueError: If the name is unknown.
+    """
+    if reference not in REFERENCES:
+        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join(REFERENCES)}")
+    return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
+
+
+def interval(
+    value: np.ndarray | float,
+    standard_error: np.ndarray | float,
+    degrees: np.ndarray | float,
+    confidence_level: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``value ± t_{(1+level)/2} · SE`` [T 3.24], for one estimate or an array of them.
+
+    Returns:
+        Low and high; infinite if there are no degrees of freedom left.
+
+    Raises:
+        ValueError: If the level lies outside (0, 1).
+    """
+    if not 0 < confidence_level < 1:
+        raise ValueError(f"confidence_level must lie between 0 and 1, got {confidence_level}")
+    from scipy import special
+
+    usable = (np.asarray(degrees) > 0) & np.isfinite(standard_error)
+    quantile = special.stdtrit(np.where(usable, degrees, 1.0), (1 + confidence_level) / 2)
+    half = np.where(usable, quantile * standard_error, np.inf)
+    return value - half, value + half
+
+
+def score_interval(
+    value: np.ndarray | float,
+    standard_error: np.ndarray | float,
+    degrees: np.ndarray | float,
+    confidence_level: float,
+    bounds: tuple[float, float],
+    effective: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
+
+    The ends are the θ for which ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)`` with ``V(θ) = (θ − low)(high − θ)``, as if the values
+    were spread between the bounds in `n* = V(R̂)/SE²` independent draws. So the interval leans away from the nearer
+    bound, and never crosses it. Where ``high`` is infinite, ``V(θ) = θ − low``.
+
+    Args:
+        value: R̂.
+        standard_error: SE of each. In V(R̂), R̂ is at least one SE away from each bound (or halfway between them),
+            which is where a single draw puts it.
+        degrees: Of t.
+        confidence_level: In (0, 1).
+        bounds: Of the values, and so of their mean; the lower one is finite.
+        effective: Taken for n* where the standard error is 0: nothing that varies was drawn.
+
+    Returns:
+        Low and high. The bounds themselves where there are no degrees of freedom or no standard error; NaN where the
+        standard error is 0 and the upper bound infinite.
+
+    Raises:
+        ValueError: If the level lies outside (0, 1).
+    """
+    low, high = bounds
+    width, y, error = high - low, np.clip(value, low, high) - low, np.asarray(standard_error)
+    usable = np.isfinite(error) & (np.asarray(degrees) > 0)
+    error = np.where(usable, error, 0.0)
+    inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
+    quantile = interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        scale = quantile**2 * np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
+        shrunk, centre = 1 / (1 + scale / width), 1 / (1 / scale + 1 / width) / 2
+        root = np.sqrt(2 * centre * shrunk * y * (1 - y / width) + centre**2)
+        ends = [low + shrunk * y + centre + sign * root for sign in (-1, 1)]
+    return np.where(usable, np.maximum(ends[0], low), low)[()], np.where(usable, ends[1], high)[()]
+
+
+def counted(
+    numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
+) -> tuple[int, int]:
+    """Successes and trials of a sample.
+
+    Args:
+        numerator: float64[n], u.
+        weight: float64[n], w.
+        count: int64[n].
+        importance: float64[n], v.
+        method: A name in `BINOMIAL_REFERENCES`, for messages.
+
+    Raises:
+        ValueError: If the draws are weighted, or the risk is not a share of counted pairs.
+    """
+    if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
+        raise ValueError(
+            f"{method} intervals count successes in a plain random sample, and this sample is weighted: how many "
+            'unweighted trials it is worth is not a whole number that they could use; draw with design="passive", or '
+            'read the interval off reference="effective"'
+        )
+    if not (np.isin(numerator, (0, 1)) & np.isin(weight, (0, 1))).all():
+        raise ValueError(
+            f"{method} intervals are for shares of pairs, such as errors, accuracy, precision and recall; here pairs "
+            "have other weights or losses than 0 and 1"
+        )
+    return int((count * numerator).sum()), int((count * weight).sum())

@@ -1,0 +1,103 @@
+"""What many replays of one evaluation say: errors, coverage, savings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from pt_active.inference.intervals import interval
+from pt_active.inference.significance import two_sided_pvalue
+
+CHUNK = 100
+"""Repetitions that are computed together, and that share one swapping of the systems in null replays."""
+
+
+@dataclass(frozen=True)
+class Replays:
+    """What one design and one estimator said in every repetition, at every budget.
+
+    Attributes:
+        estimate: float64[B, R].
+        standard_error: float64[B, R]; 0 where nothing varies in the sample, so that there is no interval.
+        degrees: float64[B, R], of freedom.
+        truth: float64[R], what was to be estimated.
+        n_draws: int64[B, R].
+        n_queries: int64[B, R], distinct ones.
+        n_judged: int64[B, R], documents.
+        n_effective: float64[B, R].
+        spent: float64[B, R].
+    """
+
+    estimate: np.ndarray
+    standard_error: np.ndarray
+    degrees: np.ndarray
+    truth: np.ndarray
+    n_draws: np.ndarray
+    n_queries: np.ndarray
+    n_judged: np.ndarray
+    n_effective: np.ndarray
+    spent: np.ndarray
+
+    @property
+    def error(self) -> np.ndarray:
+        """float64[B, R], estimate minus truth."""
+        return self.estimate - self.truth
+
+    def intervals(self, confidence_level: float) -> tuple[np.ndarray, np.ndarray]:
+        """Low and high, float64[B, R]; NaN where nothing varies in the sample."""
+        ends = interval(self.estimate, self.standard_error, self.degrees, confidence_level)
+        low, high = (np.where(self.standard_error == 0, np.nan, end) for end in ends)
+        return low, high
+
+    def pvalues(self, null: np.ndarray | float = 0.0) -> np.ndarray:
+        """float64[B, R], of the hypothesis that the truth is ``null``; 1 where nothing varies in the sample."""
+        found = two_sided_pvalue(self.estimate - null, self.standard_error, self.degrees)
+        return np.where(self.standard_error == 0, 1.0, found)
+
+
+def joined(chunks: Sequence[Replays]) -> Replays:
+    """The replays of several chunks as one."""
+    return Replays(**{name: np.concatenate([getattr(c, name) for c in chunks], axis=-1) for name in _FIELDS})
+
+
+_FIELDS = tuple(Replays.__dataclass_fields__)
+
+
+def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean of ``first`` over mean of ``second`` along the last axis, and its standard error by linearisation.
+
+    Args:
+        first: float64[B, R].
+        second: float64[B, R], of the same repetitions.
+
+    Returns:
+        Ratio and standard error, float64[B]; infinite where ``second`` is always 0.
+    """
+    mean, other = first.mean(axis=1), second.mean(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = mean / other
+        spread = (first - ratio[:, None] * second).std(axis=1) / other
+    return ratio, spread / np.sqrt(first.shape[1])
+
+
+def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
+    """1 − b'/b, where b' is the budget at which a method errs as passive sampling does at b.
+
+    Read off the straight lines between the budgets on logarithmic scales, along the lowest error so far.
+
+    Args:
+        budgets: Increasing.
+        squared: float64[B], mean squared error of the method.
+        passive: float64[B], of passive sampling.
+
+    Returns:
+        float64[B]; NaN where b' lies outside the budgets.
+    """
+    spend = np.asarray(budgets)
+    better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]
+    with np.errstate(divide="ignore"):
+        curve, wanted = -np.log(squared[better]), -np.log(passive)
+        needed = np.exp(np.interp(wanted, curve, np.log(spend[better]), left=np.nan, right=np.nan))
+    return np.asarray(1 - needed / spend)

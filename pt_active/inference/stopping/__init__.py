@@ -1,0 +1,1 @@
+"""How many labels are enough: boundaries for repeated looks, error curves and topic set sizes."""

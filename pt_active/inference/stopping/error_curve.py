@@ -1,0 +1,192 @@
+"""How far off an estimate will be at a budget, and which budget an error needs, before anything is drawn [theory 10].
+
+Queries and documents are drawn alike: each unit comes with probability ``ψ = min(1, τ size)`` and brings the variance
+``g (1/ψ − 1)``; the budget decides τ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pt_active.sampling.chances import Clipped
+
+_NODES = 400
+"""Quantiles of the estimated standard error over which power is averaged."""
+
+
+@dataclass(frozen=True)
+class ErrorCurve:
+    """What is to be expected of a sample, over its budget.
+
+    Attributes:
+        size: float64[n], positive: ψ up to a factor.
+        gain: float64[n], g: the variance of the estimate is ``Σ g (1/ψ − 1)``.
+        cost: float64[n], λ.
+        documents: float64[n], how many documents a unit holds; 0 for what opening a query costs.
+        query: int64[n], the query that each unit belongs to.
+        together: Whether a query is opened as often as its most probable unit, rather than by each of them apart.
+        share: float64[n], p of the query that each unit is, or None where units are documents.
+        fitted: How many parameters the estimator spends on whole queries.
+    """
+
+    size: np.ndarray
+    gain: np.ndarray
+    cost: np.ndarray
+    documents: np.ndarray
+    query: np.ndarray
+    together: bool = True
+    share: np.ndarray | None = None
+    fitted: int = 0
+
+    @classmethod
+    def of_documents(
+        cls, size: np.ndarray, gain: np.ndarray, cost: np.ndarray, query: np.ndarray, per_query: float, together: bool
+    ) -> ErrorCurve:
+        """The curve of single documents, sorted by query, with the openings of their queries as units of their own.
+
+        Args:
+            size: float64[n], like ``gain`` and ``cost``; see the attributes.
+            gain: Another.
+            cost: Another.
+            query: int64[n], rising.
+            per_query: λ₀, of opening a query; it is opened as often as its most probable document is judged.
+            together: See the attributes.
+        """
+        first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
+        top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
+        nothing = np.zeros(len(top))
+        return cls(
+            np.r_[size, top],
+            np.r_[gain, nothing],
+            np.r_[cost, nothing + per_query],
+            np.r_[np.ones(len(query)), nothing],
+            np.r_[query, query[first][: len(top)]],
+            together=together,
+        )
+
+    @cached_property
+    def _clipped(self) -> Clipped:
+        return Clipped.of(self.size, self.cost)
+
+    @property
+    def total(self) -> float:
+        """The cost of everything."""
+        return float(self.cost.sum())
+
+    def scaled(self, factor: float) -> ErrorCurve:
+        """The curve with every variance so many times as large."""
+        return replace(self, gain=self.gain * factor)
+
+    def chance(self, budget: float) -> np.ndarray:
+        """float64[n], ψ with ``Σ λ ψ = Λ``; 1 where the budget pays for all.
+
+        Raises:
+            ValueError: If the budget is not a positive number.
+        """
+        return np.minimum(1.0, self._clipped.factor(budget) * self.size)
+
+    def counts(self, budget: float) -> tuple[float, float]:
+        """Documents and queries that are expected to be judged."""
+        chance = self.chance(budget)
+        if self.together:
+            opened = np.zeros(int(self.query.max()) + 1)
+            np.maximum.at(opened, self.query, chance)
+        else:
+            left = np.log(np.maximum(1 - chance, np.finfo(float).tiny))
+            opened = 1 - np.exp(np.bincount(self.query, weights=left))
+        return float(self.documents @ chance), float(opened.sum())
+
+    def variance(self, budget: float) -> float:
+        """``Σ g (1/ψ − 1)``; with few draws of queries that is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
+        return float(self.gain @ (1 / self.chance(budget) - 1))
+
+    def standard_error(self, budget: float) -> float:
+        """Root of `variance`."""
+        return float(np.sqrt(self.variance(budget)))
+
+    def degrees_of_freedom(self, budget: float) -> float:
+        """What the interval of the estimate will have, in expectation.
+
+        For queries ``n_eff = 1/Σ p²/ψ`` less what was fitted; for documents ``3 (Σ c)²/Σ c² − 1`` with the parts c
+        that the documents will have in the estimated variance, if the model's errors are normal.
+        """
+        chance = self.chance(budget)
+        if self.share is not None:
+            return float(1 / (self.share**2 @ (1 / chance)) - self.fitted)
+        part = self.gain * (1 / chance - 1)
+        square = 3 * part @ (part / chance)
+        return float(3 * part.sum() ** 2 / square - 1) if square > 0 else np.inf
+
+    def half_width(self, budget: float, confidence: float) -> float:
+        """Of the interval, ``t · SE``; infinite where no degrees of freedom are left, 0 where everything is judged."""
+        error = self.standard_error(budget)
+        return error * _quantile(self.degrees_of_freedom(budget), confidence) if error > 0 else 0.0
+
+    def power(self, budget: float, difference: float, confidence: float) -> float:
+        """The chance of finding a difference, `t_power`; 1 without error [theory 10]."""
+        error = self.standard_error(budget)
+        if error == 0:
+            return 1.0
+        return t_power(abs(difference) / error, self.degrees_of_freedom(budget), confidence)
+
+    def detectable(self, budget: float, power: float, confidence: float) -> float:
+        """The smallest difference that is found with a given power; 0 without error, infinite without an interval."""
+        from scipy import optimize
+
+        error, degrees = self.standard_error(budget), self.degrees_of_freedom(budget)
+        if error == 0 or not np.isfinite(_quantile(degrees, confidence)):
+            return 0.0 if error == 0 else np.inf
+        high = _quantile(degrees, confidence)
+        while t_power(high, degrees, confidence) < power:
+            high *= 2
+        wanted = max(power, t_power(0.0, degrees, confidence))
+        return error * float(optimize.brentq(lambda d: t_power(d, degrees, confidence) - wanted, 0, high))
+
+    def budget_for(self, reached: Callable[[float], bool]) -> float:
+        """The least budget from which on something holds, to a thousandth; what everything costs always does.
+
+        Args:
+            reached: Budget → whether it suffices; once true it stays so.
+        """
+        low, high = 0.0, self.total
+        while high - low > 1e-3 * high:
+            middle = (low + high) / 2
+            low, high = (low, middle) if reached(middle) else (middle, high)
+        return high
+
+
+def t_power(signal: float, degrees: float, confidence: float) -> float:
+    """The probability that ``|T| > t`` with T noncentral t: ``E Φ(δ − t S) + E Φ(−δ − t S)``, ``S² ~ χ²_ν/ν``.
+
+    The means are sums over quantiles of S: series for the noncentral t fail where δ is large and ν small.
+
+    Args:
+        signal: δ, the difference in standard errors, not negative.
+        degrees: ν; infinite where the standard error is known.
+        confidence: 1 minus the level of the test.
+
+    Returns:
+        The power; 0 without degrees of freedom.
+    """
+    from scipy import special
+
+    quantile = _quantile(degrees, confidence)
+    if not np.isfinite(quantile):
+        return 0.0
+    even = (np.arange(_NODES) + 0.5) / _NODES
+    share = 6 * even * (1 - even)
+    ratio = np.ones(_NODES)
+    if np.isfinite(degrees):
+        ratio = np.sqrt(2 * special.gammaincinv(degrees / 2, even**2 * (3 - 2 * even)) / degrees)
+    found = special.ndtr(signal - quantile * ratio) + special.ndtr(-signal - quantile * ratio)
+    return float(share @ found / share.sum())
+
+
+def _quantile(degrees: float, confidence: float) -> float:
+    from scipy import special
+
+    return float(special.stdtrit(degrees, (1 + confidence) / 2)) if degrees > 0 else np.inf

@@ -1,0 +1,1 @@
+"""What the labels of a plan answer: estimates, comparisons, rankings, stopping, budgets, checks."""

@@ -1,0 +1,143 @@
+"""How far a plan's labels say that its grade model can be trusted [theory 10]."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from pt_active.inference.calibration import FLATTERED, Calibration, calibration, calibration_bins
+from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.outlook import Outlook, own_method
+from pt_active.plans.answers.pilot import Pilot
+from pt_active.plans.making.artifact import Printed
+from pt_active.plans.making.labelled import document_variable, last_unseen_grades
+from pt_active.plans.plan import Plan
+
+
+@dataclass(frozen=True)
+class ModelCheck(Printed):
+    """What the weighted labels of a plan say of the grade model that chose them.
+
+    The model is checked on labels that it has not seen: those of each round against the grades of that round.
+
+    Attributes:
+        measure: The plan's.
+        variable: What was checked of each document: its ``gain``, its ``stopping probability``, or its ``grade`` where
+            the measure is neither additive nor a cascade.
+        calibration: The line through the labels.
+        optimism: The variance that the labels show over the one that the model promised; NaN if it cannot be told.
+        promised: Label-equivalents that the model promised: what plain random queries would cost for the same error
+            over what the plan cost.
+        realised: The same with the errors that the labels show.
+        advice: What to do about a model that misleads; empty if nothing is to be done.
+        bins: ``low, high, documents, expected, observed, standard_error``, see `calibration.CalibrationBins`.
+    """
+
+    measure: str
+    variable: str
+    calibration: Calibration
+    optimism: float
+    promised: float
+    realised: float
+    advice: str
+    bins: pd.DataFrame = field(repr=False, compare=False)
+
+    @classmethod
+    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
+        """Check the grade model of a plan.
+
+        Args:
+            plan: Of queries or of documents.
+            qrels: Its labels so far, of all rounds.
+            missing: As for `Plan.estimate`; documents without a label are left out.
+
+        Raises:
+            ValueError: If the labels do not fit the plan.
+        """
+        pilot = Pilot.of(plan, qrels, missing)
+        variable, labelled = _labelled(pilot)
+        line = calibration(*labelled)
+        optimism, promised, realised = _gains(plan, qrels, missing)
+        return cls(
+            measure=str(plan.measure),
+            variable=variable,
+            calibration=line,
+            optimism=optimism,
+            promised=promised,
+            realised=realised,
+            advice=_advice(plan, line, optimism),
+            bins=pd.DataFrame(vars(calibration_bins(*labelled))).astype({"documents": int}),
+        )
+
+    @property
+    def misleads(self) -> bool:
+        """Whether further draws should lean on the model less."""
+        return bool(self.advice)
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number but the bins."""
+        low, high = self.calibration.interval
+        row = {"measure": self.measure, "variable": self.variable} | asdict(self.calibration)
+        row |= {"slope_low": low, "slope_high": high, "optimism": self.optimism, "promised": self.promised}
+        return pd.DataFrame([row | {"realised": self.realised, "misleads": self.misleads, "advice": self.advice}])
+
+    def __str__(self) -> str:
+        line, (low, high) = self.calibration, self.calibration.interval
+        slope = "none: the model expects the same of every document"
+        if np.isfinite(line.slope):
+            slope = f"{line.slope:.2f}, 95% interval [{low:.2f}, {high:.2f}]; 1 where the model is right"
+        lines = [
+            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
+        ]
+        lines.append(f"slope       {slope}")
+        if np.isfinite(line.intercept):
+            lines.append(f"intercept   {line.intercept:.3f} ± {line.intercept_error:.3f}")
+        if np.isfinite(self.optimism):
+            lines.append(f"variance    {self.optimism:.2f} times the promised one")
+        if np.isfinite(self.realised):
+            lines.append(f"one label   worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}")
+        return "\n  ".join(lines + ([f"advice      {self.advice}"] if self.advice else []))
+
+
+def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    """What is checked, and μ, κ, ψ and query of each labelled document."""
+    pool, judged = pilot.pool, pilot.judged
+    variable, values = document_variable(pilot.measure, pool)
+    grades = last_unseen_grades(judged.rounds) if isinstance(judged, JudgedDocuments) else pool.grades
+    use = pilot.chance > 0
+    return variable, (grades[use] @ values, values[pilot.label[use]], pilot.chance[use], pool.query_of_document[use])
+
+
+def _gains(plan: Plan, qrels: pd.DataFrame, missing: str) -> tuple[float, float, float]:
+    """Optimism, and label-equivalents promised and realised; NaN where they cannot be told."""
+    if plan.manifest.get("later_rankers") or plan.manifest["census"]:
+        return np.nan, np.nan, np.nan
+    own = own_method(plan)
+    before, seen = (Outlook.of_plan(plan, labels, [YARDSTICK, own], missing) for labels in (None, qrels))
+    promised, realised = (
+        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.manifest["spent"]) for look in (before, seen)
+    )
+    return seen.optimism[own], promised, realised
+
+
+def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> float:
+    """What plain random queries cost for the error that the plan has at its cost, over that cost."""
+    error = own.standard_error(spent)
+    return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / spent
+
+
+def _advice(plan: Plan, line: Calibration, optimism: float) -> str:
+    if not line.misleads and not optimism > FLATTERED:
+        return ""
+    arguments = plan.manifest["arguments"]
+    if arguments["level"] == "document":
+        return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
+    less = min(1.0, max(0.5, 2 * arguments["defensive"]))
+    return (
+        "plan the next queries with a model that is fitted to these labels, or lean on it less in a new plan "
+        f"(defensive={less:g} instead of {arguments['defensive']:g})"
+    )

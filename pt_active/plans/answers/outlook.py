@@ -1,0 +1,358 @@
+"""How many judgments a comparison needs, before any is made [theory 10]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import level, number, shown, some
+from pt_active.frames.columns import grade_columns
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.rounds import RoundSettings, expected_gain, pool_sizes
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.pilot import Pilot
+from pt_active.plans.making import artifact
+from pt_active.plans.making.artifact import Printed
+from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
+from pt_active.plans.making.queries import DESIGN
+from pt_active.plans.making.rankers import stored_weights
+from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.measures import has_rank_form, parse_measure
+from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
+from pt_active.sampling.documents import natural_drawing
+
+GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Budgets of the table if none are said, as shares of what the whole pool costs."""
+
+POWER = 0.8
+"""The chance of finding a difference, if none is said."""
+
+
+@dataclass(frozen=True)
+class Outlook(Printed):
+    """What error to expect at which budget, for several ways to sample.
+
+    Attributes:
+        measure: What is to be measured.
+        names: One ranker, or those that are compared; of more than two the mean over pairs is looked at.
+        curves: Method → its errors over the budget.
+        optimism: Method → the pilot's variance over the grade model's; empty without a pilot.
+    """
+
+    measure: irm.Measure
+    names: tuple[str, ...]
+    curves: dict[Method, ErrorCurve]
+    optimism: dict[Method, float]
+
+    @classmethod
+    def of(
+        cls,
+        pool: pt.Transformer | pd.DataFrame,
+        topics: pd.DataFrame | None,
+        measure: str | irm.Measure,
+        cost: Cost | None = None,
+        methods: Sequence[Method] | None = None,
+        *,
+        pilot: tuple[Plan, pd.DataFrame] | None = None,
+        seed: int = 0,
+    ) -> Outlook:
+        """Look ahead from what the grade model expects, or from the labels of a pilot.
+
+        Args:
+            pool: As for `Plan.create`, like ``topics``, ``measure`` and ``cost``.
+            topics: The target population.
+            measure: ``DCG@10``, …
+            cost: Labelling cost; with `TimeCost` budgets are hours.
+            methods: What to look at: plain random queries, the default of queries and, where the measure allows, the
+                default of documents, if left out. All are drawn without replacement.
+            pilot: A plan on the same pool and its labels so far. Its errors replace the model's opinion of itself.
+            seed: Of Monte Carlo, for measures that need it.
+
+        Raises:
+            ValueError: If the pool is malformed, a method is unknown or draws with replacement, or the pilot's pool is
+                another one.
+        """
+        cost = cost or UnitCost()
+        frame = graded_frame(pool, topics)
+        columns = grade_columns(frame.columns)
+        parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
+        arrays = Pool.from_frame(frame, parsed, cost)
+        learned = None if pilot is None else _pilot(pilot, artifact.digest(frame), parsed)
+        methods = _default_methods(arrays, parsed) if methods is None else methods
+        return cls._looked(arrays, parsed, methods, check_per_query(cost), learned, None, seed)
+
+    @classmethod
+    def of_plan(
+        cls,
+        plan: Plan,
+        qrels: pd.DataFrame | None = None,
+        methods: Sequence[Method] | None = None,
+        missing: str = "error",
+    ) -> Outlook:
+        """Look ahead from a plan's own pool, measure and costs.
+
+        Args:
+            plan: Of queries or of documents; nothing of it needs to be judged.
+            qrels: Its labels so far, which make it the pilot.
+            methods: As in `of`; the plan's own way to sample, in one round, comes second if left out. A method with the
+                plan's design has the plan's other settings too.
+            missing: As for `Plan.estimate`.
+
+        Raises:
+            ValueError: If the plan was given rankers later, whose documents have no costs, a method cannot be foreseen,
+                or the labels do not fit.
+        """
+        arguments, pool = plan.manifest["arguments"], plan.tables.pool
+        if later := plan.manifest.get("later_rankers"):
+            raise ValueError(f"what documents of later rankers cost is not known ({some(later)})")
+        if methods is None:
+            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(pool, plan.measure)]))
+        weights = stored_weights(arguments.get("pairs"), pool.names)
+        own = RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], weights)
+        learned = None if qrels is None else Pilot.of(plan, qrels, missing)
+        return cls._looked(pool, plan.measure, methods, arguments["per_query"], learned, own, arguments["seed"])
+
+    @classmethod
+    def _looked(
+        cls,
+        pool: Pool,
+        measure: irm.Measure,
+        methods: Sequence[Method],
+        per_query: float,
+        pilot: Pilot | None,
+        settings: RoundSettings | None,
+        seed: int,
+    ) -> Outlook:
+        curves, optimism = {}, {}
+        for method in _listed("methods", methods, "Method"):
+            if not isinstance(method, Method):
+                raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
+            if method.with_replacement or method.rounds > 1:
+                raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
+            look = _documents if method.of_documents else _queries
+            own = settings if settings is not None and settings.drawing == method.design else None
+            curve, proved = look(pool, measure, method, per_query, pilot, own, seed)
+            curves[method] = curve.scaled(proved)
+            optimism[method] = proved
+        return cls(measure, pool.names, curves, {} if pilot is None else optimism)
+
+    def table(
+        self,
+        budgets: Sequence[float] | None = None,
+        difference: float | None = None,
+        power: float = POWER,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """One row a method and budget.
+
+        Args:
+            budgets: In the cost's unit; shares of the whole pool's cost (`GRID`) if left out.
+            difference: A difference (or distance from a null value) whose ``power`` is wanted.
+            power: That the ``detectable`` difference is found with.
+            confidence: Level of intervals; tests are at 1 minus it.
+
+        Returns:
+            ``level, design, estimator, budget, documents, queries, standard_error, half_width, detectable``, with a
+            difference ``power``, with a pilot ``optimism``.
+
+        Raises:
+            ValueError: If an argument is out of range.
+        """
+        _check(confidence, power, difference)
+        whole = next(iter(self.curves.values())).total
+        asked = None if budgets is None else _listed("budgets", budgets, "numbers")
+        spend = [share * whole for share in GRID] if asked is None else [number("a budget", each) for each in asked]
+        rows = [self._row(m, budget, difference, power, confidence) for m in self.curves for budget in spend]
+        return pd.DataFrame(rows)
+
+    def budget_for(
+        self,
+        *,
+        width: float | None = None,
+        difference: float | None = None,
+        power: float = POWER,
+        confidence: float = 0.95,
+    ) -> pd.DataFrame:
+        """What has to be spent for an interval of a given half-width, or for finding a difference.
+
+        Args:
+            width: Half of the interval's width; or
+            difference: A difference that is to be found with the given ``power``.
+            power: See there.
+            confidence: Level of the interval; the test is at 1 minus it.
+
+        Returns:
+            The columns of `table`, one row a method, at the least budget that does. Where only judging everything
+            does, that is its budget, and ``half_width`` is 0.
+
+        Raises:
+            ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
+        """
+        _check(confidence, power, difference)
+        if (width is None) == (difference is None):
+            raise ValueError("say either width= or difference=, and not both")
+        if width is not None and not (np.isfinite(number("width", width)) and width > 0):
+            raise ValueError(f"width must be a positive number, got {width}")
+
+        def reached(curve: ErrorCurve, budget: float) -> bool:
+            if difference is None:
+                return curve.half_width(budget, confidence) <= (width or 0.0)
+            return curve.power(budget, difference, confidence) >= power
+
+        rows = [
+            self._row(method, curve.budget_for(partial(reached, curve)), difference, power, confidence)
+            for method, curve in self.curves.items()
+        ]
+        return pd.DataFrame(rows)
+
+    def _row(
+        self, method: Method, budget: float, difference: float | None, power: float, confidence: float
+    ) -> dict[str, object]:
+        curve = self.curves[method]
+        documents, queries = curve.counts(budget)
+        row: dict[str, object] = {
+            "level": "document" if method.of_documents else "query",
+            "design": method.design,
+            "estimator": method.estimator,
+            "budget": budget,
+            "documents": documents,
+            "queries": queries,
+            "standard_error": curve.standard_error(budget),
+            "half_width": curve.half_width(budget, confidence),
+            "detectable": curve.detectable(budget, power, confidence),
+        }
+        if difference is not None:
+            row["power"] = curve.power(budget, difference, confidence)
+        return row | ({"optimism": self.optimism[method]} if self.optimism else {})
+
+    @property
+    def source(self) -> str:
+        """What the errors are expected from."""
+        return "the pilot's errors" if self.optimism else "the grade model's opinion of itself, which may flatter"
+
+    def described(self, table: pd.DataFrame) -> str:
+        """A table of `table` or `budget_for`, for printing."""
+        text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
+        head = f"{self.measure} of {', '.join(self.names)}; expected from {self.source}"
+        return "\n".join([head, text, *self._remarks(table)])
+
+    def _remarks(self, table: pd.DataFrame) -> list[str]:
+        said = []
+        if (all_of_it := table[table["half_width"] == 0]).size:
+            names = dict.fromkeys(f"{row.level} {row.design}" for row in all_of_it.itertuples())
+            said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
+        if not has_rank_form(self.measure):
+            why = "is neither additive nor a cascade, so only whole queries can be drawn"
+            said.append(f"There are no rows of documents: {self.measure} {why}.")
+        return said
+
+    def __str__(self) -> str:
+        return self.described(self.table())
+
+
+def own_method(plan: Plan, estimator: str = "regression") -> Method:
+    """How a plan samples, without replacement and in one round."""
+    return Method(plan.manifest["arguments"]["design"], estimator, with_replacement=False)
+
+
+def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
+    methods = [YARDSTICK, Method(DESIGN, "regression", with_replacement=False)]
+    if has_rank_form(measure):
+        drawing = natural_drawing(graded_pool(pool, measure, 0.0).seen.form)
+        methods.append(Method(drawing, "regression", with_replacement=False))
+    return methods
+
+
+def _pilot(pilot: tuple[Plan, pd.DataFrame], digest: str, measure: irm.Measure) -> Pilot:
+    if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and isinstance(pilot[0], Plan)):
+        raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
+    plan, qrels = pilot
+    if plan.manifest["inputs"]["pool"] != digest:
+        raise ValueError(
+            "the pilot is a plan on another pool (its digest differs); look ahead from the pilot's own pool"
+        )
+    if plan.measure != measure:
+        raise ValueError(f"the pilot was planned for {plan.measure}, not for {measure}")
+    return Pilot.of(plan, qrels)
+
+
+def _queries(
+    pool: Pool,
+    measure: irm.Measure,
+    method: Method,
+    per_query: float,
+    pilot: Pilot | None,
+    settings: RoundSettings | None,
+    seed: int,
+) -> tuple[ErrorCurve, float]:
+    """The curve of whole queries, and how many times its variance the pilot has."""
+    moments = pool.moments(measure, seed=seed)
+    uniform = pool.moments(measure, uniform_grades=True, seed=seed) if needs_uniform_grades(method.design) else None
+    weight = pool.query_weight
+    defensive, pairs = (DEFENSIVE_SHARE, None) if settings is None else (settings.defensive, settings.pairs)
+    q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
+    parts = [_expected(mean, variance, weight, method.estimator) for mean, variance in contrasts(moments)]
+    gain = weight**2 * np.mean(parts, axis=0)
+    documents = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(weight)).astype(float)
+    fitted = {"regression": 2, "snis": 1}.get(method.estimator, 1)
+    curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=fitted)
+    if pilot is None:
+        return curve, 1.0
+    return curve, pilot.of_queries(method.estimator, gain, _document_gain(pool, measure, None, seed))
+
+
+def _expected(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray, estimator: str) -> np.ndarray:
+    """What the model expects of the squared residual of an estimator, float64[m]."""
+    centre = {"regression": mean, "difference": mean, "snis": weight @ mean, "ht": 0.0}[estimator]
+    return np.asarray((mean - centre) ** 2 + variance)
+
+
+def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: int) -> np.ndarray:
+    """``p² E δ²`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
+    if not has_rank_form(measure):
+        return np.zeros(len(pool.docno))
+    graded = graded_pool(pool, measure, 0.0)
+    return expected_gain(graded, drawing or natural_drawing(graded.seen.form), seed)
+
+
+def _documents(
+    pool: Pool,
+    measure: irm.Measure,
+    method: Method,
+    per_query: float,
+    pilot: Pilot | None,
+    settings: RoundSettings | None,
+    seed: int,
+) -> tuple[ErrorCurve, float]:
+    """The curve of single documents, and how many times its variance the pilot has."""
+    graded = graded_pool(pool, measure, per_query)
+    sizes = pool_sizes(graded, settings or RoundSettings(method.design), pool.grades)
+    gain = _document_gain(pool, measure, method.design, seed)
+    order = sizes.order
+    together = per_query > 0 or method.design == "depth"
+    cost, query = pool.document_cost[order], pool.query_of_document[order]
+    curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, per_query, together)
+    return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
+
+
+def _check(confidence: float, power: float, difference: float | None) -> None:
+    level("confidence", confidence)
+    if not 1 - confidence < number("power", power) < 1:
+        raise ValueError(f"power must lie between {1 - confidence:.2g} (the level of the test) and 1, got {power}")
+    if difference is not None and not (np.isfinite(number("difference", difference)) and difference != 0):
+        raise ValueError(f"difference must be a number other than 0, got {difference}")
+
+
+def _listed(name: str, value: Any, kind: str) -> list[Any]:
+    """An argument that must be several of something; not a single one, nor a text."""
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise ValueError(f"{name} must be a list of {kind}, got {shown(value)}")
+    return list(value)

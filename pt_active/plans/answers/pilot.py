@@ -1,0 +1,121 @@
+"""What the labels of a pilot say of the grade model's opinion of its own errors [theory 10]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.qrels import checked_qrels, whole_labels
+from pt_active.inference.estimators import estimator_named, mean_and_variance
+from pt_active.inference.rounds import optimism, ranker_contrasts
+from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.making.labelled import query_chance, round_chance
+from pt_active.plans.making.pool import Pool
+from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import rank_form
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """A plan's labels so far.
+
+    Attributes:
+        pool: The pool of the plan.
+        measure: What the plan was made for.
+        drawn: int64[s], the queries that were drawn, in the order of `judged`; for plans of queries.
+        judged: What the labels say of every draw.
+        label: int64[N], -1 where there is none.
+        chance: float64[N], the probability with which each labelled document was to be judged; 0 elsewhere.
+    """
+
+    pool: Pool
+    measure: irm.Measure
+    drawn: np.ndarray
+    judged: JudgedSample | JudgedDocuments
+    label: np.ndarray
+    chance: np.ndarray
+
+    @classmethod
+    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> Pilot:
+        """Read the labels of a plan.
+
+        Args:
+            plan: Of queries or of documents.
+            qrels: Its labels so far.
+            missing: As for `Plan.estimate`; what stands for a missing label is not a label here.
+
+        Raises:
+            ValueError: If a label is missing and ``missing`` does not allow it, or does not fit the plan.
+        """
+        judged, pool = plan.judged(qrels, missing=missing), plan.tables.pool
+        given = whole_labels(pool.keys, checked_qrels(qrels))
+        drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
+        if isinstance(judged, JudgedDocuments):
+            label, chance = np.where(judged.label >= 0, given, -1), round_chance(pool, judged.rounds)
+            return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
+        label = np.where(pool.seen(plan.measure), given, -1)
+        chance = np.zeros(len(label))
+        chance[np.isin(pool.query_of_document, drawn)] = query_chance(
+            pool.select(drawn), judged.draws, judged.importance
+        )
+        return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
+
+    @property
+    def contrasts(self) -> list[np.ndarray]:
+        """What is estimated; see `ranker_contrasts`."""
+        return ranker_contrasts(len(self.pool.names))
+
+    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
+        """How many times what the model expects of whole queries proved; NaN where it expects nothing.
+
+        Args:
+            estimator: A name in `estimators.ESTIMATORS`.
+            gain: float64[m], ``p² a``, what the model expects of each query.
+            documents: float64[N], the same of each document, for a pilot of documents.
+        """
+        judged = self.judged
+        if isinstance(judged, JudgedDocuments):
+            return self._of_labels(documents)
+        census = judged.inclusion is None or bool((judged.inclusion >= 1).all())
+        inclusion = None if census else judged.inclusion
+        share = judged.importance / (judged.draws @ judged.importance)
+        spread = judged.draws * share**2 * (1.0 if inclusion is None else 1 - inclusion)
+        expected = float(spread @ (gain[self.drawn] / self.pool.query_weight[self.drawn] ** 2))
+        run = estimator_named(estimator)
+        found = []
+        for c in self.contrasts:
+            pool = mean_and_variance(judged.pool_weight, judged.pool_model @ c)
+            found.append(run(judged.draws, judged.importance, judged.values @ c, judged.model @ c, *pool, inclusion))
+        return _times(float(np.mean([each.standard_error**2 for each in found])), expected)
+
+    def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
+        """How many times what the model expects of single documents proved; NaN where it expects nothing.
+
+        Args:
+            drawing: One of `documents.DOCUMENT_DRAWINGS`. Of a pilot that drew so, its own squared error is taken.
+            estimator: One of `documents.DOCUMENT_ESTIMATORS`.
+            gain: float64[N], ``p² D² v``, what the model expects of each document.
+        """
+        judged = self.judged
+        if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
+            return self._of_labels(gain)
+        return optimism(judged.pool, judged.rounds, judged.label, estimator, gain)
+
+    def _of_labels(self, gain: np.ndarray) -> float:
+        """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""
+        form = rank_form(self.measure, self.pool.max_grade, int(self.pool.ranks.max(initial=0))).values
+        mean = self.pool.grades @ form
+        variance = np.maximum(self.pool.grades @ form**2 - mean**2, 0.0)
+        use = (self.chance > 0) & (variance > 0)
+        weight = gain[use] / self.chance[use]
+        squared = (form[self.label[use]] - mean[use]) ** 2 / variance[use]
+        return _times(weight @ squared, weight.sum())
+
+
+def _times(proved: float, expected: float) -> float:
+    """NaN where nothing was expected."""
+    return float(proved / expected) if expected > 0 else np.nan

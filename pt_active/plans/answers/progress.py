@@ -1,0 +1,404 @@
+"""How far a plan is judged, and what has been learnt by each look [theory 9, 10]."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.inference.estimators import ESTIMATOR, estimator_named, is_rounding, mean_and_variance
+from pt_active.inference.rounds import judged_before, pool_sizes
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import Looks, critical_values, information, look_sizes, nested_estimates
+from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
+from pt_active.plans.making.documents import sample_columns as round_columns
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import foreign_labels, match_labels, measured_values, model_means
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.plans.making.queries import DrawingOrder, queries_judged
+from pt_active.plans.making.queries import sample_columns as query_columns
+from pt_active.relevance.measures import parse_measure
+from pt_active.sampling.sample import Sample
+
+_STEPS = 50
+"""Looks to come that are followed, at most."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a status is asked for.
+
+    Attributes:
+        pair: Indices of the two rankers, or of the only one.
+        measure: As `parse_measure` returns it.
+        looks: One of `looks.LOOKS`, or None.
+        margin: See `Plan.status`.
+        confidence: See there.
+
+    Raises:
+        ValueError: If the level or the margin is out of range, or there is one ranker and no margin.
+    """
+
+    pair: tuple[int, ...]
+    measure: irm.Measure
+    looks: str | None
+    margin: float | None
+    confidence: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
+        if self.margin is not None and not (np.isfinite(self.margin) and self.margin > 0):
+            raise ValueError(f"margin must be a positive number, got {self.margin}")
+        if len(self.pair) == 1 and self.margin is None:
+            raise ValueError("the plan has one ranker: say margin=, how far off its estimate may be")
+
+    @property
+    def compared(self) -> bool:
+        """Whether two rankers are compared, rather than one estimated."""
+        return len(self.pair) > 1
+
+    def contrast(self, values: np.ndarray) -> np.ndarray:
+        """float64[m], of float64[m, k]: first minus second, or the only one."""
+        first, *others = self.pair
+        return np.asarray(values[:, first] - (values[:, others[0]] if others else 0.0))
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A sample as far as it is judged, and as far as it could be.
+
+    Attributes:
+        past: The looks that have passed.
+        plan: The looks to come within the plan.
+        rest: Further budgets, up to the whole pool.
+        counts: The fields of `Status` that count.
+    """
+
+    past: Looks
+    plan: Looks
+    rest: Looks
+    counts: dict[str, Any]
+
+
+def to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
+    """Looks of which only the cost and the information are known, thinned out.
+
+    Args:
+        cost: float64[L].
+        time: float64[L].
+        critical: float64[L].
+    """
+    some = np.unique(np.linspace(0, len(cost) - 1, min(_STEPS, len(cost))).astype(np.int64))
+    unknown = np.full(len(some), np.nan)
+    return Looks(cost[some], time[some], unknown, unknown, unknown, critical[some])
+
+
+def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
+    """A sample of queries.
+
+    Args:
+        tables: Of the plan.
+        qrels: As `qrels.checked_qrels` returns them.
+        question: What is asked.
+
+    Raises:
+        ValueError: As `DrawingOrder.of`, or if the looks are unknown.
+    """
+    order = DrawingOrder.of(tables.queries)
+    if cut := tables.manifest.get("cut"):
+        order = replace(order, drawn=cut["of"])
+    label = whole_labels(tables.pool.keys, qrels)
+    judged = queries_judged(tables.pool, label, question.measure, order)
+    spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)
+    time = information(order.curve, spent[sizes - 1], spent[order.drawn - 1])
+    critical = critical_values(question.looks, sizes, time, 1 - question.confidence)
+    passed = int((sizes <= judged).sum())
+    return Growth(
+        past=_past(tables, qrels, question, order, sizes[:passed], time[:passed], critical[:passed]),
+        plan=to_come(spent[sizes - 1][passed:], time[passed:], critical[passed:]),
+        rest=_rest_of_queries(order, question),
+        counts={
+            **_labels_of_queries(tables.pool, label, question, order, judged),
+            "judged": judged,
+            "drawn": order.drawn,
+            "waiting": f"query {tables.pool.qids[order.rows[judged]]}" if judged < order.drawn else None,
+            "spent": float(spent[judged - 1]) if judged else 0.0,
+            "budget": float(spent[order.drawn - 1]),
+            "next_look": int(sizes[passed]) if passed < len(sizes) else None,
+            "everything": float(tables.manifest["pool_cost"]),
+        },
+    )
+
+
+def _past(
+    tables: PlanTables,
+    qrels: pd.DataFrame,
+    question: Question,
+    order: DrawingOrder,
+    sizes: np.ndarray,
+    time: np.ndarray,
+    critical: np.ndarray,
+) -> Looks:
+    """What the queries say at each look so far."""
+    first = order.rows[: sizes[-1] if len(sizes) else 0]
+    n, expected = len(first), question.contrast(model_means(tables, question.measure))
+    values = question.contrast(_values(tables.pool, qrels, question.measure, first))
+    found = nested_estimates(
+        estimator_named(ESTIMATOR),
+        order.q[:n],
+        order.threshold[:n],
+        order.weight[:n],
+        values,
+        expected[first],
+        *mean_and_variance(tables.pool.query_weight, expected),
+        sizes.tolist(),
+    )
+    largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
+    still = is_rounding(found.standard_error, np.ones((len(sizes), 1)), largest[:, None])
+    error = np.where(np.isinf(time), 0.0, np.where(still, np.nan, found.standard_error))
+    return Looks(np.cumsum(order.cost)[sizes - 1], time, found.value, error, found.degrees_of_freedom, critical)
+
+
+def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
+    """Larger samples than the plan's; looks that were planned are over by then, so one is left at each."""
+    spent = np.cumsum(order.cost)
+    beyond = np.unique(np.linspace(order.drawn, len(spent), _AHEAD).astype(np.int64))[1:]
+    time = information(order.curve, spent[beyond - 1], spent[order.drawn - 1])
+    looks = "always" if question.looks == "always" else None
+    return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
+
+
+def _values(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
+    """float64[n, k], measured, of some queries in their order."""
+    if len(order) == 0:
+        return np.empty((0, len(pool.names)))
+    rows = np.sort(order)
+    part = pool.select(rows)
+    labels = match_labels(part, qrels[qrels["qid"].isin(part.qids)], measure, "error")
+    return measured_values(part, measure, labels.label, expected=False)[np.searchsorted(rows, order)]
+
+
+def _labels_of_queries(
+    pool: Pool, label: np.ndarray, question: Question, order: DrawingOrder, judged: int
+) -> dict[str, object]:
+    """How many labels are used, and how many lie beyond the first gap."""
+    place = np.full(len(pool.queries), len(order.rows))
+    place[order.rows] = np.arange(len(order.rows))
+    document = place[pool.query_of_document]
+    has = (label >= 0) & pool.seen(question.measure)
+    foreign_labels(has & (document >= order.drawn), "queries")
+    left_out = has & (document >= judged) & (document < order.drawn)
+    return {"unit": "queries", "n_judged": int((has & (document < judged)).sum()), "left_out": int(left_out.sum())}
+
+
+_AHEAD = 50
+"""Sizes of a further round that are looked at."""
+
+
+def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
+    """A sample of documents in rounds.
+
+    Args:
+        tables: Of the plan.
+        qrels: As `qrels.checked_qrels` returns them.
+        question: What is asked.
+
+    Raises:
+        ValueError: If looks are planned, whose number would have to be known from the start, or are unknown.
+    """
+    if question.looks not in (None, "always"):
+        raise ValueError(
+            f"looks={question.looks!r} needs to know from the start how many looks there will be, and a plan of "
+            'documents can always be extended; say looks="always"'
+        )
+    rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
+    foreign_labels((label >= 0) & ~judged_before(rounds), "documents")
+    judged = rounds_judged(rounds, label)
+    spent, sizes = np.cumsum([each.sample.spent for each in rounds]), look_sizes(question.looks, len(rounds))
+    time = _information(tables)
+    critical = critical_values(question.looks, sizes, time[sizes - 1], 1 - question.confidence)
+    passed = int((sizes <= judged).sum())
+    at = sizes - 1
+    found = [_inference(tables, qrels, question, size) for size in sizes[:passed].tolist()]
+    value, error, degrees = np.array(found).reshape(-1, 3).T
+    past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, critical[:passed])
+    rest = _rest_of_documents(tables, label, float(spent[-1]), float(time[-1]), question)
+    return Growth(
+        past=past,
+        plan=to_come(spent[at][passed:], time[at][passed:], critical[passed:]),
+        rest=rest,
+        counts={
+            **_labels_of_documents(tables, label, judged),
+            "judged": judged,
+            "drawn": len(rounds),
+            "waiting": f"round {judged + 1}" if judged < len(rounds) else None,
+            "spent": float(spent[judged - 1]) if judged else 0.0,
+            "budget": float(spent[-1]),
+            "next_look": int(sizes[passed]) if passed < len(sizes) else None,
+            "everything": float(rest.cost[-1]) if len(rest.cost) else float(spent[-1]),
+        },
+    )
+
+
+def _information(tables: PlanTables) -> np.ndarray:
+    """float64[r], after each round, in units of the first; infinite once all that matters is judged."""
+    expected = np.array([each.expected for each in tables.rounds])
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.cumsum(_unit(tables) / np.maximum(expected, 0.0)))
+
+
+def _unit(tables: PlanTables) -> float:
+    """The variance whose inverse is one unit of information."""
+    expected = tables.rounds[0].expected
+    return expected if expected > 0 else 1.0
+
+
+def _inference(tables: PlanTables, qrels: pd.DataFrame, question: Question, rounds: int) -> tuple[float, float, float]:
+    """Estimate, standard error (NaN if it cannot be told) and degrees of freedom after some rounds."""
+    pool, drawn = tables.pool, judged_before(tables.rounds[:rounds])
+    wanted = pd.DataFrame({"qid": pool.qids[pool.query_of_document[drawn]], "docno": pool.docno[drawn]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        labelled = wanted.merge(qrels, on=["qid", "docno"])
+        judged = judged_documents(pool, tables.rounds[:rounds], question.measure, labelled, "error")
+        found = _inferred(judged, question)
+    value = found.difference if isinstance(found, Comparison) else found.value
+    return value, np.nan if found.degenerate else found.standard_error, found.degrees_of_freedom
+
+
+def _inferred(judged: JudgedDocuments, question: Question) -> Comparison | Estimate:
+    how = ESTIMATOR, "effective", question.confidence
+    first, *others = question.pair
+    return judged.compare(first, others[0], *how) if others else judged.estimate(first, *how)
+
+
+def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time: float, question: Question) -> Looks:
+    """One further round of several sizes, up to all that is left and can change the result.
+
+    It adds to the information what the model expects of such a round, as it does of those so far.
+    """
+    left = _left(tables, label)
+    more = np.linspace(0, left.total, _AHEAD + 1)[1:] if left.total > 0 and np.isfinite(time) else np.empty(0)
+    variance = np.array([left.variance(float(budget)) for budget in more])
+    with np.errstate(divide="ignore"):
+        clock = time + _unit(tables) / variance
+    critical = critical_values(question.looks, np.arange(1, len(more) + 1), clock, 1 - question.confidence)
+    return to_come(spent + more, clock, critical)
+
+
+def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
+    """The errors that a further round is expected to have, over what it costs."""
+    pool, arguments = tables.pool, tables.manifest["arguments"]
+    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
+    drawn, last = judged_before(tables.rounds), tables.manifest["rounds"][-1]
+    known = np.where(drawn, label, -1)
+    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last["budget"])
+    rows = sizes.order[~drawn[sizes.order]]
+    cost, query = pool.document_cost[rows], pool.query_of_document[rows]
+    return ErrorCurve.of_documents(sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True)
+
+
+def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> dict[str, object]:
+    """How many labels are used, and how many lie beyond the last round that is fully judged."""
+    drawn = judged_before(tables.rounds)
+    used = judged_before(tables.rounds[:judged]) if judged else np.zeros(len(label), dtype=bool)
+    return {"unit": "rounds", "n_judged": int(used.sum()), "left_out": int((drawn & ~used & (label >= 0)).sum())}
+
+
+def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
+    """A plan of what is judged.
+
+    Args:
+        tables: Of the plan.
+        qrels: The labels so far.
+
+    Returns:
+        The plan itself if all of it is judged. Else, of queries, the first n in the order in which they were drawn,
+        with ``π = min(1, q T)``, T the priority of the next; of documents, the rounds before the first gap.
+
+    Raises:
+        ValueError: If the labels do not fit the plan, nothing is judged, or the plan knows no order.
+    """
+    label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
+    return _of_documents(tables, label) if tables.rounds else _of_queries(tables, label)
+
+
+def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
+    order, pool = DrawingOrder.of(tables.queries), tables.pool
+    measure = parse_measure(tables.manifest["arguments"]["measure"])
+    foreign_labels(
+        (label >= 0) & pool.seen(measure) & ~order.asked(len(pool.queries))[pool.query_of_document], "queries"
+    )
+    n = queries_judged(pool, label, measure, order)
+    if n == order.drawn:
+        return tables
+    if n == 0:
+        raise ValueError(
+            f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
+        )
+    queries = tables.queries.assign(**query_columns(_first(order, n, len(pool.queries))))
+    listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
+    assessments = tables.assessments[listed].reset_index(drop=True)
+    cut = {"unit": "queries", "of": order.drawn, "to": n}
+    manifest = _manifest(tables, queries, assessments, cut, float(order.cost[:n].sum()), census=False)
+    return replace(tables, queries=queries, assessments=assessments, manifest=manifest)
+
+
+def _first(order: DrawingOrder, n: int, size: int) -> Sample:
+    """The first n queries as `draws.priorities` would have drawn them with a budget that ended there."""
+    first = order.rows[:n]
+    draws, inclusion, importance = np.zeros(size, dtype=np.int64), np.full(size, np.nan), np.full(size, np.nan)
+    draws[first] = 1
+    inclusion[first] = np.minimum(1.0, order.q[:n] * order.threshold[n - 1])
+    importance[first] = n * order.weight[:n] / inclusion[first]
+    return Sample(draws, importance, inclusion)
+
+
+def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
+    pool, drawn = tables.pool, judged_before(tables.rounds)
+    foreign_labels((label >= 0) & ~drawn, "documents")
+    n = rounds_judged(tables.rounds, label)
+    if n == len(tables.rounds):
+        return tables
+    if n == 0:
+        lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
+        raise ValueError(
+            f"nothing is judged so far: {lacking} documents of round 1 have no label, and a round of documents can "
+            "only be used as a whole"
+        )
+    last = tables.rounds[n - 1]
+    queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
+    assessments = worklist(pool, last.sample, None)
+    described = tables.manifest["rounds"][:n]
+    cut = {"unit": "rounds", "of": len(tables.rounds), "to": n}
+    spent, census = float(sum(each["spent"] for each in described)), tables.rounds[n - 1].expected <= 0
+    manifest = _manifest(tables, queries, assessments, cut, spent, census) | {"rounds": described}
+    return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=tables.rounds[:n])
+
+
+def _manifest(
+    tables: PlanTables,
+    queries: pd.DataFrame,
+    assessments: pd.DataFrame,
+    cut: dict[str, Any],
+    spent: float,
+    census: bool,
+) -> dict[str, Any]:
+    """The manifest of the whole plan, but for what was cut."""
+    before = tables.manifest.get("cut", cut)
+    draws = len(assessments) if cut["unit"] == "rounds" and cut["to"] > 1 else int(queries["q_draws"].sum())
+    counts = {"sampled_queries": int((queries["q_draws"] > 0).sum()), "draws": draws, "assessments": len(assessments)}
+    return tables.manifest | {
+        "cut": cut | {"of": before["of"]},
+        "counts": tables.manifest["counts"] | counts,
+        "spent": spent,
+        "census": census,
+    }

@@ -1,0 +1,1 @@
+"""All answers of a plan on one page."""

@@ -1,0 +1,290 @@
+"""A report as one HTML page [`report.html.jinja`]."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pt_active.plans.answers.report import plots
+from pt_active.plans.answers.report.svg import inline_svg
+from pt_active.plans.answers.report.words import (
+    budget_in_words,
+    calibration_in_words,
+    contributions_in_words,
+    design_in_words,
+    estimates_in_words,
+    number,
+    reassures,
+    slices_in_words,
+)
+from pt_active.plans.answers.results import Comparison, Estimate
+
+if TYPE_CHECKING:
+    from pt_active.plans.answers.contributions import Contributions
+    from pt_active.plans.answers.report.report import Report
+
+ROWS = 50
+"""Of a table that are shown; all are in the page's data."""
+
+OPEN = 10
+"""Documents that stand below what decided."""
+
+TITLED = 3
+"""Rankers that the title names."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table as the page shows it.
+
+    Attributes:
+        caption: What it holds.
+        columns: Heads.
+        rows: Cells as text, with whether they are numbers.
+        more: Rows that are not shown.
+    """
+
+    caption: str
+    columns: list[str]
+    rows: list[list[tuple[str, bool]]]
+    more: int
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        title: Of the section.
+        words: Paragraphs.
+        svg: Its chart; empty if there is none.
+        caption: Of the chart.
+        tables: Below it, folded where there is a chart.
+        facts: Names and values, above it.
+        open: A table that is never folded.
+    """
+
+    title: str
+    words: Sequence[str] = ()
+    svg: str = ""
+    caption: str = ""
+    tables: Sequence[Shown] = ()
+    facts: Sequence[tuple[str, str]] = ()
+    open: Shown | None = None
+
+
+def page(report: Report) -> str:
+    """The page as text."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("pt_active.plans.answers.report", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    data = report.to_dict()
+    return environment.get_template("report.html.jinja").render(
+        title=_title(report),
+        answer=report.answer,
+        status=None if report.status is None else str(report.status),
+        note=report.note,
+        reassures=reassures(report.result),
+        sections=_sections(report),
+        manifest=json.dumps(report.manifest, indent=2, ensure_ascii=False),
+        data=_in_script(data),
+    )
+
+
+def _title(report: Report) -> str:
+    names = [str(name) for name in report.manifest["rankers"]]
+    more = f" and {len(names) - TITLED} more" if len(names) > TITLED else ""
+    return f"{report.result.basis.measure} of {', '.join(names[:TITLED])}{more}"
+
+
+def _in_script(data: dict[str, Any]) -> str:
+    """JSON that no text in it can lead out of a ``<script>`` element."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+
+
+def _shown(table: pd.DataFrame, caption: str) -> Shown:
+    head = table.head(ROWS)
+    kinds = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
+    rows = [
+        [
+            (number(v), True) if kind else ("" if pd.isna(v) else str(v), False)
+            for v, kind in zip(row, kinds, strict=True)
+        ]
+        for row in head.astype(object).itertuples(index=False)
+    ]
+    return Shown(caption, [str(name).replace("_", " ") for name in table.columns], rows, len(table) - len(head))
+
+
+def _sections(report: Report) -> list[Section]:
+    made = [_estimate(report), _budget(report), _design(report), _contributions(report), _check(report)]
+    made += [_weights(report), _missing(report)]
+    return [*made[:1], _slices(report), *made[1:]] if len(report.slices) else made
+
+
+def _estimate(report: Report) -> Section:
+    result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
+    facts = _facts(result) if isinstance(result, (Comparison, Estimate)) else []
+    figure = plots.plot_estimates(report.estimates, _quantity(report), null)
+    said = estimates_in_words(report.estimates, report.answer)
+    tables = [_shown(report.estimates, "Estimates and intervals")]
+    if not facts:
+        tables.append(_shown(_pairs(report), "All pairs, with p-values in view of all of them"))
+    caption = "Points are estimates, arms their intervals"
+    if isinstance(result, Comparison):
+        caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
+    caption += _left_out(len(report.estimates), plots.MANY)
+    svg = inline_svg(figure, "estimates", "Estimates with intervals", said)
+    return Section("Estimate", svg=svg, caption=caption, tables=tables, facts=facts)
+
+
+def _left_out(rows: int, drawn: int) -> str:
+    """The end of a caption."""
+    return (
+        "." if rows <= drawn else f". Drawn are the first {drawn} of {rows}; the data at the end of this page hold all."
+    )
+
+
+def _facts(printed: object) -> list[tuple[str, str]]:
+    """The lines below the first of what is printed, taken apart at the first wide space."""
+    lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in str(printed).splitlines()[1:]]
+    return [(name, rest[0]) for name, *rest in lines]
+
+
+def _pairs(report: Report) -> pd.DataFrame:
+    return pd.DataFrame(report.to_dict()["result"]["pairs"])
+
+
+def _quantity(report: Report) -> str:
+    result, measure = report.result, report.result.basis.measure
+    if not isinstance(result, Comparison):
+        return measure
+    return plots.toward(f"difference in {measure}", result.second, result.first)
+
+
+def _slices(report: Report) -> Section:
+    table = report.slices.assign(name=[_label(row, report) for row in report.slices.to_dict("records")])
+    drawn = table[table["estimate"].notna()]
+    words = ["Each interval is for itself: of many groups some miss. Groups with few labels have wide ones."]
+    shown = [_shown(report.slices, "Groups of queries")]
+    if drawn.empty:
+        return Section("Groups of queries", words, tables=shown)
+    null = 0.0 if isinstance(report.result, Comparison) else None
+    figure = plots.plot_estimates(drawn, _quantity(report), null)
+    said = slices_in_words(drawn, null)
+    svg = inline_svg(figure, "slices", "Estimates within groups of queries", said)
+    caption = f"Estimates and intervals within each group{_left_out(len(drawn), plots.MANY)}"
+    return Section("Groups of queries", words, svg, caption, shown)
+
+
+def _label(row: Mapping[Any, Any], report: Report) -> str:
+    group = f"{row['column']} = {row['value']}"
+    return group if len(report.estimates) == 1 else f"{group}: {row['name']}"
+
+
+def _budget(report: Report) -> Section:
+    if report.budget_note:
+        return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
+    table = report.budget
+    words = [
+        f"This plan cost {number(report.spent)}{report.cost_unit}. The curves are what to expect of one round without "
+        f"replacement in {report.check.measure}, with the errors that the labels show in the place of those that the "
+        "model promised."
+    ]
+    figure = plots.plot_budget(table, report.spent, report.cost_unit.strip())
+    said = budget_in_words(table, report.spent)
+    svg = inline_svg(figure, "budget", "Half-width of the interval over the budget", said)
+    caption = "Expected half-width of the interval over the budget; both axes are logarithmic."
+    return Section("Budget", words, svg, caption, [_shown(table, "Expected errors over the budget")])
+
+
+def _design(report: Report) -> Section:
+    title, table = "Sampling distribution", report.design
+    shown = [_shown(table, "Classes of queries")]
+    if report.result.basis.census:
+        return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
+    words = ["What was drawn is not typical of the pool, and the weights make up for it."]
+    if report.manifest["arguments"]["design"] == "passive":
+        words = ["Queries were drawn as plain random sampling does, by their weights alone."]
+    svg = inline_svg(
+        plots.plot_design(table),
+        "design",
+        "What was judged, over cost and expectation",
+        design_in_words(table),
+    )
+    caption = "Mean of what was to be judged of a query, in classes of about as many queries each."
+    return Section(title, words, svg, caption, shown)
+
+
+def _contributions(report: Report) -> Section:
+    apart, sides = report.contributions, _sides(report)
+    words = [
+        f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
+        "of each query moved that by its contribution; all together they make the estimate.",
+        f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, {sides[0]}.",
+    ]
+    label = "moved the estimate by"
+    figure = plots.plot_contributions(
+        apart.queries, label if report.pair is None else plots.toward(label, report.pair[1], report.pair[0])
+    )
+    said = contributions_in_words(apart.queries, sides)
+    svg = inline_svg(figure, "contributions", f"Largest contributions to {report.contrast}", said)
+    tables = [
+        _shown(apart.deciding(len(apart.queries.head(10))), "The documents whose labels decided, query by query"),
+        _shown(apart.queries, "All contributions"),
+    ]
+    caption = f"The queries whose labels moved the estimate most{_left_out(len(apart.queries), plots.SHOWN)}"
+    return Section("What decided", words, svg, caption, tables, open=_decided(apart))
+
+
+def _sides(report: Report) -> tuple[str, str]:
+    """What negative and positive contributions say."""
+    return ("down", "up") if report.pair is None else (f"towards {report.pair[1]}", f"towards {report.pair[0]}")
+
+
+def _decided(apart: Contributions) -> Shown:
+    """The documents with the largest effects, and the texts of their queries."""
+    table = apart.documents.head(OPEN)[["qid", "docno", "label", "effect"]]
+    if "query" in apart.queries.columns:
+        text = apart.queries.set_index("qid")["query"]
+        table.insert(1, "query", table["qid"].map(text))
+    return _shown(table, "The documents whose labels moved the estimate most")
+
+
+def _check(report: Report) -> Section:
+    check, line = report.check, report.check.calibration
+    words, facts = [f"{str(check).splitlines()[0]}."], _facts(check)
+    figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
+    said = calibration_in_words(check.bins, line.slope)
+    svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
+    caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
+    tables = [_shown(check.bins, "Bins of documents")]
+    return Section("Can the grade model be trusted?", words, svg, caption, tables, facts)
+
+
+def _weights(report: Report) -> Section:
+    basis, unit = report.result.basis, "documents" if report.result.basis.level == "document" else "draws"
+    words = [
+        f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
+    ]
+    return Section("Weights", words, tables=[_shown(report.heaviest, "The largest shares of the weight")])
+
+
+def _missing(report: Report) -> Section:
+    basis = report.result.basis
+    ignored = f" {basis.ignored} labels of what was not sampled were ignored." if basis.ignored else ""
+    if not report.missing:
+        return Section("What was missing", [f"No label was missing.{ignored}"])
+    words = [f"{len(report.missing)} labels were missing, and taken as {basis.missing_policy}.{ignored}"]
+    table = pd.DataFrame(report.missing, columns=["qid", "docno"])
+    return Section("What was missing", words, tables=[_shown(table, "Documents without a label")])

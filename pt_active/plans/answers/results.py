@@ -1,0 +1,368 @@
+"""What an estimate or a comparison says, and how it is printed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames import checks
+from pt_active.inference.intervals import interval, score_interval
+from pt_active.inference.significance import two_sided_pvalue
+from pt_active.plans.making.artifact import Printed
+
+
+class ConfidenceInterval(NamedTuple):
+    """A two-sided interval.
+
+    Attributes:
+        low: Lower end.
+        high: Upper end.
+    """
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What an inference rests on.
+
+    Attributes:
+        measure: What was measured, fully spelt out.
+        estimator: Its name.
+        n_draws: Draws, repeated ones counted each time.
+        n_queries: Distinct queries among them.
+        n_judged: Labels that were used.
+        n_effective: ``(Σv)²/Σv²``, the equally weighted draws that would say as much.
+        census: Whether every query of the pool was judged, so that nothing was left to chance.
+        missing: The (qid, docno) pairs that were to be judged and have no label.
+        missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
+        ignored: Labels of what was not sampled; they are not part of the sample.
+        level: What was sampled, ``query``, ``document``, or ``pair`` where predictors are tested.
+        n_rounds: Of judging.
+        error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
+        error_of_documents: The part that is due to the choice of documents in them.
+        error_of_model: The part that the grade model expects: in documents that could never be drawn, and what caution
+            adds where a few documents carry the rest of the error.
+        unreached: Share of the model's variance in documents that could never be drawn.
+        caution: What limits the trust in the estimate; empty if nothing does.
+        model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
+            estimate leans on it only where documents are ``unreached`` or labels ``expected``.
+        stopping_caution: What it means that the plan was cut to what is judged; empty if it was not.
+    """
+
+    measure: str
+    estimator: str
+    n_draws: int
+    n_queries: int
+    n_judged: int
+    n_effective: float
+    census: bool
+    missing: tuple[tuple[str, str], ...]
+    missing_policy: str
+    ignored: int
+    level: str = "query"
+    n_rounds: int = 1
+    error_of_queries: float | None = None
+    error_of_documents: float | None = None
+    error_of_model: float | None = None
+    unreached: float = 0.0
+    caution: str = ""
+    model_caution: str = ""
+    stopping_caution: str = ""
+
+    def lines(self) -> list[str]:
+        """The sample in words, for printing."""
+        repeated = "" if self.n_draws == self.n_queries else f"{self.n_draws} draws of "
+        drawn = f"{repeated}{self.n_queries} queries, {self.n_effective:.1f} effective"
+        sample = f"census of {self.n_queries} queries" if self.census else drawn
+        lines = [f"sample      {sample}; {self.n_judged} judgments"]
+        if self.level == "document":
+            lines = self._document_lines()
+        if self.level == "pair":
+            lines = self._pair_lines()
+        if self.missing:
+            lines.append(f"missing     {len(self.missing)} labels, taken as {self.missing_policy}")
+        if self.ignored:
+            lines.append(f"ignored     {self.ignored} labels of what was not sampled")
+        return lines
+
+    @property
+    def _rounds(self) -> str:
+        return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
+
+    def _document_lines(self) -> list[str]:
+        where = f"{self.n_draws} documents of {self.n_queries} queries{self._rounds}"
+        judged = f"; {self.n_judged} judged" if self.n_judged < self.n_draws else ""
+        if self.census:
+            return [f"sample      {where}: all that matter{judged}"]
+        parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
+        parts += f", model {self.error_of_model:.4f}" if self.error_of_model else ""
+        return [f"sample      {where}, {self.n_effective:.1f} effective{judged}", f"error from  {parts}"]
+
+    def _pair_lines(self) -> list[str]:
+        if self.census:
+            return [f"sample      census of {self.n_judged} pairs of {self.n_queries} queries"]
+        drawn = "" if self.n_draws == self.n_judged + len(self.missing) else f"{self.n_draws} draws, "
+        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries{self._rounds}"
+        return [f"sample      {where}, {self.n_effective:.1f} effective; {self.n_judged} judgments"]
+
+
+_EVERYTHING = {
+    "query": "every query of the pool",
+    "document": "everything that matters",
+    "pair": "every pair that counts",
+}
+"""What a census judges, by level."""
+
+_SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
+"""What is drawn, by level."""
+
+
+@dataclass(frozen=True)
+class _Inference(Printed):
+    """A number with its spread; the common part of `Estimate` and `Comparison`."""
+
+    basis: Basis
+    standard_error: float
+    degrees_of_freedom: float
+    confidence_level: float
+    degenerate: bool
+
+    @property
+    def n_draws(self) -> int:
+        """How many draws the estimate uses, repeated ones counted each time."""
+        return self.basis.n_draws
+
+    @property
+    def n_effective(self) -> float:
+        """``(Σv)²/Σv²`` [theory 5]."""
+        return self.basis.n_effective
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        """The (qid, docno) pairs that were to be judged and have no label."""
+        return self.basis.missing
+
+    @property
+    def note(self) -> str:
+        """What a reader must know before trusting the interval; empty if there is nothing."""
+        return "; ".join(filter(None, (self._sample_note, self.basis.stopping_caution)))
+
+    @property
+    def _sample_note(self) -> str:
+        everything = _EVERYTHING[self.basis.level]
+        if self.basis.census and self.degenerate:
+            return (
+                f"{everything} was judged, but for {len(self.missing)} labels; how far off the estimate is "
+                "without them cannot be told from the sample: no interval, no test"
+            )
+        if self.basis.census:
+            return f"{everything} was judged, so there is no sampling error"
+        cautions = "; ".join(filter(None, (self.basis.caution, self.basis.model_caution)))
+        if self.degenerate and self.basis.caution:
+            return cautions
+        if self.degenerate:
+            return (
+                f"nothing varies among the sampled {_SAMPLED[self.basis.level]} that the model does not explain, so "
+                "the sample cannot tell how far off the estimate is: no interval, no test"
+            )
+        if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
+            return "too few draws for an interval"
+        return cautions
+
+    @property
+    def _point(self) -> float:
+        raise NotImplementedError
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``value ± t · SE`` on the estimator's degrees of freedom [theory 5, T 3.24].
+
+        Args:
+            confidence_level: In (0, 1); the level asked for at estimation (0.95) if left out.
+
+        Returns:
+            Low and high. NaN where nothing varies in the sample, infinite where there are too few draws, and the
+            value itself in a census.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        level = self._level(confidence_level)
+        ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
+        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
+
+    def _level(self, asked: float | None) -> float:
+        return self.confidence_level if asked is None else checks.level("confidence_level", asked)
+
+    def interval_text(self) -> str:
+        """The interval as it is printed."""
+        low, high = self.confidence_interval()
+        return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
+
+    def _with_basis(self, text: list[str]) -> str:
+        return "\n  ".join(text + self.basis.lines() + ([f"note        {self.note}"] if self.note else []))
+
+    def _row(self, columns: dict[str, object]) -> pd.DataFrame:
+        low, high = self.confidence_interval()
+        row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
+        row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
+        return pd.DataFrame([row])
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the result."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, object]:
+        """The row of `to_frame`, ready for JSON: NaN and infinite numbers become None."""
+        row = {str(k): v for k, v in self.to_frame().astype(object).iloc[0].items()}
+        plain = {key: value.item() if isinstance(value, np.generic) else value for key, value in row.items()}
+        return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in plain.items()}
+
+
+@dataclass(frozen=True)
+class Estimate(_Inference):
+    """The performance of one ranker over the whole pool, from the sampled queries.
+
+    Attributes:
+        name: The ranker.
+        value: The estimate of ``Σ p ℓ``.
+        standard_error: Of the estimate.
+        degrees_of_freedom: Of the t distribution behind the interval; infinite for the normal.
+        confidence_level: Of the interval that is printed.
+        degenerate: Whether nothing varies in the sample, so that there is no interval.
+        basis: What the estimate rests on.
+        bounds: What the mean cannot go below or beyond; its interval is then the score interval that keeps to them.
+    """
+
+    name: str
+    value: float
+    bounds: tuple[float, float] = (-np.inf, np.inf)
+
+    @property
+    def _point(self) -> float:
+        return self.value
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``value ± t · SE`` [theory 5, T 3.24], or with bounds `intervals.score_interval` [theory 6].
+
+        Args:
+            confidence_level: In (0, 1); the level asked for at estimation (0.95) if left out.
+
+        Returns:
+            Low and high. NaN where nothing varies in the sample, infinite (or the bounds) where there are too few
+            draws, and the value itself in a census.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
+            return super().confidence_interval(confidence_level)
+        level = self._level(confidence_level)
+        sample = self.value, self.standard_error, self.degrees_of_freedom
+        return ConfidenceInterval(*map(float, score_interval(*sample, level, self.bounds, self.n_effective)))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the estimate."""
+        return self._row({"name": self.name, "value": self.value, "standard_error": self.standard_error})
+
+    def __str__(self) -> str:
+        level = f"{self.confidence_level:.0%} interval"
+        head = f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
+        return self._with_basis(
+            [head, f"estimate    {self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"]
+        )
+
+
+def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields of an estimate whose interval keeps to bounds, and so exists also where nothing varies.
+
+    Args:
+        bounds: Of the values, and so of their mean; the upper one may be infinite.
+        fields: The attributes of `Estimate` but for its name and value; ``n_effective`` is that of what counts.
+    """
+    basis = fields["basis"]
+    still = fields["degenerate"] and fields["standard_error"] == 0 and not basis.census
+    if not (still and np.isfinite(bounds[1])):
+        return fields | {"bounds": bounds}
+    caution = (
+        "nothing varies among the sampled pairs that the model does not explain; the interval is that of "
+        f"{basis.n_effective:.1f} pairs drawn at random of which none is an exception"
+    )
+    caution += f"; {basis.caution}" if basis.caution else ""
+    return fields | {"bounds": bounds, "degenerate": False, "basis": replace(basis, caution=caution)}
+
+
+@dataclass(frozen=True)
+class Comparison(_Inference):
+    """The difference of two rankers over the whole pool, first minus second.
+
+    Attributes:
+        first: The ranker that is compared.
+        second: The ranker that it is compared with.
+        difference: The estimate of ``R_first − R_second``.
+        standard_error: Of the difference.
+        pvalue: Two-sided, of no difference; NaN where nothing varies in the sample.
+        degrees_of_freedom: Of the t distribution behind interval and test; infinite for the normal.
+        confidence_level: Of the interval that is printed; ``1 − level`` is the level of the test.
+        degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
+        basis: What the comparison rests on.
+        lower_is_better: Whether the one with the smaller value wins, as for errors.
+    """
+
+    first: str
+    second: str
+    difference: float
+    pvalue: float
+    lower_is_better: bool = False
+
+    @property
+    def _point(self) -> float:
+        return self.difference
+
+    @classmethod
+    def tested(cls, first: str, second: str, difference: float, fields: dict[str, Any]) -> Comparison:
+        """Test a difference against none [T 3.2].
+
+        Args:
+            first: The ranker that is compared.
+            second: The ranker that it is compared with.
+            difference: First minus second.
+            fields: The other attributes, by name.
+        """
+        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
+        pvalue = np.nan if fields["degenerate"] else pvalue
+        return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
+
+    @property
+    def better(self) -> str:
+        """The one that the difference speaks for, whether or not the data resolve it."""
+        return self.first if (self.difference > 0) != self.lower_is_better else self.second
+
+    @property
+    def winner(self) -> str | None:
+        """The better ranker, or None where the data do not resolve it at the level of the test."""
+        return self.better if self.pvalue < 1 - self.confidence_level else None
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the comparison."""
+        columns = {"first": self.first, "second": self.second, "difference": self.difference}
+        return self._row(
+            columns | {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
+        )
+
+    def __str__(self) -> str:
+        level = f"{self.confidence_level:.0%} interval"
+        head = f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
+        unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
+        return self._with_basis(
+            [
+                head,
+                f"difference  {self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}",
+                f"p-value     {self.pvalue:.4g}",
+                f"winner      {self.winner or unresolved}",
+            ]
+        )

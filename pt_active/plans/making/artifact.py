@@ -1,0 +1,153 @@
+"""What is kept while people judge: PyTerrier artifacts that are made in memory and saved whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from abc import abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import file_path
+from pt_active.frames.trec import existing_file
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class Printed:
+    """What a notebook shows as it is printed."""
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+Tables = TypeVar("Tables")
+
+
+class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
+    """An artifact whose content is read on first use.
+
+    A kind of artifact says its ``ARTIFACT_TYPE`` and how its content is read and written.
+
+    Args:
+        path: The folder of a saved one.
+    """
+
+    ARTIFACT_TYPE: str
+    ARTIFACT_FORMAT = "parquet"
+    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
+
+    def __init__(self, path: str | Path) -> None:
+        super().__init__(path)
+        self._tables: Tables | None = None
+
+    @staticmethod
+    @abstractmethod
+    def _read(folder: Path, /) -> Any:
+        """Read the content of a folder."""
+
+    @staticmethod
+    @abstractmethod
+    def _write(tables: Any, folder: Path, /) -> None:
+        """Write the content into an empty folder."""
+
+    @classmethod
+    def _of(cls, tables: Tables) -> Self:
+        """One that is not on disk."""
+        made = cls(cast(Any, pt.Artifact.NO_PATH))
+        made._tables = tables
+        return made
+
+    @property
+    def tables(self) -> Tables:
+        """The content."""
+        if self._tables is None:
+            self._tables = cast(Tables, self._read(Path(str(self.path))))
+        return self._tables
+
+    @classmethod
+    def load(cls, path: str | Path, **kwargs: Any) -> Self:
+        """Read a saved one.
+
+        Raises:
+            FileNotFoundError: If there is none at the path.
+            ValueError: If the path is none, or what is there is damaged or of a format that this version does not read.
+        """
+        folder = file_path("path", path)
+        loaded = cls(path, **kwargs)
+        loaded._tables = cls._read(folder)
+        return loaded
+
+    def save(self, path: str | Path) -> Self:
+        """Write it to a new folder; a crash leaves none behind.
+
+        Returns:
+            The same at its path.
+
+        Raises:
+            FileExistsError: If the path exists.
+            FileNotFoundError: If its parent folder does not.
+        """
+        path = file_path("path", path).absolute()
+        if path.exists():
+            raise FileExistsError(f"{path} exists; choose another folder for the {type(self).__name__.lower()}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"the folder {path.parent} does not exist")
+        with pt.io.finalized_directory(str(path)) as folder:
+            self._write(self.tables, Path(folder))
+            meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
+            meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
+            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+        saved = type(self)(path)
+        saved._tables = self.tables
+        return saved
+
+
+def digest(source: str | Path | pd.DataFrame) -> str:
+    """Fingerprint a file or a frame, to recognise it again.
+
+    Args:
+        source: A file, of which every byte counts; or a frame, of which neither the order of rows and columns
+            nor the index counts, nor whether strings are kept as ``object`` or ``str``.
+
+    Returns:
+        A SHA-256 as 64 hexadecimal digits.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
+    return _digest_frame(source) if isinstance(source, pd.DataFrame) else _digest_file(existing_file(source))
+
+
+def _digest_file(path: Path) -> str:
+    sha = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            sha.update(block)
+    return sha.hexdigest()
+
+
+def _digest_frame(frame: pd.DataFrame) -> str:
+    names = sorted(frame.columns, key=str)
+    rows = pd.util.hash_pandas_object(pd.DataFrame({n: _hashable(frame[n]) for n in names}), index=False)
+    content = repr([str(n) for n in names]).encode() + np.sort(rows.to_numpy()).tobytes()
+    return hashlib.sha256(content).hexdigest()
+
+
+def _hashable(column: pd.Series) -> pd.Series:
+    """The column with -0.0 as 0.0, and vectors, such as PyTerrier's ``features``, as their bytes."""
+    if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
+        return column.map(lambda vector: np.asarray(vector, dtype=np.float64).tobytes())
+    return column + 0.0 if pd.api.types.is_float_dtype(column) else column
+
+
+def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
+    """The rows of a table of `simulate`, ready for JSON: NaN and infinite numbers become None."""
+    finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
+    return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]

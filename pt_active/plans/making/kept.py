@@ -1,0 +1,223 @@
+"""What a plan holds, and its form on disk."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.inference.rounds import Round
+from pt_active.plans.making import artifact
+from pt_active.plans.making.pool import Pool
+from pt_active.relevance.costs import unit_of
+from pt_active.sampling.sample import DocumentDesign, DocumentSample
+
+FORMAT_VERSION = 4
+"""Of the tables on disk; a plan of another format is refused rather than misread."""
+
+READABLE = (3, FORMAT_VERSION)
+"""Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
+
+_NAMED = 10
+"""Rankers that are printed by name."""
+
+
+@dataclass(frozen=True)
+class PlanTables:
+    """What a plan holds.
+
+    Attributes:
+        pool: All queries with their sampled rankings and grades.
+        queries: The design of all queries with ``q_draws``, ``q_importance``, ``q_inclusion``, and for plans of
+            queries ``q_priority``: they were drawn in this order.
+        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
+        manifest: Seed, versions, arguments, counts and digests of the inputs.
+        rounds: What was drawn in each round, where documents are sampled; empty where queries are.
+    """
+
+    pool: Pool
+    queries: pd.DataFrame
+    assessments: pd.DataFrame
+    manifest: dict[str, Any]
+    rounds: tuple[Round, ...] = ()
+
+
+def plan_manifest(
+    arguments: dict[str, Any],
+    pool: Pool,
+    queries: pd.DataFrame,
+    assessments: pd.DataFrame,
+    census: bool,
+    spent: float,
+    frame: pd.DataFrame,
+    topics: pd.DataFrame | None,
+) -> dict[str, Any]:
+    """Everything that is needed to make the plan again, and to see that it is the same.
+
+    Args:
+        arguments: Of ``Plan.create``, as plain values.
+        pool: All queries.
+        queries: The design table with its sample.
+        assessments: What is to be judged.
+        census: Whether nothing was left to chance.
+        spent: What the judgments cost.
+        frame: The graded frame that the pool was made from.
+        topics: The topics, if any.
+    """
+    packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    draws = queries["q_draws"].to_numpy()
+    counts = {"queries": len(queries), "documents": len(pool.docno), "rankers": len(pool.names)}
+    counts |= {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum())}
+    return {
+        "format_version": FORMAT_VERSION,
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+        "arguments": arguments,
+        "rankers": list(pool.names),
+        "census": census,
+        "counts": counts | {"assessments": len(assessments)},
+        "spent": spent,
+        "pool_cost": float(pool.query_cost.sum()),
+        "inputs": {"pool": artifact.digest(frame), "topics": None if topics is None else artifact.digest(topics)},
+    }
+
+
+def in_words(tables: PlanTables) -> str:
+    """What a plan asks for and what it costs, for printing."""
+    counts, arguments = tables.manifest["counts"], tables.manifest["arguments"]
+    repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
+    kind = "census" if tables.manifest["census"] else f"{repeated}by {arguments['design']}"
+    rounds, unit = len(tables.rounds), unit_of(arguments["cost"])
+    again = f" in round {rounds}" if rounds > 1 else ""
+    names = tables.pool.names
+    rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
+    cut = tables.manifest.get("cut")
+    what = f"\n  cut       to the first {cut['to']} of {cut['of']} {cut['unit']}, which are judged" if cut else ""
+    return (
+        f"Plan for {arguments['measure']} of {rankers}\n"
+        f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries{again} ({kind})\n"
+        f"  cost      {tables.manifest['spent']:.6g} of {tables.manifest['pool_cost']:.6g}{unit} for the whole pool of "
+        f"{counts['queries']} queries{_saved(tables)}{what}"
+    )
+
+
+def _saved(tables: PlanTables) -> str:
+    """What a plan of documents says of those that cannot matter."""
+    if not tables.rounds:
+        return ""
+    seen = np.isfinite(tables.pool.document_cost)
+    useless = int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())
+    return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
+
+
+def write_tables(tables: PlanTables, folder: Path) -> None:
+    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
+    tables.pool.document_frame().to_parquet(folder / "documents.parquet", index=False)
+    tables.queries.to_parquet(folder / "queries.parquet", index=False)
+    tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
+    for name, table in (round_tables(tables.rounds) if tables.rounds else {}).items():
+        table.to_parquet(folder / f"{name}.parquet", index=False)
+    (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def read_tables(folder: Path) -> PlanTables:
+    """Read the tables of a saved plan.
+
+    Raises:
+        FileNotFoundError: If the folder holds no plan.
+        ValueError: If it was saved in a format that this version does not read.
+    """
+    manifest_file = folder / "manifest.json"
+    if not manifest_file.is_file():
+        raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
+    manifest = _manifest(manifest_file)
+    if manifest.get("format_version") not in READABLE:
+        saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
+        raise ValueError(
+            f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
+            f"{manifest.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
+        )
+    if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
+        raise ValueError(f"the plan at {folder} is damaged: manifest.json lacks {', '.join(sorted(absent))}")
+    documents, queries, assessments = (_table(folder, name) for name in ("documents", "queries", "assessments"))
+    pool = Pool.from_tables(documents, queries)
+    return PlanTables(pool, queries, assessments, manifest, _rounds(folder, pool, manifest))
+
+
+def _rounds(folder: Path, pool: Pool, manifest: dict[str, Any]) -> tuple[Round, ...]:
+    described = manifest.get("rounds", [])
+    if not described:
+        return ()
+    refitted = [f"grades_{number}" for number in range(2, len(described) + 1) if described[number - 1]["refitted"]]
+    tables = {name: _table(folder, name) for name in ("rounds", "round_queries", *refitted)}
+    return rounds_from(pool, tables, manifest["arguments"]["design"], described)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"the plan at {path.parent} is damaged: manifest.json is not JSON ({error})") from error
+    if not isinstance(manifest, dict):
+        raise ValueError(f"the plan at {path.parent} is damaged: manifest.json holds no object")
+    return manifest
+
+
+def _table(folder: Path, name: str) -> pd.DataFrame:
+    try:
+        return pd.read_parquet(folder / f"{name}.parquet")
+    except (OSError, ValueError) as error:
+        raise ValueError(f"the plan at {folder} is damaged: {name}.parquet cannot be read ({error})") from error
+
+
+def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
+    """The rounds as frames by file name; see `rounds_from`.
+
+    Returns:
+        ``rounds``, one row a round and document that could be drawn; ``round_queries``, one row a round and query; and
+        ``grades_<round>``, one row a document, for each round whose grade model was fitted again.
+    """
+    documents, queries = [], []
+    for number, each in enumerate(rounds, start=1):
+        sample, order = each.sample, each.sample.design.order
+        row = {"inclusion": sample.design.inclusion[order], "drawn": sample.drawn[order]}
+        documents.append(pd.DataFrame({"round": number, "document": order, **row}))
+        row = {"planned_opening": sample.design.opening, "opening": sample.opening, "apart": sample.apart}
+        queries.append(pd.DataFrame({"round": number, **row}))
+    tables = {"rounds": pd.concat(documents, ignore_index=True), "round_queries": pd.concat(queries, ignore_index=True)}
+    for number, each in enumerate(rounds[1:], start=2):
+        if each.grades is not rounds[0].grades:
+            tables[f"grades_{number}"] = pd.DataFrame({f"grade_{g}": column for g, column in enumerate(each.grades.T)})
+    return tables
+
+
+def rounds_from(
+    pool: Pool, tables: Mapping[str, pd.DataFrame], drawing: str, described: Sequence[Mapping[str, Any]]
+) -> tuple[Round, ...]:
+    """Read back what `round_tables` wrote.
+
+    Args:
+        pool: All queries, with the grades of the first round.
+        tables: By file name.
+        drawing: One of `design.DRAWINGS`.
+        described: The manifest's entry of each round.
+    """
+    rounds = []
+    for number, entry in enumerate(described, start=1):
+        documents, queries = (table[table["round"] == number] for table in (tables["rounds"], tables["round_queries"]))
+        order = documents["document"].to_numpy()
+        inclusion, drawn = np.zeros(len(pool.docno)), np.zeros(len(pool.docno), dtype=bool)
+        inclusion[order], drawn[order] = documents["inclusion"], documents["drawn"]
+        design = DocumentDesign(drawing, order, queries["planned_opening"].to_numpy(), inclusion)
+        opening, apart = queries["opening"].to_numpy(), queries["apart"].to_numpy()
+        sample = DocumentSample(design, opening, drawn, apart, float(entry["spent"]))
+        refitted = tables.get(f"grades_{number}")
+        grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
+        rounds.append(Round(sample, grades, float(entry["expected_variance"])))
+    return tuple(rounds)

@@ -1,0 +1,199 @@
+"""Labels meet the pool: what they make of the rankings that were sampled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.qrels import (
+    Labels,
+    check_judged,
+    check_policy,
+    checked_qrels,
+    drawn_labels,
+    missing_pairs,
+    warn_of_ignored,
+    whole_labels,
+)
+from pt_active.inference.calibration import Calibration, calibration
+from pt_active.inference.rounds import Round
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.pool import Pool
+from pt_active.relevance.measures import has_rank_form, parse_measure, rank_form
+from pt_active.relevance.moments import document_moments
+from pt_active.relevance.montecarlo import evaluator, sampled_moments
+
+
+def foreign_labels(which: np.ndarray, what: str) -> None:
+    """Warn of labels that do not belong to the sample.
+
+    Args:
+        which: bool[N], documents with such a label.
+        what: What is sampled.
+    """
+    if which.any():
+        warnings.warn(
+            f"{int(which.sum())} labels of {what} that were not sampled are ignored: hand-picked judgments are not "
+            "part of the sample",
+            stacklevel=6,
+        )
+
+
+def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
+    """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
+    if measure == parse_measure(tables.manifest["arguments"]["measure"]):
+        return tables.queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
+    return tables.pool.moments(measure).mean
+
+
+def sample_arrays(sample: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """How often each drawn query was drawn, its importance, and π, which is None with replacement.
+
+    Args:
+        sample: ``q_draws, q_importance, q_inclusion`` of drawn queries.
+    """
+    draws, importance, inclusion = (sample[f"q_{what}"].to_numpy() for what in ("draws", "importance", "inclusion"))
+    return draws, importance, None if np.isnan(inclusion).any() else inclusion
+
+
+def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: str = "") -> Labels:
+    """Find the label of each document of the sampled queries.
+
+    Args:
+        pool: The sampled queries alone.
+        qrels: ``qid, docno, label``, as they came back.
+        measure: Decides which documents need a label.
+        missing: One of `qrels.MISSING_POLICIES`.
+        otherwise: As for `qrels.missing_pairs`.
+
+    Returns:
+        The labels; a warning says how many belong to queries that were not sampled.
+
+    Raises:
+        ValueError: If a label is not one of the model's grades, no label belongs to the sample, or a document that
+            the measure sees has none and ``missing`` is ``"error"``.
+    """
+    check_policy(missing)
+    qrels = checked_qrels(qrels)
+    check_judged(qrels)
+    sampled = qrels["qid"].isin(pool.qids)
+    checked_qrels(qrels[sampled], pool.max_grade)
+    ignored = int((~sampled).sum())
+    warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
+    label = whole_labels(pool.keys, qrels)
+    if (label < 0).all():
+        raise ValueError(
+            "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
+        )
+    absent = pool.seen(measure) & (label < 0)
+    return Labels(label, missing_pairs(pool.keys, absent, missing, otherwise=otherwise), ignored)
+
+
+def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
+    """What a measure makes of a document's grade, by which a grade model is checked.
+
+    Returns:
+        ``gain`` or ``stopping probability`` and its values by grade, float64[G+1]; for a measure that is neither
+        additive nor a cascade the ``grade`` itself.
+    """
+    if not has_rank_form(measure):
+        return "grade", np.arange(pool.max_grade + 1.0)
+    form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
+    return "gain" if form.family == "additive" else "stopping probability", form.values
+
+
+def query_chance(sampled: Pool, draws: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """float64[N], the inclusion probability of each document's query; with replacement the expected draws per draw.
+
+    Args:
+        sampled: The drawn queries alone.
+        draws: int64[s].
+        importance: float64[s].
+    """
+    chance = sampled.query_weight / (draws * importance / draws.sum())
+    return np.asarray(chance[sampled.query_of_document])
+
+
+def label_calibration(
+    pool: Pool, measure: irm.Measure, label: np.ndarray, chance: np.ndarray, grades: np.ndarray | None = None
+) -> Calibration | None:
+    """How the labels of a sample agree with the grade model, or None without any.
+
+    Args:
+        pool: That the labels are of.
+        measure: Decides which documents count, and what their grades are worth.
+        label: int64[N]; -1 where there is none.
+        chance: float64[N], with which each labelled document was to be judged.
+        grades: float64[N, G+1], those to check; the pool's if left out.
+    """
+    use = (label >= 0) & (chance > 0) & pool.seen(measure)
+    if not use.any():
+        return None
+    _, values = document_variable(measure, pool)
+    grades = pool.grades if grades is None else grades
+    return calibration(grades[use] @ values, values[label[use]], chance[use], pool.query_of_document[use])
+
+
+def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
+    """The measure of every ranker for each sampled query.
+
+    Args:
+        pool: The sampled queries alone.
+        measure: As `parse_measure` returns it.
+        label: int64[N]; -1 where there is none.
+        expected: Whether a missing label counts as the model expects it, rather than as grade 0.
+
+    Returns:
+        float64[s, k]. With ``expected`` the conditional expectation given the labels: exact for additive and
+        cascade measures, since they are multilinear, by Monte Carlo for others.
+    """
+    known = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
+    grades = np.where((label < 0)[:, None], pool.grades, known) if expected else known
+    if has_rank_form(measure):
+        return document_moments(measure, pool.indptr, pool.ranks, grades, pool.max_grade)
+    if expected and (label < 0).any():
+        return sampled_moments(measure, pool.indptr, pool.ranks, grades, samples=1000, seed=0, progress=True)[0]
+    evaluate = evaluator(measure, pool.max_grade)
+    queries = [slice(*ends) for ends in zip(pool.indptr[:-1], pool.indptr[1:], strict=True)]
+    return np.vstack([evaluate(np.maximum(label[z], 0)[None, :], pool.ranks[:, z]) for z in queries])
+
+
+def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
+    """float64[N], ``inclusion`` of each drawn document in the worklist of its round; 0 elsewhere."""
+    chance = np.zeros(len(pool.docno))
+    for each in rounds:
+        total = each.sample.opening[pool.query_of_document] * each.sample.design.inclusion
+        chance = np.where(each.sample.drawn, total, chance)
+    return chance
+
+
+def last_unseen_grades(rounds: Sequence[Round]) -> np.ndarray:
+    """float64[N, G+1], of each document the grades of the round that drew it, which had not seen its label."""
+    grades = rounds[0].grades
+    for each in rounds[1:]:
+        grades = np.where(each.sample.drawn[:, None], each.grades, grades)
+    return grades
+
+
+def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """Find the labels of drawn documents.
+
+    Args:
+        pool: All queries.
+        drawn: bool[N].
+        qrels: ``qid, docno, label``.
+
+    Returns:
+        int64[N], -1 where there is none, and how many labels belong to no drawn document.
+
+    Raises:
+        ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
+    """
+    label = np.full(len(drawn), -1, dtype=np.int64)
+    found, ignored = drawn_labels(pool.keys[drawn], checked_qrels(qrels), pool.max_grade)
+    label[drawn] = np.nan_to_num(found, nan=-1.0)
+    return label, ignored

@@ -1,0 +1,384 @@
+"""The pool: rankings, grades, costs and weights of all queries, as arrays."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import data_frame, some
+from pt_active.frames.columns import (
+    check_grades,
+    check_pairs,
+    grade_columns,
+    query_columns,
+    query_table,
+    ranker_names,
+    with_query_columns,
+    with_string_ids,
+)
+from pt_active.frames.runs import ranked_run
+from pt_active.inference.documents import DocumentPool
+from pt_active.inference.rounds import GradedPool
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
+from pt_active.relevance.moments import Moments, label_moments
+from pt_active.sampling.designs import needs_uniform_grades, sampling_distribution
+
+SINGLE = "run"
+"""What the ranker of a plain R frame is called."""
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Documents of all queries in CSR form: those of query x are ``indptr[x]:indptr[x+1]``.
+
+    Queries are in order of their qid, the documents of a query in order of their ranks, so that nothing depends
+    on the row order of the frames that the pool was made from.
+
+    Attributes:
+        names: The k rankers.
+        queries: Frame of m rows, ``qid`` first, then what was known of each query (``query``, …).
+        docno: object[N].
+        indptr: int64[m+1].
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        grades: float64[N, G+1], ``P(y = g)``.
+        document_cost: float64[N]; NaN for documents that the plan's measure does not see.
+        query_cost: float64[m], λ(x).
+        query_weight: float64[m], p(x), sums to 1.
+    """
+
+    names: tuple[str, ...]
+    queries: pd.DataFrame
+    docno: np.ndarray
+    indptr: np.ndarray
+    ranks: np.ndarray
+    grades: np.ndarray
+    document_cost: np.ndarray
+    query_cost: np.ndarray
+    query_weight: np.ndarray
+
+    @classmethod
+    def from_frame(cls, frame: pd.DataFrame, measure: irm.Measure, cost: Cost | None = None) -> Pool:
+        """Build the pool from a graded frame.
+
+        Args:
+            frame: A union frame (``rank_<name>`` for each ranker) or a plain R frame (``score``), with
+                ``grade_0 … grade_G``; ``traffic`` gives the query weights if it is there.
+            measure: Decides which documents are seen, and so judged and paid for.
+            cost: Labelling cost; `UnitCost` if left out.
+
+        Raises:
+            ValueError: If the frame is empty, a pair or rank stands twice in a query, a rank or a grade
+                probability is impossible, a cost is not positive, or the traffic is not a weight.
+        """
+        if frame.empty:
+            raise ValueError("the pool is empty: no ranker returned a document for any query")
+        frame = with_string_ids(frame)
+        names, ranks, frame = _ranks(frame)
+        columns = grade_columns(frame.columns)
+        if not columns:
+            raise ValueError("the pool has no grade columns; end its pipeline in a graded-relevance model")
+        qids, query = _sorted_codes(frame["qid"])
+        order = np.lexsort([*np.where(ranks > 0, ranks, np.iinfo(np.int32).max)[::-1], query])
+        frame, query, ranks = frame.iloc[order], query[order], np.ascontiguousarray(ranks[:, order])
+        _check_ranks(frame, query, ranks, names)
+        grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
+        check_grades(frame, grades)
+        indptr = np.searchsorted(query, np.arange(len(qids) + 1))
+        seen = _seen(ranks, measure)
+        document_cost, query_cost = _costs(frame, query, seen, len(qids), cost or UnitCost())
+        queries = query_table(frame, list(qids))
+        docno = frame["docno"].to_numpy(dtype=object)
+        weight = _weights(queries)
+        return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, weight)
+
+    @property
+    def qids(self) -> np.ndarray:
+        """object[m], the queries."""
+        return self.queries["qid"].to_numpy(dtype=object)
+
+    @property
+    def max_grade(self) -> int:
+        """G, the highest grade of the model."""
+        return self.grades.shape[1] - 1
+
+    @property
+    def query_of_document(self) -> np.ndarray:
+        """int64[N], the query that each document belongs to."""
+        return np.repeat(np.arange(len(self.queries)), np.diff(self.indptr))
+
+    @property
+    def keys(self) -> pd.DataFrame:
+        """``qid, docno`` of each document."""
+        return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
+
+    def seen(self, measure: irm.Measure) -> np.ndarray:
+        """bool[N], the documents above the measure's cutoff in some ranker."""
+        return _seen(self.ranks, measure)
+
+    def select(self, rows: np.ndarray) -> Pool:
+        """The pool of some queries; their weights are kept as they are.
+
+        Args:
+            rows: int64[s], increasing.
+        """
+        keep = np.isin(self.query_of_document, rows)
+        indptr = np.concatenate([[0], np.cumsum(np.diff(self.indptr)[rows])])
+        return Pool(
+            self.names,
+            self.queries.iloc[rows].reset_index(drop=True),
+            self.docno[keep],
+            indptr,
+            np.ascontiguousarray(self.ranks[:, keep]),
+            self.grades[keep],
+            self.document_cost[keep],
+            self.query_cost[rows],
+            self.query_weight[rows],
+        )
+
+    def moments(
+        self, measure: irm.Measure, *, uniform_grades: bool = False, samples: int = 1000, seed: int = 0
+    ) -> Moments:
+        """Moments of the measure for every ranker and query [theory 3].
+
+        Args:
+            measure: As `parse_measure` returns it.
+            uniform_grades: Whether to put ``P(y) = 1/|Y|`` in the place of the grade model.
+            samples: Label vectors a query, for measures that need Monte Carlo.
+            seed: Of the Monte Carlo draws.
+        """
+        grades = np.full_like(self.grades, 1 / self.grades.shape[1]) if uniform_grades else self.grades
+        return label_moments(measure, self.indptr, self.ranks, grades, samples=samples, seed=seed, progress=True)
+
+    def document_frame(self) -> pd.DataFrame:
+        """``qid, docno, rank_<name>, grade_<g>, doc_cost``: the pool as a frame, ranks from 0."""
+        columns: dict[str, np.ndarray] = {"qid": self.qids[self.query_of_document], "docno": self.docno}
+        columns |= {f"rank_{name}": rank - 1 for name, rank in zip(self.names, self.ranks, strict=True)}
+        columns |= {f"grade_{g}": column for g, column in enumerate(self.grades.T)}
+        return pd.DataFrame(columns | {"doc_cost": self.document_cost})
+
+    @classmethod
+    def from_tables(cls, documents: pd.DataFrame, queries: pd.DataFrame) -> Pool:
+        """Rebuild a pool from `document_frame` and its design table, without checking it again."""
+        names = tuple(ranker_names(documents.columns))
+        ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
+        counts = documents["qid"].value_counts().reindex(queries["qid"]).to_numpy()
+        return cls(
+            names,
+            queries[query_columns(queries.columns)],
+            documents["docno"].to_numpy(dtype=object),
+            np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
+            np.ascontiguousarray(ranks),
+            np.ascontiguousarray(documents[grade_columns(documents.columns)].to_numpy()),
+            documents["doc_cost"].to_numpy(),
+            queries["q_cost"].to_numpy(),
+            queries["q_weight"].to_numpy(),
+        )
+
+
+def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | None) -> pd.DataFrame:
+    """The pool's frame for the topics, with the topics' query columns.
+
+    Args:
+        pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
+        topics: ``qid, query`` (+ ``traffic``); may be None if ``pool`` is a frame.
+
+    Returns:
+        The graded frame; a warning names topics without any document.
+
+    Raises:
+        ValueError: If there are no topics for a pipeline, or one is no frame or lacks its ids.
+    """
+    if isinstance(pool, pt.Transformer):
+        if topics is None:
+            raise ValueError("topics are needed where the pool is a pipeline")
+        pool = pool.transform(topics)
+    pool = data_frame("pool", pool, "qid", "docno")
+    if topics is None:
+        return pool
+    pool, topics = with_string_ids(pool), with_string_ids(data_frame("topics", topics, "qid"))
+    absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
+    if len(absent):
+        warnings.warn(
+            f"{len(absent)} topics have no document from any ranker and are left out of the pool, so estimates say "
+            f"nothing about them: {some(absent)}",
+            stacklevel=3,
+        )
+    return with_query_columns(pool, topics)
+
+
+def design_table(
+    pool: Pool,
+    measure: irm.Measure,
+    design: str,
+    defensive: float,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+    pairs: np.ndarray | None = None,
+) -> pd.DataFrame:
+    """One row a query: its sampling probability and what the design saw in it [theory 4, 5].
+
+    Args:
+        pool: All queries.
+        measure: As `parse_measure` returns it.
+        design: A name in `designs.DESIGNS`.
+        defensive: ε of the defensive mixture.
+        samples: Label vectors a query, for measures that need Monte Carlo.
+        seed: Of the Monte Carlo draws.
+        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
+
+    Returns:
+        The query columns, ``q_prob`` (q, sums to 1), ``q_cost`` (λ), ``q_weight`` (p, sums to 1), then for each ranker
+        ``q_mean_<name>`` and ``q_var_<name>`` under the grade model, for two rankers their covariance ``q_cov``,
+        and where moments are sampled ``q_mc_error_<name>``.
+    """
+    moments = pool.moments(measure, samples=samples, seed=seed)
+    uniform = None
+    if needs_uniform_grades(design):
+        uniform = pool.moments(measure, uniform_grades=True, samples=samples, seed=seed)
+    q = sampling_distribution(design, moments, pool.query_cost, pool.query_weight, defensive, uniform, pairs)
+    return query_design(pool, q, moments)
+
+
+def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.DataFrame:
+    """The table of `design_table` for given probabilities.
+
+    Args:
+        pool: All queries.
+        probability: float64[m], ``q_prob``.
+        moments: Under the grade model.
+    """
+    columns: dict[str, np.ndarray] = {"q_prob": probability, "q_cost": pool.query_cost, "q_weight": pool.query_weight}
+    columns |= {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
+    columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
+    if len(pool.names) == 2:
+        columns["q_cov"] = moments.covariance[:, 0, 1]
+    if (error := moments.monte_carlo_error) is not None:
+        columns |= {f"q_mc_error_{name}": error[:, s] for s, name in enumerate(pool.names)}
+    return pd.concat([pool.queries, pd.DataFrame(columns)], axis=1)
+
+
+def _sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct values, sorted, and the place of each row's value among them."""
+    code, unordered = pd.factorize(column)
+    distinct = np.asarray(unordered, dtype=object)
+    order = np.argsort(distinct)
+    return distinct[order], np.argsort(order)[code]
+
+
+def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFrame]:
+    """Names, ranks from 1 as int32[k, N], and the frame whose rows they belong to."""
+    names = ranker_names(frame.columns)
+    if not names:
+        run = ranked_run(frame, SINGLE)
+        return (SINGLE,), run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1), run
+    check_pairs(frame, "the pool")
+    ranks = frame[[f"rank_{name}" for name in names]].to_numpy(dtype=np.float64).T
+    wrong = ~((ranks >= -1) & (ranks == np.floor(ranks)) & (ranks < np.iinfo(np.int32).max))
+    if wrong.any():
+        s, z = np.argwhere(wrong)[0]
+        row = frame.iloc[z]
+        raise ValueError(
+            f"run {names[s]!r}: rank {ranks[s, z]:g} of document {row.docno!r} in query {row.qid!r}; ranks are whole "
+            "numbers from 0, and -1 where the ranker does not retrieve the document"
+        )
+    return tuple(names), ranks.astype(np.int32) + np.int32(1), frame
+
+
+def _check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
+    """Refuse two documents at one rank; ``query`` is sorted."""
+    for name, rank in zip(names, ranks, strict=True):
+        key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
+        key.sort()
+        twice = np.flatnonzero(key[1:] == key[:-1])
+        if len(twice):
+            x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
+            qid = frame["qid"].iloc[int(np.searchsorted(query, x))]
+            raise ValueError(f"run {name!r}: query {qid!r} has more than one document at rank {i - 1}")
+
+
+def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
+    cutoff = cutoff_of(measure)
+    within = ranks > 0 if cutoff is None else (ranks > 0) & (ranks <= cutoff)
+    return np.asarray(within.any(axis=0))
+
+
+def _costs(
+    frame: pd.DataFrame, query: np.ndarray, seen: np.ndarray, m: int, cost: Cost
+) -> tuple[np.ndarray, np.ndarray]:
+    """Costs of the documents that the measure sees (NaN elsewhere), and of the queries."""
+    overhead = check_per_query(cost)
+    document_cost = np.full(len(frame), np.nan)
+    document_cost[seen] = cost.document_costs(_Columns(frame, seen), query[seen])
+    total = np.bincount(query[seen], weights=document_cost[seen], minlength=m) + overhead
+    if not (total > 0).all():
+        qid = frame["qid"].iloc[int(np.searchsorted(query, np.argmin(total)))]
+        raise ValueError(f"query {qid!r} has no document above the measure's cutoff in any ranker")
+    return document_cost, total
+
+
+class _Columns(Mapping[str, np.ndarray]):
+    """Columns of some rows of a frame, copied only when a cost asks for them."""
+
+    def __init__(self, frame: pd.DataFrame, rows: np.ndarray) -> None:
+        self.frame = frame
+        self.rows = rows
+
+    def __getitem__(self, column: str) -> np.ndarray:
+        return self.frame[column].to_numpy()[self.rows]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(map(str, self.frame.columns))
+
+    def __len__(self) -> int:
+        return len(self.frame.columns)
+
+
+def _weights(queries: pd.DataFrame) -> np.ndarray:
+    """p: proportional to ``traffic``, or uniform."""
+    if "traffic" not in queries.columns:
+        return np.full(len(queries), 1 / len(queries))
+    traffic = pd.to_numeric(queries["traffic"]).to_numpy(dtype=np.float64)
+    wrong = ~(np.isfinite(traffic) & (traffic >= 0))
+    if wrong.any():
+        raise ValueError(f"traffic must be finite and not negative; it is not for {some(queries['qid'][wrong])}")
+    if traffic.sum() == 0:
+        raise ValueError("traffic is 0 for every query, so there is nothing to estimate")
+    return traffic / traffic.sum()
+
+
+def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
+    """What a measure sees of a pool, if single documents can be judged for it.
+
+    Raises:
+        ValueError: If the measure is neither additive nor cascade.
+    """
+    if not has_rank_form(measure):
+        raise ValueError(
+            f"{measure} cannot be estimated from single documents: it is neither additive nor a cascade (nDCG and AP "
+            "divide by what the whole pool of a query holds), so a missing label bends it. Sample whole queries for it "
+            '(level="query"), or estimate DCG, ERR, P, RBP or RR here'
+        )
+    form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
+    return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
+
+
+def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPool:
+    """The pool as `draw_round` takes it.
+
+    Args:
+        pool: All queries.
+        measure: Additive or cascade.
+        per_query: λ₀.
+
+    Raises:
+        ValueError: As `seen_by` does.
+    """
+    return GradedPool(seen_by(measure, pool), pool.grades, pool.document_cost, per_query)

@@ -1,0 +1,204 @@
+"""Plans that draw queries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames import columns
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.making.kept import PlanTables, plan_manifest
+from pt_active.plans.making.pool import Pool, design_table
+from pt_active.plans.making.rankers import stored_weights
+from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.draws import draw_number, draw_to_budget
+from pt_active.sampling.sample import Sample
+
+DESIGN = "hedged"
+"""The design if none is named."""
+
+ORDERS = ("sorted", "drawn")
+"""In which assessments can be exported."""
+
+
+def plan_of_queries(
+    pool: Pool, measure: irm.Measure, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None
+) -> PlanTables:
+    """A plan that samples whole queries.
+
+    Args:
+        pool: All queries.
+        measure: As `parse_measure` returns it.
+        arguments: Of ``Plan.create``, as plain values; None means the default of queries.
+        frame: The graded frame that the pool was made from.
+        topics: The topics, if any.
+
+    Raises:
+        ValueError: If an argument is out of range.
+    """
+    if arguments["objective"] != "mean":
+        raise ValueError(f'objective={arguments["objective"]!r} needs level="document"')
+    chosen = {"design": arguments["design"] or DESIGN}
+    chosen |= {"defensive": DEFENSIVE_SHARE if arguments["defensive"] is None else arguments["defensive"]}
+    arguments, seed = arguments | chosen, arguments["seed"]
+    pairs = stored_weights(arguments["pairs"], pool.names)
+    queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed, pairs=pairs)
+    sample = draw(queries, arguments["budget"], arguments["draws"], seed, arguments["replace"])
+    queries = queries.assign(**sample_columns(sample), q_priority=_priority(sample))
+    assessments = _assessments(pool, measure, sample, frame)
+    spent = float(pool.query_cost[sample.draws > 0].sum())
+    manifest = plan_manifest(arguments, pool, queries, assessments, sample.census, spent, frame, topics)
+    return PlanTables(pool, queries, assessments, manifest)
+
+
+def sample_columns(sample: Sample) -> dict[str, np.ndarray]:
+    """``q_draws``, ``q_importance`` and ``q_inclusion`` of a sample."""
+    return {"q_draws": sample.draws, "q_importance": sample.importance, "q_inclusion": sample.inclusion}
+
+
+def _priority(sample: Sample) -> np.ndarray:
+    """``q_priority``, the order in which queries come; NaN with replacement."""
+    return np.full(len(sample.draws), np.nan) if sample.priority is None else sample.priority
+
+
+def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
+    """Draw from a design table, in the order of the qids, so that row order does not matter.
+
+    Args:
+        queries: ``qid, q_prob, q_weight, q_cost``.
+        budget: What may be spent, or None.
+        draws: How many draws, or None.
+        seed: Of the draws.
+        replace: Whether a query can be drawn more than once.
+
+    Returns:
+        The sample in the row order of ``queries``.
+
+    Raises:
+        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
+    """
+    if (budget is None) == (draws is None):
+        raise ValueError("say either budget= or draws=, and not both")
+    order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
+    q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
+    rng = np.random.default_rng(seed)
+    if draws is not None:
+        sample = draw_number(q, p, draws, rng, replace)
+    else:
+        sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
+    back = np.argsort(order)
+    priority = None if sample.priority is None else sample.priority[back]
+    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census, priority)
+
+
+def has_order(tables: PlanTables) -> bool:
+    """Whether the plan knows in which order its queries were drawn; with replacement and of documents it does not."""
+    return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
+
+
+def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
+    """The assessments, for export.
+
+    Args:
+        tables: Of a plan.
+        order: ``"sorted"`` by qid and docno, or ``"drawn"``: by the order in which the queries were drawn, then docno.
+
+    Raises:
+        ValueError: If the order is unknown, or was not kept.
+    """
+    if order not in ORDERS:
+        raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
+    if order == "sorted":
+        return tables.assessments
+    if not has_order(tables):
+        raise ValueError(
+            'order="drawn" needs a plan of queries without replacement, saved in format 4 or later; documents of a '
+            "round can only be used as a whole"
+        )
+    place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
+    return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
+    query = pool.query_of_document
+    judge = pool.seen(measure) & (sample.draws[query] > 0)
+    table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
+    texts = columns.with_string_ids(frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]])
+    table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
+    return table.sort_values(["qid", "docno"]).reset_index(drop=True)
+
+
+@dataclass(frozen=True)
+class DrawingOrder:
+    """The queries that can be drawn, in the order in which they come; arrays have one row each.
+
+    Attributes:
+        rows: int64[r], in the pool.
+        q: float64[r].
+        weight: float64[r], p.
+        cost: float64[r], λ.
+        threshold: float64[r], the priority of the query that comes next; infinite after the last.
+        drawn: How many of them the plan asks for.
+    """
+
+    rows: np.ndarray
+    q: np.ndarray
+    weight: np.ndarray
+    cost: np.ndarray
+    threshold: np.ndarray
+    drawn: int
+
+    @classmethod
+    def of(cls, queries: pd.DataFrame) -> DrawingOrder:
+        """Read it off the plan's table of all queries.
+
+        Raises:
+            ValueError: If the plan draws with replacement, or was saved before the order was kept.
+        """
+        if "q_priority" not in queries.columns:
+            raise ValueError(
+                "the plan was saved in format 3, which does not keep the order in which queries come; judge all that "
+                "it asks for and compare, or make a new plan"
+            )
+        priority = queries["q_priority"].to_numpy(dtype=np.float64)
+        if np.isnan(priority).any():
+            raise ValueError(
+                "the plan draws with replacement, so it knows its sample as a whole and no beginning of it; judge all "
+                "that it asks for and compare, or make a plan with replace=False"
+            )
+        rows = np.argsort(priority, kind="stable")
+        rows = rows[np.isfinite(priority[rows])]
+        q, weight, cost = (queries[c].to_numpy(dtype=np.float64)[rows] for c in ("q_prob", "q_weight", "q_cost"))
+        drawn = int((queries["q_draws"].to_numpy() > 0).sum())
+        return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn)
+
+    def asked(self, size: int) -> np.ndarray:
+        """bool[m], the queries that the plan asks for, of ``size`` in its pool."""
+        found = np.zeros(size, dtype=bool)
+        found[self.rows[: self.drawn]] = True
+        return found
+
+    @property
+    def curve(self) -> ErrorCurve:
+        """The errors that the design expects, for which ``a ∝ λ (q/p)²``: no label has a say in them."""
+        unit = np.ones_like(self.q)
+        return ErrorCurve(self.q, self.cost * self.q**2, self.cost, unit, np.arange(len(unit)), share=self.weight)
+
+
+def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:
+    """How many queries have labels for all documents that the measure sees, up to the first that has not.
+
+    Args:
+        pool: All queries.
+        label: int64[N], -1 where there is none.
+        measure: What is to be measured.
+        order: In which the queries come.
+    """
+    absent = pool.seen(measure) & (label < 0)
+    complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0
+    return sum(1 for _ in takewhile(bool, complete[order.rows[: order.drawn]]))

@@ -1,0 +1,177 @@
+"""Which rankers are compared, with which weights, and rankers that come after the plan was made."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames import checks
+from pt_active.frames.runs import ordered_run
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.pool import Pool
+from pt_active.relevance.measures import cutoff_of
+
+Pairs = Mapping[tuple[str, str], float] | str
+"""(ranker, ranker) → weight, other pairs 0; or the name of one ranker, whose pairs with all others weigh the same."""
+
+
+def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None:
+    """The weights of all pairs of rankers.
+
+    Args:
+        pairs: As the user says them; None where all weigh the same.
+        names: The k rankers.
+
+    Returns:
+        float64[k(k−1)/2] in the order of ``combinations(names, 2)``, or None. A warning names the pairs that a mapping
+        leaves without a weight.
+
+    Raises:
+        ValueError: If there are fewer than two rankers, one is unknown or paired with itself, a pair comes twice, or
+            the weights are not numbers from 0, of which one is above.
+    """
+    if pairs is None:
+        return None
+    if len(names) < 2:
+        raise ValueError(f"pairs needs at least two rankers; there is only {names[0]!r}")
+    if isinstance(pairs, str):
+        _check_names(f"pairs={pairs!r}", (pairs,), names)
+        return np.array([float(pairs in pair) for pair in combinations(names, 2)])
+    if not isinstance(pairs, Mapping):
+        raise ValueError(f"pairs must map (ranker, ranker) to a weight, or name one ranker; got {pairs!r}")
+    weights = _checked(pairs, names)
+    found = np.array([weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
+    if not found.any():
+        raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
+    _warn_of_unweighted([pair for pair, w in zip(combinations(names, 2), found, strict=True) if w == 0])
+    return found
+
+
+def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[list[str | float]] | None:
+    """The positive weights as ``[ranker, ranker, weight]``, for a manifest."""
+    if weights is None:
+        return None
+    return [[a, b, float(w)] for (a, b), w in zip(combinations(names, 2), weights, strict=True) if w > 0]
+
+
+def stored_weights(listed: list[list[str | float]] | None, names: Sequence[str]) -> np.ndarray | None:
+    """Read back what `listed_weights` wrote."""
+    if listed is None:
+        return None
+    weights = {frozenset((a, b)): float(w) for a, b, w in listed}
+    return np.array([weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
+
+
+def named_pair(
+    names: Sequence[str], first: str | None, second: str | None, kind: str = "ranker", where: str = "plan"
+) -> tuple[int, int]:
+    """Indices of the two rankers, or predictors, to compare.
+
+    Args:
+        names: All k.
+        first: One; if left out, of two the first that is not ``second``.
+        second: Another; if left out, of two the other one.
+        kind: What they are, for messages.
+        where: What they belong to, likewise.
+
+    Raises:
+        ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
+    """
+    if len(names) < 2:
+        raise ValueError(f"a comparison needs two {kind}s; this {where} has only {names[0]!r}")
+    if len(names) > 2 and (first is None or second is None):
+        listed = checks.some(names, 20)
+        raise ValueError(f"say which {kind}s to compare, as first and second, of {listed}; or rank them all")
+    first = first or next(name for name in names if name != second)
+    chosen = (first, second or next(name for name in names if name != first))
+    for name in chosen:
+        if name not in names:
+            raise ValueError(f"no {kind} {name!r} in this {where}; it has {checks.some(names, 20)}")
+    if chosen[0] == chosen[1]:
+        raise ValueError(f"cannot compare {kind} {chosen[0]!r} with itself")
+    return names.index(chosen[0]), names.index(chosen[1])
+
+
+def _checked(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> dict[frozenset[str], float]:
+    weights: dict[frozenset[str], float] = {}
+    for pair, weight in pairs.items():
+        where = f"pairs[{pair!r}]"
+        if not (isinstance(pair, tuple) and len(pair) == 2):
+            raise ValueError(f"{where}: expected a tuple of two rankers")
+        _check_names(where, pair, names)
+        if pair[0] == pair[1]:
+            raise ValueError(f"{where}: a ranker cannot be compared with itself")
+        if frozenset(pair) in weights:
+            raise ValueError(f"{where}: the pair is there in both orders; say it once")
+        if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
+            raise ValueError(f"{where}: a weight must be a number from 0, got {weight!r}")
+        weights[frozenset(pair)] = float(weight)
+    return weights
+
+
+def _check_names(where: str, named: Sequence[str], names: Sequence[str]) -> None:
+    if unknown := [name for name in named if name not in names]:
+        raise ValueError(f"{where}: no ranker {unknown[0]!r}; there are {checks.some(names, 20)}")
+
+
+def _warn_of_unweighted(pairs: list[tuple[str, str]]) -> None:
+    if pairs:
+        warnings.warn(
+            f"{len(pairs)} pairs of rankers have weight 0: {checks.some([f'{a} − {b}' for a, b in pairs])}; they can "
+            "still be compared, as well as labels for the other pairs allow, but the design does nothing for them",
+            stacklevel=4,
+        )
+
+
+def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd.DataFrame]) -> PlanTables:
+    """Add rankers to a plan's pool; its sample stays as it is.
+
+    Args:
+        tables: Of the plan.
+        measure: The plan's, for what the model expects of the new rankers.
+        runs: Name → ``qid, docno, score``.
+
+    Raises:
+        ValueError: If there is no run, a name is taken, or a run is malformed or answers none of the queries.
+    """
+    if not runs:
+        raise ValueError("with_rankers needs at least one run: with_rankers(name=run, …)")
+    if taken := [name for name in runs if name in tables.pool.names]:
+        raise ValueError(f"the plan has a ranker {taken[0]!r} already")
+    pool = tables.pool
+    depth = cutoff_of(measure)
+    ranks = np.vstack([pool.ranks, *[_ranks(pool, name, run, depth) for name, run in runs.items()]])
+    pool = replace(pool, names=(*pool.names, *runs), ranks=np.ascontiguousarray(ranks))
+    moments = pool.moments(measure)
+    columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
+    columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
+    queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
+    later = [*tables.manifest.get("later_rankers", []), *runs]
+    manifest = tables.manifest | {"rankers": list(pool.names), "later_rankers": later}
+    return replace(tables, pool=pool, queries=queries, manifest=manifest)
+
+
+def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.ndarray:
+    """int32[1, N], ranks of the pool's documents in a run, from 1; the warning counts those above the cutoff."""
+    run = ordered_run(run, name)
+    run = run[run["qid"].isin(pool.qids)]
+    if run.empty:
+        raise ValueError(f"run {name!r} answers none of the plan's {len(pool.queries)} queries; do the qids match?")
+    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
+    rank = documents.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
+    depth = len(run) if depth is None else depth
+    seen = int((run["rank"] < depth).sum())
+    unknown = seen - int((rank < depth).sum())
+    if unknown:
+        warnings.warn(
+            f"run {name!r}: {unknown} of its {seen} documents that the plan's measure sees are not in the plan's pool "
+            "and count as not relevant",
+            stacklevel=4,
+        )
+    return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]

@@ -1,0 +1,399 @@
+"""A judging plan: which queries to judge, kept on disk until the labels come back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames import worklists
+from pt_active.frames.checks import number, truth_value, whole_number
+from pt_active.frames.columns import grade_columns
+from pt_active.frames.qrels import checked_qrels
+from pt_active.plans.answers.judged import JudgedSample, judged_plan
+from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.progress import Question, cut_to_judged
+from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status, plan_status
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.documents import extended, first_round
+from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write_tables
+from pt_active.plans.making.labelled import model_means
+from pt_active.plans.making.pool import Pool, graded_frame
+from pt_active.plans.making.queries import in_drawing_order, plan_of_queries
+from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.measures import parse_lasting, parse_measure
+
+if TYPE_CHECKING:
+    from pt_active.plans.answers.report.report import Report
+
+LEVELS = ("query", "document")
+"""What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
+
+
+class Plan(KeptArtifact[PlanTables]):
+    """A drawn sample of queries with everything an estimate needs.
+
+    An estimate must use the rankings that were sampled, so the plan keeps them. Make one with `create`, read one
+    with ``Plan.load(path)`` or ``pt.Artifact.load(path)``.
+
+    Args:
+        path: The folder of a saved plan.
+    """
+
+    ARTIFACT_TYPE = "active_plan"
+    _read = staticmethod(read_tables)
+    _write = staticmethod(write_tables)
+
+    @classmethod
+    def create(
+        cls,
+        pool: pt.Transformer | pd.DataFrame,
+        topics: pd.DataFrame | None,
+        measure: str | irm.Measure,
+        cost: Cost | None = None,
+        budget: float | None = None,
+        design: str | None = None,
+        level: str = "query",
+        seed: int = 0,
+        *,
+        draws: int | None = None,
+        replace: bool = False,
+        defensive: float | None = None,
+        objective: str = "mean",
+        pairs: Pairs | None = None,
+    ) -> Plan:
+        """Choose what to judge.
+
+        Args:
+            pool: A pipeline that ends in a graded-relevance model, or the frame that it returns. One ranker in it
+                means that its own performance is wanted, two their difference, more all pairwise differences.
+            topics: ``qid, query`` (+ ``traffic``), the target population of queries. May be None if ``pool`` is a
+                frame.
+            measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
+            cost: Labelling cost; `UnitCost` (each document 1) if left out.
+            budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
+            design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
+                `documents.DOCUMENT_DRAWINGS`; if left out, ``spread`` for additive measures and ``depth`` for cascades.
+            level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
+                [theory 9] but knows additive and cascade measures only.
+            seed: Of everything random.
+            draws: A number of draws, in the place of a budget; for queries.
+            replace: Whether a query can be drawn more than once, as in the sources; see `draws.priorities` for
+                what happens if not.
+            defensive: For queries the share of ``p`` in the defensive mixture, which bounds the importance weights by
+                its inverse, 0.1 if left out; for documents how much of the model's average variance is added to each,
+                1 if left out.
+            objective: For documents of more than two rankers, whether the ``mean`` or the ``largest`` of the variances
+                of their differences is made small.
+            pairs: What the differences of more than two rankers matter to the design: (ranker, ranker) → weight, 0 if
+                left out; or one ranker's name, to compare it with all others [T 5.16]. The same for all if left out.
+
+        Returns:
+            The plan, in memory; see `save`.
+
+        Raises:
+            ValueError: If an argument or the pool is bad, or not exactly one of ``budget`` and ``draws`` is given.
+        """
+        if level not in LEVELS:
+            raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
+        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
+        draws = None if draws is None else whole_number("draws", draws, 1)
+        budget = None if budget is None else number("budget", budget)
+        defensive = None if defensive is None else number("defensive", defensive)
+        cost = UnitCost() if cost is None else cost
+        check_per_query(cost)
+        frame = graded_frame(pool, topics)
+        grades = grade_columns(frame.columns)
+        measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
+        arrays = Pool.from_frame(frame, measure, cost)
+        arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
+        arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
+        weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
+        arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
+        if level == "document":
+            return cls._of(first_round(arrays, arguments, frame, topics))
+        return cls._of(plan_of_queries(arrays, measure, arguments, frame, topics))
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """Seed, versions, arguments, measure, budget, counts, and digests of the inputs."""
+        return self.tables.manifest
+
+    @property
+    def measure(self) -> irm.Measure:
+        """What the sample was designed for."""
+        return parse_measure(self.manifest["arguments"]["measure"])
+
+    @property
+    def rankers(self) -> tuple[str, ...]:
+        """Names of the rankers, in the order of the pool."""
+        return self.tables.pool.names
+
+    @property
+    def queries(self) -> pd.DataFrame:
+        """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``."""
+        return self.tables.queries.copy()
+
+    @property
+    def sample(self) -> pd.DataFrame:
+        """The queries that were drawn, as topics for a pipeline."""
+        return self.tables.queries.query("q_draws > 0").reset_index(drop=True)
+
+    @property
+    def assessments(self) -> pd.DataFrame:
+        """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+
+        Sorted by qid and docno, so that the order tells nothing about any ranking.
+        """
+        return self.tables.assessments.copy()
+
+    def extend(
+        self,
+        budget: float,
+        qrels: pd.DataFrame,
+        grades: pt.Transformer | pd.DataFrame | None = None,
+        topics: pd.DataFrame | None = None,
+        *,
+        texts: pd.DataFrame | None = None,
+        seed: int | None = None,
+        missing: str = "error",
+    ) -> Plan:
+        """Draw another round of documents, with what the labels so far have taught [theory 9].
+
+        Args:
+            budget: What the round may spend, in the unit of the cost.
+            qrels: The labels of all rounds so far.
+            grades: A frame with grade columns for every document of the plan, or a pipeline that makes it from the
+                topics, of a model that was fitted again on those labels; the plan's own if left out, mixed with the
+                labels' own shares where the labels say that the model misleads.
+            topics: ``qid, query``, for a pipeline.
+            texts: ``docno, text``, for the judges; those in ``grades`` if left out.
+            seed: Of the draws; the plan's own if left out.
+            missing: What to do about a drawn document without a label, as in `estimate`.
+
+        Returns:
+            A plan of all rounds, in memory. Its `assessments` are the new ones; it is estimated with the labels of all.
+
+        Raises:
+            ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
+                left to judge.
+        """
+        seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
+        return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
+
+    def so_far(self, qrels: pd.DataFrame) -> Plan:
+        """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
+
+        Args:
+            qrels: The labels so far.
+
+        Returns:
+            In memory, with ``cut`` in its manifest; the plan itself if all of it is judged.
+
+        Raises:
+            ValueError: If the labels do not fit, nothing is judged from the first draw on, or there is no order.
+        """
+        return self._of(cut_to_judged(self.tables, qrels))
+
+    def with_rankers(self, **runs: pd.DataFrame) -> Plan:
+        """The plan with more rankers, to estimate them from the same labels.
+
+        Args:
+            **runs: Name → ``qid, docno, score``. Documents that the plan does not know count as not relevant; a warning
+                says how many there are.
+
+        Returns:
+            A plan in memory, for `estimate` and `compare`; what is judged stays the same.
+
+        Raises:
+            ValueError: If a name is taken, or a run is malformed or answers none of the queries.
+        """
+        return self._of(with_rankers(self.tables, self.measure, runs))
+
+    def export(
+        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str = "sorted"
+    ) -> Path:
+        """Write the assessments for the judges, or with their labels for other tools.
+
+        Args:
+            path: A new file.
+            format: A name in `worklists.FORMATS`, such as ``csv``.
+            qrels: Labels that are known already; in the format ``prels`` they stand beside the inclusion probabilities.
+            order: ``"sorted"`` by qid, or ``"drawn"``: queries in the order in which `status` can use them.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format or the order is unknown, the labels are malformed, or the plan has no order.
+        """
+        wanted = in_drawing_order(self.tables, order)
+        if qrels is not None:
+            wanted = wanted.merge(checked_qrels(qrels), how="left", on=["qid", "docno"])
+        worklists.write_assessments(wanted, path, format)
+        return Path(path)
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+    ) -> dict[str, Estimate]:
+        """Estimate the performance of every ranker over the whole pool [theory 5].
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, counted
+                and warned of: hand-picked judgments are not a sample.
+            measure: Another measure than the plan's, on the same labels.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; all but ``snis`` where documents were drawn.
+            confidence: Level of the intervals.
+            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
+            reference: What the interval is read off: t on the ``effective`` degrees of freedom, ``t`` on
+                n − 1, or the ``normal``.
+
+        Returns:
+            Ranker name → estimate.
+
+        Raises:
+            ValueError: If an argument is unknown or the labels do not fit the plan.
+        """
+        judged = self.judged(qrels, measure, missing)
+        return {name: judged.estimate(s, estimator, reference, confidence) for s, name in enumerate(judged.names)}
+
+    def compare(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Comparison:
+        """Estimate and test the difference of two rankers, first minus second [theory 5].
+
+        The arguments are those of `estimate`, and two rankers: ``first``, the first of the plan if left out, and
+        ``second``, of two rankers the other one if left out. The level of the test is ``1 − confidence``.
+
+        Raises:
+            ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
+        """
+        pair = named_pair(self.rankers, first, second)
+        return self.judged(qrels, measure, missing).compare(*pair, estimator, reference, confidence)
+
+    def rank(
+        self,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        reference: str = "effective",
+        *,
+        correction: str = "holm",
+    ) -> Ranking:
+        """Estimate all rankers, test all their differences, and say which cannot be told apart [theory 5].
+
+        The arguments are those of `estimate`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
+        statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
+
+        Raises:
+            ValueError: As `estimate`, and if the plan has one ranker.
+        """
+        return rank_judged(self.judged(qrels, measure, missing), estimator, reference, confidence, correction)
+
+    def status(
+        self,
+        qrels: pd.DataFrame,
+        looks: str | None = "always",
+        margin: float | None = None,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Status:
+        """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 10].
+
+        Args:
+            qrels: The labels so far; none is needed to begin with.
+            looks: ``"always"``: at any time; ``"obrien-fleming"`` or ``"pocock"``: after each fifth of the queries;
+                None: when all is judged. The intervals of all looks hold together.
+            margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
+            confidence: Of all intervals together.
+            first: See `compare`, like ``second``.
+            second: Another.
+
+        Raises:
+            ValueError: If an argument is out of range, no label fits, or the plan knows no order.
+        """
+        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
+
+    def report(
+        self,
+        path: str | Path,
+        qrels: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = "regression",
+        confidence: float = 0.95,
+        missing: str = "error",
+        *,
+        slices: Sequence[str] = (),
+        first: str | None = None,
+        second: str | None = None,
+        status: Status | None = None,
+    ) -> Report:
+        """Write all that the plan and its labels say into one HTML file.
+
+        Args:
+            path: A new file.
+            qrels: As for `Report.of`, like all that follow.
+            measure: …
+            estimator: …
+            confidence: …
+            missing: …
+            slices: …
+            first: …
+            second: …
+            status: …
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: As `Report.of` does.
+        """
+        from pt_active.plans.answers.report.report import Report, check_page
+
+        check_page(Path(path))
+        more: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
+        found = Report.of(self, qrels, measure, estimator, confidence, missing, **more)
+        found.save(path)
+        return found
+
+    def judged(
+        self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
+    ) -> JudgedSample | JudgedDocuments:
+        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
+        wanted = self.measure if measure is None else parse_measure(measure, self.tables.pool.max_grade)
+        return judged_plan(self.tables, wanted, qrels, missing)
+
+    def model_means(self, measure: irm.Measure) -> np.ndarray:
+        """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
+        return model_means(self.tables, measure)
+
+    def __str__(self) -> str:
+        return in_words(self.tables)

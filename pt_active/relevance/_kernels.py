@@ -1,0 +1,403 @@
+"""Compiled loops over queries: pure functions of arrays in CSR form.
+
+All take ``indptr`` (m+1 offsets: the documents of query x are ``indptr[x]:indptr[x+1]``), ``ranks[k, N]``
+(rank of each document in each of k systems, from 1; 0 = not retrieved) and ``weights`` (``d(i)`` or ``u(i)``
+for ranks 1, 2, …; ranks beyond its end do not count). The document variables are independent given the query.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+_NEGLIGIBLE = 1e-200
+"""A chance of reaching a rank below which nothing further can change a sum of doubles."""
+
+_compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
+
+
+@_compiled
+def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # type: ignore[no-untyped-def]
+    """Moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12], written into ``mean`` and ``covariance``.
+
+    Args:
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N, 2], mean and raw second moment of each document's gain.
+        weights: float64[L], ``d(i)``.
+        mean: float64[m, k], zeros on entry.
+        covariance: float64[m, k, k], zeros on entry.
+    """
+    k = ranks.shape[0]
+    depth = len(weights)
+    discount = np.zeros(k)
+    for x in range(len(indptr) - 1):
+        for z in range(indptr[x], indptr[x + 1]):
+            mu = variable[z, 0]
+            variance = max(variable[z, 1] - mu * mu, 0.0)
+            for a in range(k):
+                rank = ranks[a, z]
+                discount[a] = weights[rank - 1] if 0 < rank <= depth else 0.0
+                mean[x, a] += discount[a] * mu
+            for a in range(k):
+                for b in range(a + 1):
+                    covariance[x, a, b] += discount[a] * discount[b] * variance
+        for a in range(k):
+            for b in range(a):
+                covariance[x, b, a] = covariance[x, a, b]
+
+
+@_compiled
+def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covariance):  # type: ignore[no-untyped-def]
+    """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into the last two.
+
+    Args:
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N, 2], mean and raw second moment of each document's κ.
+        weights: float64[L], ``u(i)``.
+        quasi_linear: whether pairs of systems go through the segment tree or the plain double loop.
+        mean: float64[m, k].
+        covariance: float64[m, k, k].
+    """
+    k = ranks.shape[0]
+    depth = len(weights)
+    order = np.empty((k, depth), dtype=np.int64)
+    moment = np.empty((k, 2, depth))
+    length = np.empty(k, dtype=np.int64)
+    tails = np.empty(depth)
+    tree = np.empty((4 * depth + 2, 2))
+    for x in range(len(indptr) - 1):
+        for a in range(k):
+            length[a] = _by_rank(indptr[x], indptr[x + 1], ranks[a], variable, order[a], moment[a])
+            first, raw = _cascade_one(length[a], moment[a, 0], moment[a, 1], weights, tails)
+            mean[x, a] = first
+            covariance[x, a, a] = max(raw - first * first, 0.0)
+        for a in range(k):
+            for b in range(a):
+                if _same(order[a, : length[a]], order[b, : length[b]]):
+                    covariance[x, a, b] = covariance[x, b, a] = covariance[x, a, a]
+                    continue
+                if quasi_linear:
+                    cross = _cascade_pair_tree(
+                        length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree
+                    )
+                else:
+                    cross = _cascade_pair_plain(
+                        length[a], order[a], moment[a], ranks[b], length[b], moment[b], weights, tree
+                    )
+                covariance[x, a, b] = cross - mean[x, a] * mean[x, b]
+                covariance[x, b, a] = covariance[x, a, b]
+
+
+@_compiled
+def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no-untyped-def]
+    """``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` of any real κ, written into ``values``.
+
+    Args:
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N, 2], κ in the first column.
+        weights: float64[L], ``u(i)``.
+        values: float64[m, k].
+    """
+    depth = len(weights)
+    order = np.empty(depth, dtype=np.int64)
+    moment = np.empty((2, depth))
+    for x in range(len(indptr) - 1):
+        for s in range(ranks.shape[0]):
+            n = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, order, moment)
+            value = 0.0
+            for i in range(n - 1, -1, -1):
+                value = weights[i] * moment[0, i] + (1.0 - moment[0, i]) * value
+            values[x, s] = value
+
+
+@_compiled
+def _same(order_1, order_2):  # type: ignore[no-untyped-def]
+    """Whether two rankings agree, so that their values do too, without rounding."""
+    if len(order_1) != len(order_2):
+        return False
+    for i in range(len(order_1)):  # noqa: SIM110
+        if order_1[i] != order_2[i]:
+            return False
+    return True
+
+
+@_compiled
+def _by_rank(start, stop, rank, variable, order, moment):  # type: ignore[no-untyped-def]
+    """Documents and their two moments by rank; a rank where none stands gets κ = 0, which changes nothing."""
+    depth = len(order)
+    deepest = 0
+    for z in range(start, stop):
+        if deepest < rank[z] <= depth:
+            deepest = rank[z]
+    for i in range(deepest):
+        order[i], moment[0, i], moment[1, i] = -1, 0.0, 0.0
+    for z in range(start, stop):
+        i = rank[z] - 1
+        if 0 <= i < depth:
+            order[i], moment[0, i], moment[1, i] = z, variable[z, 0], variable[z, 1]
+    return deepest
+
+
+@_compiled
+def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
+    """``E[ℓ]`` and ``E[ℓ²]`` by a backward tail and a forward pass; no division, so κ = 1 is safe."""
+    tail = 0.0
+    for i in range(n - 1, -1, -1):
+        tails[i] = tail
+        tail = weights[i] * mu[i] + (1.0 - mu[i]) * tail
+    raw = 0.0
+    reach_squared = 1.0
+    for i in range(n):
+        cross = mu[i] - second[i]
+        raw += reach_squared * (weights[i] * (weights[i] * second[i] + 2.0 * cross * tails[i]))
+        reach_squared *= (1.0 - mu[i]) - cross
+    return tail, raw
+
+
+@_compiled
+def _cascade_pair_tree(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, tree):  # type: ignore[no-untyped-def]
+    """``E[ℓ_1 ℓ_2]`` in O(|r_1| + |r_2| + shared · log |r_2|): a segment tree over the positions of r_2.
+
+    A node holds ``(P, S)`` of the monoid ``(P, S)·(P', S') = (P P', S + P S')``.
+    """
+    size = 1
+    while size < n_2:
+        size *= 2
+    for j in range(size):
+        first = moment_2[0, j] if j < n_2 else 0.0
+        tree[size + j, 0] = 1.0 - first
+        tree[size + j, 1] = weights[j] * first if j < n_2 else 0.0
+    for node in range(size - 1, 0, -1):
+        tree[node, 0] = tree[2 * node, 0] * tree[2 * node + 1, 0]
+        tree[node, 1] = tree[2 * node, 1] + tree[2 * node, 0] * tree[2 * node + 1, 1]
+    expected = 0.0
+    base = 1.0
+    for i in range(n_1):
+        first = moment_1[0, i]
+        j = rank_2[order_1[i]] - 1 if order_1[i] >= 0 else -1
+        value = _climb(size + j, weights[j], first, moment_1[1, i], tree) if 0 <= j < n_2 else tree[1, 1]
+        expected += base * weights[i] * first * value
+        base *= 1.0 - first
+        if base < _NEGLIGIBLE:
+            break
+    return expected
+
+
+@_compiled
+def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
+    """One climb that does two things, since neither changes the siblings that it reads.
+
+    Returns the root's S if the document at the leaf stopped the reader (weighted by κ), and leaves in the
+    tree what holds once it was passed (weighted by 1 − κ). Left and right differ by arithmetic, not by a
+    branch that no processor could predict.
+    """
+    cross = first - second
+    miss = 1.0 - first
+    stop_p, stop_s = (cross / first, weight * second / first) if first > 0.0 else (0.0, 0.0)
+    p, s = ((miss - cross) / miss, weight * cross / miss) if miss > 0.0 else (0.0, 0.0)
+    one = np.uint64(1)
+    node = np.uint64(leaf)
+    while node > one:
+        tree[node, 0], tree[node, 1] = p, s
+        sibling = node ^ one
+        sibling_p, sibling_s = tree[sibling, 0], tree[sibling, 1]
+        is_right = np.float64(node & one)
+        is_left = 1.0 - is_right
+        before, scale, after = is_right * sibling_s, is_left + is_right * sibling_p, is_left * sibling_s
+        stop_s = before + scale * stop_s + stop_p * after
+        s = before + scale * s + p * after
+        stop_p *= sibling_p
+        p *= sibling_p
+        node >>= one
+    tree[1, 0], tree[1, 1] = p, s
+    return stop_s
+
+
+@_compiled
+def _cascade_pair_plain(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, leaves):  # type: ignore[no-untyped-def]
+    """The same by walking all of r_2 for each document of r_1: O(|r_1| · |r_2|), as in [T A.18]."""
+    for j in range(n_2):
+        leaves[j, 0] = 1.0 - moment_2[0, j]
+        leaves[j, 1] = weights[j] * moment_2[0, j]
+    expected = 0.0
+    base = 1.0
+    for i in range(n_1):
+        first = moment_1[0, i]
+        miss = 1.0 - first
+        cross = first - moment_1[1, i]
+        j = rank_2[order_1[i]] - 1 if order_1[i] >= 0 else -1
+        shared = 0 <= j < n_2
+        if first > 0.0:
+            if shared:
+                leaves[j, 0], leaves[j, 1] = cross / first, weights[j] * moment_1[1, i] / first
+            value = 0.0
+            reach = 1.0
+            for position in range(n_2):
+                value += reach * leaves[position, 1]
+                reach *= leaves[position, 0]
+            expected += base * weights[i] * first * value
+        if shared and miss > 0.0:
+            leaves[j, 0], leaves[j, 1] = (miss - cross) / miss, weights[j] * cross / miss
+        base *= miss
+        if base < _NEGLIGIBLE:
+            break
+    return expected
+
+
+@_compiled
+def ndcg(labels, ranks, gain, cutoff):  # type: ignore[no-untyped-def]
+    """NDCG with ``log2(i + 1)`` discounts of B label vectors, ideal over all documents of the query.
+
+    Args:
+        labels: int64[B, n].
+        ranks: int32[k, n].
+        gain: float64[G+1].
+        cutoff: Ranks that count.
+
+    Returns:
+        float64[B, k]; 0 where no document has a gain.
+    """
+    samples, n = labels.shape
+    k = ranks.shape[0]
+    values = np.zeros((samples, k))
+    by_gain = np.argsort(-gain)
+    count = np.empty(len(gain), dtype=np.int64)
+    deepest = n
+    for a in range(k):
+        for z in range(n):
+            deepest = max(deepest, ranks[a, z])
+    discount = 1.0 / np.log2(np.arange(deepest) + 2.0)
+    for b in range(samples):
+        count[:] = 0
+        for z in range(n):
+            count[labels[b, z]] += 1
+            value = gain[labels[b, z]]
+            for a in range(k):
+                if 0 < ranks[a, z] <= cutoff:
+                    values[b, a] += value * discount[ranks[a, z] - 1]
+        ideal = 0.0
+        place = 0
+        for grade in by_gain:
+            for _ in range(count[grade]):
+                if place < cutoff and gain[grade] > 0.0:
+                    ideal += gain[grade] * discount[place]
+                place += 1
+        for a in range(k):
+            values[b, a] = values[b, a] / ideal if ideal > 0.0 else 0.0
+    return values
+
+
+@_compiled
+def average_precision(relevant, ranks, cutoff):  # type: ignore[no-untyped-def]
+    """AP of B label vectors: precision at each relevant rank over all relevant documents of the query.
+
+    Args:
+        relevant: bool[B, n].
+        ranks: int32[k, n].
+        cutoff: Ranks that count.
+
+    Returns:
+        float64[B, k]; 0 where nothing is relevant.
+    """
+    samples, n = relevant.shape
+    k = ranks.shape[0]
+    values = np.zeros((samples, k))
+    deepest = 0
+    for a in range(k):
+        for z in range(n):
+            if ranks[a, z] <= cutoff:
+                deepest = max(deepest, ranks[a, z])
+    order = np.full((k, deepest), -1)
+    for a in range(k):
+        for z in range(n):
+            if 0 < ranks[a, z] <= deepest:
+                order[a, ranks[a, z] - 1] = z
+    for b in range(samples):
+        total = 0
+        for z in range(n):
+            total += relevant[b, z]
+        if total == 0:
+            continue
+        for a in range(k):
+            found = 0
+            for i in range(deepest):
+                z = order[a, i]
+                if z >= 0 and relevant[b, z]:
+                    found += 1
+                    values[b, a] += found / (i + 1.0)
+            values[b, a] /= total
+    return values
+
+
+@_compiled
+def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # type: ignore[no-untyped-def]
+    """``∂ℓ_s/∂κ_z = (u(i) − S_i) Π_{l<i} (1 − κ_l)`` [theory 9], written into the last.
+
+    Args:
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N, 2], the value of each document's κ, and the second moment that stands for its square
+            in the product.
+        weights: float64[L], ``u(i)``.
+        spread: whether the product is the root of ``Π E[(1 − κ_l)²]`` instead of ``Π (1 − κ_l)``.
+        gradient: float64[k, N], zeros on entry.
+    """
+    depth = len(weights)
+    order = np.empty(depth, dtype=np.int64)
+    moment = np.empty((2, depth))
+    tails = np.empty(depth)
+    for x in range(len(indptr) - 1):
+        for s in range(ranks.shape[0]):
+            n = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, order, moment)
+            tail = 0.0
+            for i in range(n - 1, -1, -1):
+                tails[i] = tail
+                tail = weights[i] * moment[0, i] + (1.0 - moment[0, i]) * tail
+            reach = 1.0
+            for i in range(n):
+                if order[i] >= 0:
+                    gradient[s, order[i]] = (weights[i] - tails[i]) * (np.sqrt(reach) if spread else reach)
+                miss = 1.0 - moment[0, i]
+                reach *= miss - moment[0, i] + moment[1, i] if spread else miss
+
+
+@_compiled
+def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: ignore[no-untyped-def]
+    """What each label changes in the expectation of a cascade measure when labels become known one by one.
+
+    Args:
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variable: float64[N, 2], in the first column what is expected of each document; overwritten by ``observed``.
+        observed: float64[N], what was found.
+        order: int64[n], the judged documents, query by query, in the order in which they become known.
+        weights: float64[L], ``u(i)``.
+        step: float64[k, N], zeros on entry.
+    """
+    k, depth = ranks.shape[0], len(weights)
+    by_rank = np.empty((k, depth), dtype=np.int64)
+    moment = np.empty((k, 2, depth))
+    length = np.empty(k, dtype=np.int64)
+    place = 0
+    for x in range(len(indptr) - 1):
+        if place == len(order) or order[place] >= indptr[x + 1]:
+            continue
+        for s in range(k):
+            length[s] = _by_rank(indptr[x], indptr[x + 1], ranks[s], variable, by_rank[s], moment[s])
+        while place < len(order) and order[place] < indptr[x + 1]:
+            z = order[place]
+            for s in range(k):
+                at = ranks[s, z] - 1
+                if not 0 <= at < depth:
+                    continue
+                tail, reach = 0.0, 1.0
+                for i in range(length[s] - 1, at, -1):
+                    tail = weights[i] * moment[s, 0, i] + (1.0 - moment[s, 0, i]) * tail
+                for i in range(at):
+                    reach *= 1.0 - moment[s, 0, i]
+                step[s, z] = (observed[z] - moment[s, 0, at]) * reach * (weights[at] - tail)
+                moment[s, 0, at] = observed[z]
+            place += 1

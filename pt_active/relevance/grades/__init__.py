@@ -1,0 +1,1 @@
+"""Graded-relevance models: P(grade | query, document)."""

@@ -1,0 +1,148 @@
+"""Graded-relevance models that learn from features of documents: ranks and scores, or the frame's own [T 6.4]."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import HELP
+from pt_active.relevance.grades import fitting
+from pt_active.relevance.grades.features import document_features, feature_columns
+from pt_active.relevance.grades.models import FittedGrades, check_positive
+
+if TYPE_CHECKING:
+    from sklearn.base import ClassifierMixin
+
+
+class FeatureGrades(FittedGrades):
+    """A grade model that learns from `features.document_features`.
+
+    Attributes:
+        n_features_: Numbers a document that the model was fitted on.
+    """
+
+    n_features_: int
+
+    def needed_columns(self, columns: Iterable[object]) -> list[str]:
+        """``features``, or else the scores of all rankers."""
+        return feature_columns(columns)
+
+    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
+        judged = labels >= 0
+        features, labels = document_features(frame)[judged], labels[judged]
+        query = np.unique(frame["qid"].to_numpy(dtype=object)[judged], return_inverse=True)[1]
+        order = np.lexsort([query, labels, *features.T])
+        self._learn_features(features[order], labels[order], query[order])
+        self.n_features_ = features.shape[1]
+
+    def _predict(self, frame: pd.DataFrame) -> np.ndarray:
+        features = document_features(frame)
+        if features.shape[1] != self.n_features_:
+            raise ValueError(
+                f"{type(self).__name__} was fitted on {self.n_features_} features a document, got {features.shape[1]}"
+            )
+        return self._predict_features(features)
+
+    @abstractmethod
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
+        """Fit to float64[n, d], labels int64[n] and query codes int64[n], in an order free of the frame's."""
+
+    @abstractmethod
+    def _predict_features(self, features: np.ndarray) -> np.ndarray:
+        """float64[N, G+1] from float64[N, d]."""
+
+
+class OrderedLogitGrades(FeatureGrades):
+    """Proportional odds on ranks and scores: ``P(y ≤ g) = 1 / (1 + exp(w·x − θ_g))``, fitted by MAP.
+
+    Args:
+        max_grade: G, the highest grade.
+        prior_scale: Standard deviation of the Gaussian prior on the weights of standardised features.
+
+    Attributes:
+        model_: The fitted `ordered_logit.OrderedLogit`.
+    """
+
+    schematic = {"label": "OrderedLogitGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(self, max_grade: int, prior_scale: float = 1.0) -> None:
+        self.max_grade = max_grade
+        self.prior_scale = prior_scale
+
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
+        from pt_active.relevance.grades.ordered_logit import fit_ordered_logit
+
+        check_positive("prior_scale", self.prior_scale)
+        self.model_ = fit_ordered_logit(features, labels, self.prior_scale)
+
+    def _predict_features(self, features: np.ndarray) -> np.ndarray:
+        model = self.model_
+        return fitting.widened(model.probabilities(features), model.grades, self.max_grade, model.n)
+
+
+class ForestGrades(FeatureGrades):
+    """A random forest on ranks and scores; a document has the mean label distribution of its leaves.
+
+    A hundred trees take about 20 seconds for a million documents on two cores.
+
+    Args:
+        max_grade: G, the highest grade.
+        kind: ``"classifier"`` or ``"regressor"``: how the trees are grown.
+        trees: How many.
+        min_leaf: Fewest documents in a leaf.
+        seed: Of bootstraps and splits.
+
+    Attributes:
+        model_: The fitted `fitting.GradeForest`.
+    """
+
+    schematic = {"label": "ForestGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(
+        self, max_grade: int, kind: str = "regressor", trees: int = 100, min_leaf: int = 50, seed: int = 0
+    ) -> None:
+        self.max_grade = max_grade
+        self.kind = kind
+        self.trees = trees
+        self.min_leaf = min_leaf
+        self.seed = seed
+
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
+        growth = self.kind, self.trees, self.min_leaf, self.seed
+        self.model_ = fitting.fit_forest(features, labels, self.max_grade, *growth)
+
+    def _predict_features(self, features: np.ndarray) -> np.ndarray:
+        return self.model_.probabilities(features)
+
+
+class ClassifierGrades(FeatureGrades):
+    """Any scikit-learn classifier on ranks and scores, or on the frame's own ``features``.
+
+    Boosted trees are far too sure of themselves unless they are calibrated: see what `GradeReport` says of them.
+
+    Args:
+        classifier: It is cloned, and so left as it is.
+        max_grade: G, the highest grade.
+        calibrate: None, ``"sigmoid"`` or ``"isotonic"``; cross-validated by query.
+
+    Attributes:
+        model_: The fitted classifier.
+    """
+
+    schematic = {"label": "ClassifierGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(self, classifier: ClassifierMixin, max_grade: int, calibrate: str | None = None) -> None:
+        self.classifier = classifier
+        self.max_grade = max_grade
+        self.calibrate = calibrate
+
+    def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
+        self.model_ = fitting.fit_classifier(self.classifier, features, labels, query, self.calibrate)
+
+    def _predict_features(self, features: np.ndarray) -> np.ndarray:
+        probabilities = self.model_.predict_proba(features)
+        return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_judged_)

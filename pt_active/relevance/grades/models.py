@@ -1,0 +1,313 @@
+"""Graded-relevance models as PyTerrier knows them: R frame in, the same rows out with ``grade_0 … grade_G`` [T 6.3].
+
+A new model is a class with `fit` and `transform` that come from `FittedGrades`, and two short methods of its own.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import HELP
+from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
+from pt_active.frames.qrels import checked_qrels
+from pt_active.relevance.grades import fitting
+from pt_active.relevance.grades.features import (
+    best_rank,
+    document_labels,
+    document_votes,
+    first_pairs,
+    ranking_columns,
+    vote_shares,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+class GradeModel(pt.Transformer):
+    """Adds the columns ``grade_0 … grade_G``; grade columns that are already there are replaced.
+
+    Rows, their order and their index stay as they are; ``qid`` and ``docno`` become strings.
+
+    Attributes:
+        max_grade: G, the highest grade.
+    """
+
+    max_grade: int
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Add the grade columns.
+
+        Args:
+            inp: An R frame, plain or of several rankers. An empty one is answered by an unfitted model too.
+
+        Returns:
+            A new frame; the grades of a row are floats and sum to 1.
+
+        Raises:
+            InputValidationError: If a column is missing.
+            ValueError: If an argument of the model is out of range or the frame is malformed.
+            RuntimeError: If the model has not been fitted.
+        """
+        pt.validate.result_frame(inp, extra_columns=self.needed_columns(inp.columns), context=self)
+        max_grade = _checked_max_grade(self.max_grade)
+        frame = with_string_ids(inp)
+        return _with_grades(frame, np.empty((0, max_grade + 1)) if frame.empty else self._grades(frame))
+
+    def needed_columns(self, columns: Iterable[object]) -> list[str]:
+        """What the model needs of a frame with these columns, besides qid and docno."""
+        return []
+
+    @abstractmethod
+    def _grades(self, frame: pd.DataFrame) -> np.ndarray:
+        """float64[N, G+1] of a frame with at least one row and string ids."""
+
+
+class UniformGrades(GradeModel):
+    """Every grade is equally likely: ``P(y) = 1 / (G + 1)``, [T]'s model for want of anything better.
+
+    Args:
+        max_grade: G, the highest grade.
+    """
+
+    schematic = {"label": "UniformGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(self, max_grade: int) -> None:
+        self.max_grade = max_grade
+
+    def _grades(self, frame: pd.DataFrame) -> np.ndarray:
+        return np.full((len(frame), self.max_grade + 1), 1 / (self.max_grade + 1))
+
+
+class FittedGrades(GradeModel, pt.Estimator):
+    """A grade model that learns from judged documents.
+
+    Attributes:
+        n_judged_: Training documents with a label.
+        n_unjudged_: Training documents that were left out for want of one.
+    """
+
+    n_judged_: int
+    n_unjudged_: int
+
+    def fit(
+        self,
+        run: pd.DataFrame,
+        qrels: pd.DataFrame,
+        run_va: pd.DataFrame | None = None,
+        qrels_va: pd.DataFrame | None = None,
+    ) -> Self:
+        """Learn from the documents of a run that have a label; the others are left out and counted.
+
+        Args:
+            run: An R frame, plain or of several rankers.
+            qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
+            run_va: Not used; PyTerrier's pipelines pass it.
+            qrels_va: Not used; PyTerrier's pipelines pass it.
+
+        Returns:
+            The model itself.
+
+        Raises:
+            InputValidationError: If a column of the run is missing.
+            ValueError: If no document has a label, a label is above ``max_grade``, an argument of the model is out
+                of range, or a frame is malformed.
+        """
+        pt.validate.result_frame(run, extra_columns=self.needed_columns(run.columns), context=self)
+        max_grade = _checked_max_grade(self.max_grade)
+        frame = with_string_ids(run)
+        check_pairs(frame, "the training run")
+        labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
+        self._learn(frame, labels)
+        self.n_judged_ = int((labels >= 0).sum())
+        self.n_unjudged_ = len(labels) - self.n_judged_
+        return self
+
+    def _grades(self, frame: pd.DataFrame) -> np.ndarray:
+        if not hasattr(self, "n_judged_"):
+            raise RuntimeError(f"{type(self).__name__} has not been fitted: call fit(run, qrels) before transform")
+        return self._predict(frame)
+
+    @abstractmethod
+    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
+        """Fit to a frame with string ids and its labels, int64[N], -1 where there is none."""
+
+    @abstractmethod
+    def _predict(self, frame: pd.DataFrame) -> np.ndarray:
+        """float64[N, G+1]."""
+
+
+class PriorGrades(FittedGrades):
+    """The share of each grade at about the same rank, in the training run; the best rank counts where there are more.
+
+    Args:
+        max_grade: G, the highest grade.
+        bands: Last rank (from 1) of each band of ranks, increasing; a further band holds everything below.
+        smoothing: Documents that the overall shares count for in each band.
+
+    Attributes:
+        band_grades_: float64[len(bands) + 1, G+1], the shares.
+    """
+
+    schematic = {"label": "PriorGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(
+        self, max_grade: int, bands: Sequence[int] = (1, 3, 5, 10, 20, 50, 100), smoothing: float = 5.0
+    ) -> None:
+        self.max_grade = max_grade
+        self.bands = bands
+        self.smoothing = smoothing
+
+    def needed_columns(self, columns: Iterable[object]) -> list[str]:
+        """``score``, if the frame is a plain R frame."""
+        return ranking_columns(columns)
+
+    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
+        _check_bands(self.bands)
+        check_positive("smoothing", self.smoothing)
+        judged = labels >= 0
+        ranks = best_rank(frame)[judged]
+        self.band_grades_ = fitting.band_marginals(ranks, labels[judged], self.bands, self.max_grade, self.smoothing)
+
+    def _predict(self, frame: pd.DataFrame) -> np.ndarray:
+        return self.band_grades_[fitting.rank_band(best_rank(frame), self.bands)]
+
+
+class JudgeGrades(FittedGrades):
+    """A judge's labels or votes, such as a language model's, corrected by what people said where both have judged.
+
+    A pair with shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, C the smoothed confusion matrix of
+    `fitting.judge_confusion`. A pair that the judge never saw has the shares of the grades in training.
+
+    Args:
+        judge: ``qid, docno`` and either ``label`` or ``votes_0 … votes_H``; H need not be the highest grade.
+        max_grade: G, the highest grade.
+        smoothing: Pairs that the overall shares of the grades count for in each row of the confusion matrix.
+
+    Attributes:
+        shares_: The judge's ``qid, docno`` and the share of its votes for each label.
+        confusion_: float64[H+1, G+1], ``P(y = g | vote h)``.
+        marginal_: float64[G+1], the shares of the grades in training.
+    """
+
+    schematic = {"label": "JudgeGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(self, judge: pd.DataFrame, max_grade: int, smoothing: float = 5.0) -> None:
+        self.judge = judge
+        self.max_grade = max_grade
+        self.smoothing = smoothing
+
+    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
+        check_positive("smoothing", self.smoothing)
+        self.shares_ = vote_shares(self.judge)
+        judged = labels >= 0
+        frame, labels = frame[judged], labels[judged]
+        shares, seen = document_votes(frame, self.shares_)
+        if not seen.any():
+            raise ValueError(
+                f"none of the {len(frame)} judged training documents is in the judge's frame; do qid and docno "
+                f"match? {first_pairs(frame, self.shares_)}"
+            )
+        self.marginal_ = fitting.marginal(labels, self.max_grade)
+        self.confusion_ = fitting.judge_confusion(shares[seen], labels[seen], self.marginal_, self.smoothing)
+
+    def _predict(self, frame: pd.DataFrame) -> np.ndarray:
+        shares, seen = document_votes(frame, self.shares_)
+        if not seen.any():
+            warnings.warn(
+                f"the judge saw none of the {len(frame)} documents; all have the shares of the grades in training",
+                stacklevel=4,
+            )
+        return np.where(seen[:, None], shares @ self.confusion_, self.marginal_)
+
+
+class MixtureGrades(pt.Estimator):
+    """The equal mixture of grade models [T 5.11], each of which may suit another ranker.
+
+    Args:
+        *models: Grade models, or pipelines that end in one. Each must keep the rows as they are.
+    """
+
+    schematic = {"label": "MixtureGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(self, *models: pt.Transformer) -> None:
+        self.models = models
+
+    def fit(
+        self,
+        run: pd.DataFrame,
+        qrels: pd.DataFrame,
+        run_va: pd.DataFrame | None = None,
+        qrels_va: pd.DataFrame | None = None,
+    ) -> Self:
+        """Fit every model that can be fitted; see `FittedGrades.fit`."""
+        for model in self.models:
+            if hasattr(model, "fit"):
+                model.fit(run, qrels, run_va, qrels_va)
+        return self
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        """Add the mean of the models' grades; see `GradeModel.transform`.
+
+        Raises:
+            ValueError: If there is no model, a model adds no grades, or two disagree on the highest grade.
+        """
+        pt.validate.result_frame(inp, extra_columns=self._needed_columns(inp.columns), context=self)
+        if not self.models:
+            raise ValueError("MixtureGrades needs at least one model")
+        frame = with_string_ids(inp)
+        parts = [_grades_by(model, frame) for model in self.models]
+        heights = sorted({part.shape[1] - 1 for part in parts})
+        if len(heights) > 1:
+            raise ValueError(f"the models of a mixture must have one highest grade, got {heights}")
+        return _with_grades(frame, np.mean(parts, axis=0))
+
+    def _needed_columns(self, columns: Iterable[object]) -> list[str]:
+        needed = (m.needed_columns(columns) for m in self.models if isinstance(m, GradeModel))
+        return list(dict.fromkeys(c for columns_of_one in needed for c in columns_of_one))
+
+    def subtransformers(self) -> dict[str, pt.Transformer]:
+        """The models, for PyTerrier's inspection and schematics."""
+        return {f"model_{i}": model for i, model in enumerate(self.models)}
+
+
+def _with_grades(frame: pd.DataFrame, probabilities: np.ndarray) -> pd.DataFrame:
+    rest = frame.drop(columns=[c for c in frame.columns if GRADE_COLUMN.match(str(c))])
+    return rest.assign(**{f"grade_{g}": column for g, column in enumerate(probabilities.T)})
+
+
+def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
+    """float64[N, G+1] that a model gives to the rows of a frame."""
+    graded = model.transform(frame)
+    columns = grade_columns(graded.columns)
+    if not columns:
+        raise ValueError(f"{model!r} adds no columns grade_0 … grade_G")
+    pairs = graded[["qid", "docno"]].to_numpy(dtype=object), frame[["qid", "docno"]].to_numpy(dtype=object)
+    if not np.array_equal(*pairs):
+        raise ValueError(f"{model!r} must keep the rows as they are; it got {len(frame)}, and returned {len(graded)}")
+    return graded[columns].to_numpy(dtype=np.float64)
+
+
+def _checked_max_grade(max_grade: int) -> int:
+    if not (isinstance(max_grade, (int, np.integer)) and max_grade >= 1):
+        raise ValueError(f"max_grade must be a whole number of at least 1, got {max_grade!r}")
+    return int(max_grade)
+
+
+def check_positive(name: str, value: float) -> None:
+    """Refuse an argument of a model that is not a positive, finite number."""
+    if not (np.isfinite(value) and value > 0):
+        raise ValueError(f"{name} must be a positive, finite number, got {value!r}")
+
+
+def _check_bands(bands: Sequence[int]) -> None:
+    edges = np.asarray(bands)
+    if edges.ndim != 1 or not (np.diff(edges, prepend=0) > 0).all() or (edges != np.floor(edges)).any():
+        raise ValueError(f"bands must be increasing ranks from 1, got {bands!r}")

@@ -1,0 +1,148 @@
+"""What a label model expects of a loss: the moments behind every design and every control variate [theory 6]."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+
+from pt_active.relevance.losses import Loss, label_table
+from pt_active.relevance.moments import Moments
+
+BOUND = 0.01
+"""How near the introspective risk may come to 0, as a share of the risk under uniform grades; a proportion comes no
+nearer to 1 either. Where the label model goes further, it is mixed with uniform grades until it does not."""
+
+
+@dataclass(frozen=True)
+class Introspection:
+    """What a label model expects of k predictors on N pairs.
+
+    Attributes:
+        numerator: float64[N, k], ``E[u]``.
+        weight: float64[N, k], ``E[w]``.
+        risk: float64[k], the introspective ``Ǧ = Σ p E[u] / Σ p E[w]``.
+        moments: Of ``(u − Ǧ w) / Σ p E[w]``, the part that a pair has in the error of an estimated risk. So a
+            difference of two risks has the moments of a difference, and every design of `designs` serves.
+    """
+
+    numerator: np.ndarray
+    weight: np.ndarray
+    risk: np.ndarray
+    moments: Moments
+
+
+def label_tables(
+    loss: Loss, predictions: np.ndarray, grades: int, member: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """``u`` and ``w`` of each predictor for every label; see `losses.label_table`.
+
+    Args:
+        loss: Any but one of real labels.
+        predictions: float64[N, k].
+        grades: G + 1.
+        member: bool[N], the loss's slice.
+    """
+    return [label_table(loss, column, grades, member) for column in predictions.T]
+
+
+def introspection(
+    tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
+) -> Introspection:
+    """Exact moments, by enumeration of the label [theory 6].
+
+    Args:
+        tables: As `label_tables` returns them.
+        grades: float64[N, G+1], ``P(y = g)``.
+        pair_weight: float64[N], p, sums to 1.
+        proportion: Whether the risk lies in [0, 1]; see `BOUND`.
+
+    Raises:
+        ValueError: If no label at all would give a predictor's pairs a weight, such as the precision of one that
+            predicts no pair to be relevant.
+    """
+    grades = _bounded(tables, grades, pair_weight, proportion)
+    numerator = np.column_stack([_expected(grades, u) for u, _ in tables])
+    weight = np.column_stack([_expected(grades, w) for _, w in tables])
+    total = pair_weight @ weight
+    risk = pair_weight @ numerator / total
+    mean = (numerator - risk * weight) / total
+    spread = [((u - u[:, :1]) - g * (w - w[:, :1])) / t for (u, w), g, t in zip(tables, risk, total, strict=True)]
+    k = len(tables)
+    covariance = np.empty((len(mean), k, k))
+    centre = [_expected(grades, table) for table in spread]
+    for a, b in combinations_with_replacement(range(k), 2):
+        product = np.einsum("ng,ng,ng->n", grades, spread[a], spread[b])
+        covariance[:, a, b] = covariance[:, b, a] = product - centre[a] * centre[b]
+    diagonal = np.arange(k)
+    covariance[:, diagonal, diagonal] = np.maximum(covariance[:, diagonal, diagonal], 0.0)
+    return Introspection(numerator, weight, risk, Moments(mean, covariance))
+
+
+def gaussian_introspection(
+    predictions: np.ndarray, variances: np.ndarray, pair_weight: np.ndarray, member: np.ndarray
+) -> Introspection:
+    """Moments of squared losses where the label comes from the equal mixture of ``N(f_c, τ_c²)`` [ARE 13, AC Deriv. 5].
+
+    With ``a = f_c − f_1`` and ``b = f_c − f_2``, given component c ``E[ℓ_1] = τ² + a²`` and
+    ``Cov[ℓ_1, ℓ_2] = 2 τ⁴ + 4 τ² a b``; the covariance of the components' means comes on top.
+
+    Args:
+        predictions: float64[N, k], f.
+        variances: float64[N, k], τ².
+        pair_weight: float64[N], p, sums to 1.
+        member: bool[N], the loss's slice.
+
+    Raises:
+        ValueError: If the slice is empty.
+    """
+    total = _some_weight(float(pair_weight @ member))
+    k, inside = predictions.shape[1], member.astype(np.float64)
+    gap = predictions[:, :, None] - predictions[:, None, :]
+    given = variances[:, :, None] + gap**2
+    loss = given.mean(axis=1) * inside[:, None]
+    between = given - given.mean(axis=1, keepdims=True)
+    risk = pair_weight @ loss / total
+    covariance = np.empty((len(loss), k, k))
+    for a, b in combinations_with_replacement(range(k), 2):
+        within = 2 * variances**2 + 4 * variances * gap[:, :, a] * gap[:, :, b]
+        both = (within + between[:, :, a] * between[:, :, b]).mean(axis=1)
+        covariance[:, a, b] = covariance[:, b, a] = both * inside / total**2
+    mean = (loss - risk * inside[:, None]) / total
+    return Introspection(loss, np.repeat(inside[:, None], k, axis=1), risk, Moments(mean, covariance))
+
+
+def _expected(grades: np.ndarray, table: np.ndarray) -> np.ndarray:
+    return np.asarray(np.einsum("ng,ng->n", grades, table))
+
+
+def _bounded(
+    tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
+) -> np.ndarray:
+    """The grades, mixed with as little of uniform ones as `BOUND` asks for."""
+    share = max(_uniform_share(u, w, grades, pair_weight, proportion) for u, w in tables)
+    return grades if share == 0 else (1 - share) * grades + share / grades.shape[1]
+
+
+def _uniform_share(
+    u: np.ndarray, w: np.ndarray, grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
+) -> float:
+    """The least t for which ``(1 − t) P + t/|Y|`` keeps the bounds; each is linear in t and holds at t = 1."""
+    model = [float(pair_weight @ _expected(grades, table)) for table in (u, w)]
+    plain = [float(pair_weight @ table.mean(axis=1)) for table in (u, w)]
+    risk = plain[0] / _some_weight(plain[1])
+    rules = [(-BOUND * risk, 1.0, 0.0), (1.0, 0.0, BOUND * plain[1])]
+    if proportion:
+        rules.append((1 - BOUND * (1 - risk), -1.0, 0.0))
+    slack = [[a * weight + b * loss - least for a, b, least in rules] for loss, weight in (model, plain)]
+    return float(max([0.0, *(-now / (then - now) for now, then in zip(*slack, strict=True) if now < 0 < then)]))
+
+
+def _some_weight(total: float) -> float:
+    if not total > 0:
+        raise ValueError(
+            "no pair has a weight in the risk, whatever its label (an empty slice, or precision where nothing is "
+            "predicted to be relevant), so the risk is 0/0"
+        )
+    return total

@@ -1,0 +1,136 @@
+"""A measure on a run and qrels: per-query values, and our measures inside `ir_measures`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import ir_measures
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+from ir_measures import providers
+
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.runs import ranked_run
+from pt_active.relevance.measures import _DCG, _ERR, has_rank_form, parse_measure
+from pt_active.relevance.moments import document_moments
+from pt_active.relevance.montecarlo import evaluator
+
+
+def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Measure) -> pd.DataFrame:
+    """A measure for each query, as `ir_measures` and trec_eval report it.
+
+    Documents without a label count as not relevant, and queries of the qrels that the run does not answer get the
+    measure's default (0); queries without qrels are left out.
+
+    Args:
+        run: ``qid, docno, score``; ids of any kind.
+        qrels: ``qid, docno, label``.
+        measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, ``nDCG@10``, …
+
+    Returns:
+        ``qid, value``, in the order in which the queries first appear in the qrels.
+
+    Raises:
+        ValueError: If the run or the qrels are malformed, the measure is unknown or its ``max_rel`` is open, or a
+            label lies above it.
+    """
+    measure = parse_measure(measure)
+    run, qrels = ranked_run(run), checked_qrels(qrels)
+    if qrels.empty:
+        return pd.DataFrame({"qid": [], "value": np.zeros(0)}).astype({"qid": object})
+    if _is_ours(measure):
+        values = _values(run, qrels, measure)
+    else:
+        metrics = ir_measures.iter_calc([measure], *_as_ir_measures(qrels, run))
+        values = pd.Series({metric.query_id: metric.value for metric in metrics}, dtype=np.float64)
+    qids = qrels["qid"].unique()
+    return pd.DataFrame({"qid": qids, "value": values.reindex(qids).fillna(measure.DEFAULT).to_numpy()})
+
+
+def _as_ir_measures(qrels: pd.DataFrame, run: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    return qrels.rename(columns=names), run[["qid", "docno", "score"]].rename(columns=names)
+
+
+def _is_ours(measure: irm.Measure) -> bool:
+    """Whether we compute the measure: exact ones, and the nDCG for which `ir_measures` would start Perl."""
+    needs_perl = measure.NAME == "nDCG" and measure["dcg"] == "exp-log2" and not measure["judged_only"]
+    return has_rank_form(measure) or needs_perl
+
+
+def _values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
+    """Values on a ranked run and checked qrels, indexed by qid."""
+    return (_rank_form_values if has_rank_form(measure) else _pool_values)(run, qrels, measure)
+
+
+def _pool_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
+    """Values of a measure that also depends on judged documents which the run does not retrieve."""
+    evaluate = evaluator(measure, int(qrels["label"].max()))
+    run = run.loc[run["qid"].isin(qrels["qid"]), ["qid", "docno", "rank"]]
+    documents = qrels.merge(run, how="outer", on=["qid", "docno"])
+    documents["label"], documents["rank"] = documents["label"].fillna(0), documents["rank"].fillna(-1) + 1
+    return pd.Series(
+        {
+            str(qid): evaluate(group[["label"]].to_numpy(np.int64).T, group[["rank"]].to_numpy(np.int32).T)[0, 0]
+            for qid, group in documents.groupby("qid")
+        }
+    )
+
+
+def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
+    """Values of an additive or cascade measure on a ranked run and checked qrels, indexed by qid."""
+    run = run[run["qid"].isin(qrels["qid"])]
+    if run.empty:
+        return pd.Series(dtype=np.float64)
+    label = run[["qid", "docno"]].merge(qrels, how="left", on=["qid", "docno"])["label"].fillna(0).to_numpy(np.int64)
+    query, qids = pd.factorize(run["qid"])
+    indptr = np.searchsorted(query, np.arange(len(qids) + 1))
+    ranks = run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1)
+    max_grade = int(qrels["label"].max())
+    values = document_moments(measure, indptr, np.ascontiguousarray(ranks), np.eye(max_grade + 1)[label], max_grade)
+    return pd.Series(values[:, 0], index=qids)
+
+
+class ActiveProvider(providers.Provider):
+    """Lets `ir_measures`, and so ``pt.Experiment``, compute DCG, ERR with ``max_rel``, RBP, and nDCG without Perl."""
+
+    NAME = "pt_active"
+
+    def supports(self, measure: irm.Measure) -> bool:
+        """Whether the measure is DCG or ERR of this package, RBP, or nDCG with exponential gains."""
+        measure.validate_params()
+        if isinstance(measure, (_DCG, _ERR)):
+            return True
+        return measure.NAME in ("RBP", "nDCG") and _is_ours(measure)
+
+    def _evaluator(self, measures: Iterable[irm.Measure], qrels: object) -> providers.Evaluator:
+        frame = ir_measures.util.QrelsConverter(qrels).as_pd_dataframe()
+        return _ActiveEvaluator(list(measures), frame)
+
+
+class _ActiveEvaluator(providers.Evaluator):
+    def __init__(self, measures: list[irm.Measure], qrels: pd.DataFrame) -> None:
+        self.parsed = [(measure, parse_measure(measure)) for measure in measures]
+        self.qrels = checked_qrels(_from_ir_measures(qrels))
+        super().__init__(measures, set(self.qrels["qid"].unique()))
+
+    def _iter_calc(self, run: object) -> Iterator[ir_measures.Metric]:
+        frame = _from_ir_measures(ir_measures.util.RunConverter(run).as_pd_dataframe())
+        if frame.empty:
+            return
+        ranked = ranked_run(frame)
+        for measure, parsed in self.parsed:
+            for qid, value in _values(ranked, self.qrels, parsed).items():
+                yield ir_measures.Metric(query_id=str(qid), measure=measure, value=value)
+
+
+def _from_ir_measures(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.rename(columns={"query_id": "qid", "doc_id": "docno", "relevance": "label"})
+
+
+provider = ActiveProvider()
+
+providers.register(provider)
+
+ir_measures.DefaultPipeline.providers.insert(0, provider)

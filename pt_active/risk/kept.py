@@ -1,0 +1,236 @@
+"""What an audit holds, and its form on disk."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.columns import grade_columns
+from pt_active.plans.making import artifact
+from pt_active.relevance.losses import described, from_description
+from pt_active.risk.pairs import Pairs
+from pt_active.sampling import designs
+from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
+from pt_active.sampling.draws import draw_number, draw_to_budget
+from pt_active.sampling.sample import NO_STRATUM, PairSample, Sample
+from pt_active.sampling.strata import STRATA, allocation, draw_strata, strata_by
+
+
+def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
+    """The q of a design, float64[N] [theory 6].
+
+    Args:
+        pairs: What is audited.
+        design: A name in `designs.AUDIT_DESIGNS` but `stratified`.
+        defensive: ε of the defensive mixture.
+
+    Raises:
+        ValueError: If the design does not suit the loss or the number of predictors.
+    """
+    if design not in GAP_DESIGNS:
+        uniform = pairs.uniform_introspection().moments if designs.needs_uniform_grades(design) else None
+        moments = pairs.introspection.moments
+        return designs.sampling_distribution(design, moments, pairs.cost, pairs.weight, defensive, uniform)
+    if not all(pairs.known_differences(a, b) for a, b in combinations(range(len(pairs.names)), 2)):
+        raise ValueError(
+            f"the design {design!r} leaves out pairs where the predictors agree, but those count in {pairs.loss}, "
+            "whose weights depend on labels or predictions"
+        )
+    return gap_distribution(design, pairs.predictions, pairs.cost, pairs.weight, defensive)
+
+
+def draw_pairs(
+    pairs: Pairs, design: str, budget: float | None, draws: int | None, replace: bool, defensive: float, seed: int
+) -> PairSample:
+    """Draw to a budget or a number of draws.
+
+    Args:
+        pairs: What is audited.
+        design: A name in `designs.AUDIT_DESIGNS`.
+        budget: What may be spent, or None.
+        draws: How many draws, or None.
+        replace: Whether a pair can be drawn more than once.
+        defensive: ε of the defensive mixture.
+        seed: Of the draws.
+
+    Raises:
+        ValueError: If not exactly one of ``budget`` and ``draws`` is given, or an argument is out of range.
+    """
+    if (budget is None) == (draws is None):
+        raise ValueError("say either budget= or draws=, and not both")
+    rng = np.random.default_rng(seed)
+    if design == STRATIFIED:
+        return _draw_strata(pairs, budget, draws, replace, rng)
+    q, none = audit_distribution(pairs, design, defensive), np.full(len(pairs.keys), NO_STRATUM)
+    if draws is not None:
+        return PairSample(q, none, draw_number(q, pairs.weight, draws, rng, replace))
+    _check_budget(float(budget or 0), pairs.cost[q > 0])
+    return PairSample(q, none, draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace))
+
+
+def _draw_strata(
+    pairs: Pairs, budget: float | None, draws: int | None, replace: bool, rng: np.random.Generator
+) -> PairSample:
+    if draws is None or replace:
+        raise ValueError(
+            f"the design {STRATIFIED!r} draws a number of pairs, each once: say draws=, not budget= or replace="
+        )
+    if len(pairs.names) > 1:
+        raise ValueError(f"the design {STRATIFIED!r} is for one predictor, not {len(pairs.names)}")
+    moments = pairs.introspection.moments
+    mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
+    stratum = strata_by(mean, STRATA)
+    size = np.bincount(stratum)
+    drawn = allocation(stratum, mean, variance, min(draws, len(stratum)))
+    inclusion = (drawn / size)[stratum]
+    chosen = draw_strata(stratum, drawn, rng)
+    found = np.where(chosen, inclusion, np.nan)
+    sample = Sample(chosen.astype(np.int64), chosen.sum() * pairs.weight / found, found, bool(chosen.all()))
+    return PairSample(inclusion / inclusion.sum(), stratum, sample)
+
+
+def _check_budget(budget: float, cost: np.ndarray) -> None:
+    if not (np.isfinite(budget) and budget > 0):
+        raise ValueError(f"budget must be a positive number, got {budget}")
+    if budget < cost.max():
+        raise ValueError(
+            f"budget {budget:g} does not pay for the dearest pair, which costs {cost.max():g}, so it could never be "
+            "judged and estimates would be biased; raise the budget"
+        )
+
+
+FORMAT_VERSION = 1
+"""Of the tables on disk; an audit of another format is refused rather than misread."""
+
+_NEEDED_ARGUMENTS = {"design", "replace"}
+
+_NEEDED = {"arguments", "loss", "predictors", "census", "counts", "spent", "pool_cost"}
+
+
+@dataclass(frozen=True)
+class AuditTables:
+    """What an audit holds.
+
+    Attributes:
+        pairs: All pairs with their predictions.
+        sample: The design and the draws.
+        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
+        manifest: Seed, versions, arguments, counts and the digest of the frame.
+    """
+
+    pairs: Pairs
+    sample: PairSample
+    assessments: pd.DataFrame
+    manifest: dict[str, Any]
+
+
+def worklist(pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> pd.DataFrame:
+    """The drawn pairs, by qid and docno, so that their order tells nothing.
+
+    Args:
+        pairs: All of them.
+        sample: The draws.
+        frame: Where ``query`` and ``text`` come from, if it has them; string ids.
+
+    Returns:
+        ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the probability of having come into the sample, NaN where
+        pairs were drawn with replacement.
+    """
+    chosen = sample.sample.draws > 0
+    table = pairs.keys[chosen].reset_index(drop=True)
+    texts = frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]]
+    return table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=sample.sample.inclusion[chosen])
+
+
+def audit_manifest(arguments: dict[str, Any], pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> dict[str, Any]:
+    """Everything that is needed to make the audit again, and to see that it is the same."""
+    packages = ("pyterrier-active", "pyterrier", "numpy", "pandas")
+    draws = sample.sample.draws
+    return {
+        "format_version": FORMAT_VERSION,
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
+        "arguments": arguments,
+        "loss": described(pairs.loss),
+        "predictors": list(pairs.names),
+        "census": bool(sample.sample.census),
+        "counts": {
+            "pairs": len(draws),
+            "queries": int(pairs.keys["qid"].nunique()),
+            "draws": int(draws.sum()),
+            "assessments": int((draws > 0).sum()),
+        },
+        "spent": float(pairs.cost[draws > 0].sum()),
+        "pool_cost": float(pairs.cost.sum()),
+        "inputs": {"frame": artifact.digest(frame)},
+    }
+
+
+def pair_table(tables: AuditTables) -> pd.DataFrame:
+    """All pairs: ``qid, docno``, predictions, grades, cost, and what the design and the draws made of them."""
+    pairs, sample = tables.pairs, tables.sample
+    columns = {f"prediction_{name}": column for name, column in zip(pairs.names, pairs.predictions.T, strict=True)}
+    columns |= {f"variance_{name}": column for name, column in zip(pairs.names, pairs.variances.T, strict=False)}
+    columns |= {f"grade_{g}": column for g, column in enumerate(pairs.grades.T)}
+    columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": sample.stratum}
+    drawn = sample.sample
+    columns |= {"draws": drawn.draws, "importance": drawn.importance, "inclusion": drawn.inclusion}
+    return pairs.keys.assign(**columns)
+
+
+def write_audit(tables: AuditTables, folder: Path) -> None:
+    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
+    pair_table(tables).to_parquet(folder / "pairs.parquet", index=False)
+    tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
+    (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def read_audit(folder: Path) -> AuditTables:
+    """Read the tables of a saved audit.
+
+    Raises:
+        FileNotFoundError: If the folder holds no audit.
+        ValueError: If it is damaged, or was saved in a format that this version does not read.
+    """
+    file = folder / "manifest.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"there is no audit at {folder}: it has no manifest.json")
+    try:
+        manifest = json.loads(file.read_text(encoding="utf-8"))
+        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
+            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
+        if manifest.get("format_version") == FORMAT_VERSION:
+            table, assessments = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pairs", "assessments"))
+            if len(table) != manifest["counts"]["pairs"]:
+                raise ValueError(f"pairs.parquet has {len(table)} rows for {manifest['counts']['pairs']} pairs")
+            return AuditTables(*_from_table(table, manifest), assessments, manifest)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ValueError(f"the audit at {folder} is damaged or is none: {error}") from error
+    saved = manifest.get("format_version")
+    raise ValueError(f"the audit at {folder} was saved in format {saved!r}; this version reads {FORMAT_VERSION}")
+
+
+def _from_table(table: pd.DataFrame, manifest: dict[str, Any]) -> tuple[Pairs, PairSample]:
+    names, loss = manifest["predictors"], from_description(manifest["loss"])
+    variances = [f"variance_{name}" for name in names if f"variance_{name}" in table.columns]
+    pairs = Pairs(
+        keys=table[["qid", "docno"]],
+        names=tuple(names),
+        predictions=table[[f"prediction_{name}" for name in names]].to_numpy(np.float64),
+        grades=np.ascontiguousarray(table[grade_columns(table.columns)].to_numpy(np.float64)),
+        variances=table[variances].to_numpy(np.float64),
+        member=table["in_slice"].to_numpy(),
+        cost=table["cost"].to_numpy(),
+        loss=loss,
+    )
+    draws = table["draws"].to_numpy(np.int64)
+    importance, inclusion = (table[name].to_numpy(np.float64) for name in ("importance", "inclusion"))
+    sample = Sample(draws, importance, inclusion, manifest["census"])
+    return pairs, PairSample(table["prob"].to_numpy(), table["stratum"].to_numpy(), sample)

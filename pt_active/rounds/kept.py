@@ -1,0 +1,263 @@
+"""What an active test holds: its instances, what was drawn of them, and what labels say of the pool."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import some
+from pt_active.frames.columns import grade_columns, ranker_names
+from pt_active.frames.qrels import Labels
+from pt_active.inference.estimators import MeanEstimate
+from pt_active.inference.statistics import Area, RoundEstimate
+from pt_active.inference.weightings import CONTROLLED, estimate_mean, estimate_statistic, inclusion_regression
+from pt_active.plans.answers.results import Basis, Estimate, kept_to
+from pt_active.relevance.grades.learned import ForestGrades
+from pt_active.relevance.grades.models import FittedGrades
+from pt_active.relevance.grades.recalibration import recalibrated_grades
+from pt_active.relevance.losses import (
+    F1,
+    Accuracy,
+    CrossEntropy,
+    Loss,
+    PairMeasure,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+    described,
+    from_description,
+)
+from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
+from pt_active.rounds.judged import inferred, is_share
+from pt_active.sampling.sample import Rounds
+
+STRATEGIES = ("ori", "rec", "rf", "uniform")
+"""Whose beliefs the probabilities of a round follow: the original model's, the same recalibrated on the labels so far,
+those of a model that is fitted anew, or nobody's."""
+
+FORMAT_VERSION = 2
+"""Of the files on disk."""
+
+_NEEDED = {"format_version", "versions", "arguments", "inputs", "rounds"}
+
+_NEEDED_ARGUMENTS = {"measure", "seed"}
+
+_MIN_LEAF = 5
+"""Of the forest that ``rf`` fits: the labels are few."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What an active test holds.
+
+    Attributes:
+        instances: The pool.
+        rounds: What was drawn.
+        new: bool[N], what the last round drew.
+        manifest: Seed, versions, arguments, digests of the inputs, and a row for every round.
+    """
+
+    instances: Instances
+    rounds: Rounds
+    new: np.ndarray
+    manifest: dict[str, Any]
+
+    def worklist(self) -> pd.DataFrame:
+        """What the last round asks for: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
+        frame, instance = self.instances.frame, self.instances.instance
+        judge = self.new[instance] & self.instances.wanted(self.instances.measure)
+        shown = [column for column in ("qid", "docno", "query", "text") if column in frame.columns]
+        table = frame.loc[judge, shown].assign(inclusion=self.rounds.probability[instance[judge]])
+        return table.sort_values(["qid", "docno"]).reset_index(drop=True)
+
+    def believed(
+        self, strategy: str, qrels: pd.DataFrame | None, model: FittedGrades | None, missing: str
+    ) -> np.ndarray:
+        """float64[D, G+1], the label distribution by which the next round's probabilities are found.
+
+        Args:
+            strategy: One of `STRATEGIES`, but for ``uniform``.
+            qrels: The labels so far.
+            model: What ``rf`` fits; `ForestGrades` if left out.
+            missing: One of `qrels.MISSING_POLICIES`.
+
+        Raises:
+            ValueError: If labels are needed and there are none, or they do not fit.
+        """
+        grades = self.instances.grades
+        if strategy == "ori":
+            return grades
+        if qrels is None or not self.rounds.drawn.any():
+            raise ValueError(
+                f'strategy={strategy!r} learns from labels: draw the first round by "ori" or "uniform", and give the '
+                "labels of all rounds as qrels"
+            )
+        labels = self._labels(qrels, self.instances.measure, missing).label
+        if strategy == "rec":
+            weights = 1 / np.where(self.rounds.drawn, inclusion_regression(self.rounds), 1.0)
+            return recalibrated_grades(grades, labels, weights[self.instances.instance])
+        model = model or ForestGrades(grades.shape[1] - 1, min_leaf=_MIN_LEAF)
+        known = self.instances.frame[["qid", "docno"]].assign(label=labels)[labels >= 0]
+        columns = self.instances.frame.columns
+        if absent := [column for column in model.needed_columns(columns) if column not in columns]:
+            raise ValueError(
+                f'strategy="rf" fits {type(model).__name__} to features or scores of the documents, and the pool lacks '
+                f"{some(absent)}; give it a column features, or choose another strategy or model"
+            )
+        fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
+        return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
+
+    def estimate(
+        self,
+        qrels: pd.DataFrame,
+        measure: Measure | None,
+        estimator: str,
+        confidence: float,
+        missing: str,
+        bandwidth: float | str | None,
+        slice: str | None,
+    ) -> Estimate:
+        """As `ActiveTest.estimate`, with checked arguments."""
+        chosen = self.instances.parsed(self.instances.measure if measure is None else measure)
+        labels = self._labels(qrels, chosen, missing)
+        statistic, model = self.instances.statistic(chosen, labels.label, missing == "expected", slice)
+        if isinstance(statistic, np.ndarray):
+            found = estimate_mean(self.rounds, statistic, estimator, model, bandwidth)
+            values = statistic
+        else:
+            found = estimate_statistic(self.rounds, statistic, estimator, bandwidth)
+            values = np.ones(1)
+        basis = self._basis(chosen, estimator, labels, missing, found)
+        fields = inferred(found, basis, values, confidence)
+        if is_share(chosen) and estimator not in CONTROLLED:
+            fields = kept_to((0.0, 1.0), fields)
+        return Estimate(name=self.instances.name, value=float(found.value), **fields)
+
+    def _labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
+        return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
+
+    def _basis(
+        self, measure: irm.Measure | PairMeasure, estimator: str, labels: Labels, missing: str, found: RoundEstimate
+    ) -> Basis:
+        drawn, frame = self.rounds.drawn, self.instances.frame
+        return Basis(
+            measure=str(measure),
+            estimator=estimator,
+            n_draws=int(drawn.sum()),
+            n_queries=int(frame["qid"][drawn[self.instances.instance]].nunique()),
+            n_judged=int((labels.label >= 0).sum()),
+            n_effective=found.effective,
+            census=self.rounds.census and bool(np.isfinite(found.value)),
+            missing=labels.missing,
+            missing_policy=missing,
+            ignored=labels.ignored,
+            level=self.instances.level,
+            n_rounds=len(self.manifest["rounds"]),
+            caution=self._caution(measure, estimator, found),
+        )
+
+    def _caution(self, measure: irm.Measure | PairMeasure, estimator: str, found: MeanEstimate) -> str:
+        if not np.isfinite(found.value):
+            lacking = measure.needs if isinstance(measure, Area) else "an instance that counts in its denominator"
+            return f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
+        beyond = sorted({row["strategy"] for row in self.manifest["rounds"]} & self.instances.beyond_score)
+        if beyond and estimator.startswith("ai") and not self.rounds.census:
+            return (
+                f"{estimator} takes for granted that what was drawn depends on the values through the model's own "
+                f"score alone; rounds drawn by {', '.join(beyond)} depend on more, so compare with lur"
+            )
+        return ""
+
+
+def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
+    """The instances that a test draws: pairs for a measure of predictors, else queries.
+
+    Args:
+        frame: The pool.
+        measure: Of ``ActiveTest.create``.
+
+    Raises:
+        ValueError: If the pool is malformed, or the measure unknown or one that does not fit it.
+    """
+    if isinstance(measure, PairMeasure):
+        return PairInstances.of(frame, measure)
+    if not ranker_names(frame.columns):
+        raise ValueError(
+            f"the pool has no ranker, so its grades are what is tested: by a loss such as CrossEntropy() or "
+            f"Precision(rel=2), not by {measure!r}"
+        )
+    return QueryInstances.of(frame, measure)
+
+
+def kept_measure(measure: irm.Measure | Loss) -> str | dict[str, Any]:
+    """The measure of a test as plain values, for the manifest; see `losses.described`."""
+    return described(measure) if isinstance(measure, Loss) else str(measure)
+
+
+def _measure_kept(arguments: dict[str, Any]) -> Measure:
+    kept = arguments["measure"]
+    return kept if isinstance(kept, str) else from_description(kept)
+
+
+def _from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
+    """Format 1 had a name for each loss, and the lowest relevant grade beside it."""
+    arguments = dict(manifest["arguments"])
+    rel, name = arguments.pop("relevant"), arguments["measure"]
+    losses: dict[str, Loss] = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy()}
+    losses |= {"squared": Squared(), "precision": Precision(rel), "recall": Recall(rel), "F1": F1(rel)}
+    if name in losses:
+        arguments["measure"] = described(losses[name])
+    return manifest | {"format_version": FORMAT_VERSION, "arguments": arguments}
+
+
+def write_state(state: Progress, folder: Path) -> None:
+    """Write the state into an empty folder: the pool, what was drawn, and ``manifest.json``."""
+    state.instances.frame.to_parquet(folder / "pool.parquet", index=False)
+    rounds = state.rounds
+    columns = {"step": rounds.step, "probability": rounds.probability, "new": state.new}
+    pd.DataFrame(columns).to_parquet(folder / "drawn.parquet", index=False)
+    steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
+    steps.to_parquet(folder / "steps.parquet", index=False)
+    (folder / "manifest.json").write_text(json.dumps(state.manifest, indent=2) + "\n", encoding="utf-8")
+
+
+def read_state(folder: Path) -> Progress:
+    """Read the state of a saved test.
+
+    Raises:
+        FileNotFoundError: If the folder holds none.
+        ValueError: If it is damaged or none, or was saved in a format that this version does not read.
+    """
+    if not (folder / "manifest.json").is_file():
+        raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
+    try:
+        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
+            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
+        if manifest.get("format_version") == 1:
+            manifest = _from_format_1(manifest)
+        if manifest.get("format_version") != FORMAT_VERSION:
+            raise ValueError(
+                f"its format is {manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
+            )
+        pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
+        instances = instances_of(pool, _measure_kept(manifest["arguments"]))
+        if len(drawn) != instances.number:
+            raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
+    except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"the active test at {folder} is damaged or is none: {error}") from error
+    rounds = Rounds(
+        instances.score(),
+        drawn["step"].to_numpy(),
+        drawn["probability"].to_numpy(),
+        steps["size"].to_numpy(),
+        steps["independent"].to_numpy(),
+    )
+    return Progress(instances, rounds, drawn["new"].to_numpy(), manifest)

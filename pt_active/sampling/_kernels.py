@@ -1,0 +1,83 @@
+"""Compiled loops of drawing: pivotal sampling and pooled sizes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pt_active.relevance._kernels import _compiled
+
+_CERTAIN = 1e-12
+"""Probabilities nearer than this to 0 or 1 are decided."""
+
+
+@_compiled
+def pooled_sizes(indptr, order, gain, cost, overhead, size):  # type: ignore[no-untyped-def]
+    """The best inclusion probabilities that do not rise along an order, up to a factor: ``√(Σ g / Σ λ)`` of pools.
+
+    Minimises ``Σ g/ψ`` at equal ``Σ λ ψ`` under ``ψ_1 ≥ ψ_2 ≥ …``, where the first document of a query also bears
+    its overhead: neighbours that would rise are pooled (Barlow and Brunk 1972).
+
+    Args:
+        indptr: int64[m+1].
+        order: int64[n], documents, query by query.
+        gain: float64[N], g.
+        cost: float64[N], λ.
+        overhead: λ₀.
+        size: float64[N], zeros on entry.
+    """
+    n = len(order)
+    pool_gain, pool_cost, pool_start = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1, dtype=np.int64)
+    place = 0
+    for x in range(len(indptr) - 1):
+        pools = 0
+        first = place
+        while place < n and order[place] < indptr[x + 1]:
+            z = order[place]
+            pool_gain[pools], pool_start[pools] = gain[z], place
+            pool_cost[pools] = cost[z] + (overhead if place == first else 0.0)
+            pools += 1
+            place += 1
+            while (
+                pools > 1 and pool_gain[pools - 2] * pool_cost[pools - 1] < pool_gain[pools - 1] * pool_cost[pools - 2]
+            ):
+                pools -= 1
+                pool_gain[pools - 1] += pool_gain[pools]
+                pool_cost[pools - 1] += pool_cost[pools]
+        pool_start[pools] = place
+        for pool in range(pools):
+            for at in range(pool_start[pool], pool_start[pool + 1]):
+                size[order[at]] = np.sqrt(pool_gain[pool] / pool_cost[pool])
+
+
+@_compiled
+def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
+    """Draw with given inclusion probabilities, two neighbours of an order fighting at a time (Deville and Tillé 1998).
+
+    Args:
+        inclusion: float64[N], π.
+        order: int64[n], the documents to draw from.
+        uniform: float64[n], random numbers.
+        drawn: bool[N], false on entry.
+    """
+    if len(order) == 0:
+        return
+    holder = order[0]
+    held = inclusion[holder]
+    for place in range(1, len(order)):
+        rival = order[place]
+        both = held + inclusion[rival]
+        if held <= _CERTAIN or held >= 1.0 - _CERTAIN:
+            drawn[holder] = held > 0.5
+            holder, held = rival, inclusion[rival]
+        elif both < 1.0:
+            if uniform[place] * both < inclusion[rival]:
+                holder = rival
+            held = both
+        else:
+            if uniform[place] * (2.0 - both) < 1.0 - inclusion[rival]:
+                drawn[holder] = True
+                holder = rival
+            else:
+                drawn[rival] = True
+            held = both - 1.0
+    drawn[holder] = uniform[0] < held if _CERTAIN < held < 1.0 - _CERTAIN else held > 0.5

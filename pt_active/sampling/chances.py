@@ -1,0 +1,102 @@
+"""Inclusion probabilities that a budget buys."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from pt_active.sampling.designs import DEFENSIVE_SHARE
+
+_ROUNDING = 1e-9
+"""Share by which a sum of costs may pass the budget: sums in different orders differ in the last digits."""
+
+
+@dataclass(frozen=True)
+class Clipped:
+    """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9].
+
+    Attributes:
+        size: float64[n], falling.
+        certain: float64[n], what the units before each one cost.
+        rest: float64[n], ``Σ λ size`` from each one on.
+        least: The smallest size.
+    """
+
+    size: np.ndarray
+    certain: np.ndarray
+    rest: np.ndarray
+    least: float
+
+    @classmethod
+    def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:
+        """Sort units by their size; what costs nothing plays no part.
+
+        Args:
+            size: float64[n], positive, in any unit.
+            cost: float64[n], λ.
+        """
+        size, cost = size[cost > 0], cost[cost > 0]
+        order = np.argsort(-size, kind="stable")
+        size, cost = size[order], cost[order]
+        before = np.cumsum(cost) - cost
+        return cls(size, before, np.cumsum((size * cost)[::-1])[::-1], float(size[-1]))
+
+    @cached_property
+    def threshold(self) -> np.ndarray:
+        """float64[n], rising: the budget from which on a unit is certain to be drawn."""
+        return self.certain + self.rest / self.size
+
+    def factor(self, budget: float) -> float:
+        """τ; where the budget pays for everything, one that makes every probability 1.
+
+        Raises:
+            ValueError: If the budget is not a positive number.
+        """
+        if not budget > 0 or not np.isfinite(budget):
+            raise ValueError(f"budget must be a positive number, got {budget}")
+        certain = int(np.searchsorted(self.threshold, budget, side="right"))
+        if certain == len(self.size) or within_budget(self.threshold[-1], budget):
+            return float(np.nextafter(1 / self.least, np.inf))
+        return float((budget - self.certain[certain]) / self.rest[certain])
+
+
+def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
+    """Whether each sum of costs is within the budget, but for rounding."""
+    return spent <= budget * (1 + _ROUNDING)
+
+
+def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
+    """``π = min(1, τ size)`` with τ such that ``Σ π`` is the number wanted [theory 7].
+
+    Args:
+        size: float64[n], positive, what π is to be proportional to.
+        number: How many to draw; if there are no more, all have π = 1.
+
+    Raises:
+        ValueError: If a size is not positive, or the number is not.
+    """
+    if not (size > 0).all() or not np.isfinite(size).all():
+        raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
+    if not number > 0:
+        raise ValueError(f"a round must draw a positive number, got {number}")
+    return np.minimum(1.0, Clipped.of(size, np.ones_like(size)).factor(number) * size)
+
+
+def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.ndarray:
+    """``(1 − ε) a/ā + ε``: the mixture that keeps every instance within reach [theory 4].
+
+    Args:
+        expected: float64[n], a, not negative; if all are 0 they count as 1.
+        defensive: ε in (0, 1].
+
+    Raises:
+        ValueError: If an expectation is negative or not a number, or ε lies outside (0, 1].
+    """
+    if not 0 < defensive <= 1:
+        raise ValueError(f"defensive must lie above 0 and not above 1, got {defensive}")
+    if not (np.isfinite(expected).all() and (expected >= 0).all()):
+        raise ValueError("what is expected of each instance must be a finite number and not negative")
+    mean = expected.mean()
+    return (1 - defensive) * (expected / mean if mean > 0 else np.ones_like(expected)) + defensive

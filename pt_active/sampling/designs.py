@@ -1,0 +1,293 @@
+"""Sampling distributions ``q``: where to spend the judging budget [theory 4, 5, 6].
+
+Every design of queries is a function of the moments ``(M, C)``, the query costs ``λ`` and the query weights ``p``. A
+new one is a function below and a line in `DESIGNS`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations, compress
+
+import numpy as np
+
+from pt_active.relevance.moments import Moments
+
+Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+"""(mean float64[m], variance float64[m], weight p float64[m]) → a(x) float64[m], the variance that a draw brings."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """How moments become a distribution; a design is one of them or the equal mixture of several.
+
+    Attributes:
+        score: ``a(x)`` in ``q ∝ p √(a/λ)``.
+        uniform_grades: Whether the moments are taken under ``P(y) = 1/|Y|`` instead of the grade model.
+        uniform_cost: Whether λ counts as 1 in q (it is still paid).
+        separate: Whether systems are treated one by one even where they are to be compared.
+        fixed: Whether q ignores the moments, so that no mixture over pairs is needed.
+    """
+
+    score: Score
+    uniform_grades: bool = False
+    uniform_cost: bool = False
+    separate: bool = False
+    fixed: bool = False
+
+
+def optimal_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """``(M − Ř)² + C`` with the introspective ``Ř = Σ p M`` [T 6.10, 6.11]."""
+    return (mean - weight @ mean) ** 2 + variance
+
+
+def assisted_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """``C + C̄`` with the pool's mean ``C̄ = Σ p C``: suits the regression estimator [theory 5]."""
+    return variance + weight @ variance
+
+
+def constant_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """1 for each query: no opinion on where the variance lies."""
+    return np.ones_like(mean)
+
+
+DESIGNS: dict[str, tuple[Part, ...]] = {
+    "hedged": (Part(assisted_score), Part(optimal_score, uniform_grades=True)),
+    "assisted": (Part(assisted_score),),
+    "optimal": (Part(optimal_score),),
+    "passive": (Part(constant_score, uniform_cost=True, fixed=True),),
+    "active_uniform_grades": (Part(optimal_score, uniform_grades=True),),
+    "active_uniform_cost": (Part(optimal_score, uniform_cost=True),),
+    "cost_only": (Part(constant_score, fixed=True),),
+    "risk_mixture": (Part(optimal_score, separate=True),),
+}
+"""The designs by name: `optimal` (theory 4), `assisted` (theory 5), the baselines of theory 4, and `hedged`, which
+trusts the grade model with one half of q and gives the other to what the rankings alone say."""
+
+DEFENSIVE_SHARE = 0.1
+"""Share of p in the defensive mixture if none is said."""
+
+_ROUNDING = 1e-14
+"""A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
+
+
+def design_named(name: str) -> tuple[Part, ...]:
+    """Look up the parts of a design.
+
+    Raises:
+        ValueError: If there is none of that name; the message lists those there are.
+    """
+    if name not in tuple(DESIGNS):
+        raise ValueError(f"unknown design {name!r}; the designs are {', '.join(DESIGNS)}")
+    return DESIGNS[name]
+
+
+def needs_uniform_grades(name: str) -> bool:
+    """Whether a design uses moments under ``P(y) = 1/|Y|``.
+
+    Raises:
+        ValueError: If there is no design of that name.
+    """
+    return any(part.uniform_grades for part in design_named(name))
+
+
+def sampling_distribution(
+    design: str,
+    moments: Moments,
+    cost: np.ndarray,
+    weight: np.ndarray,
+    defensive: float = DEFENSIVE_SHARE,
+    uniform: Moments | None = None,
+    pairs: np.ndarray | None = None,
+) -> np.ndarray:
+    """The query sampling distribution of a design.
+
+    For one system ``q ∝ p √(a/λ)`` of its own moments [T 6.10]; for two, of their difference [T 6.11]; for
+    more, the average of all pairwise q [T 5.16, AC 15], weighted if ``pairs`` says so. Then the defensive mixture
+    ``q ← (1 − ε) q + ε p`` [theory 4].
+
+    Args:
+        design: A name in `DESIGNS`.
+        moments: Of the k systems on m queries.
+        cost: float64[m], λ > 0, the cost of judging each query.
+        weight: float64[m], p, which sums to 1.
+        defensive: ε in [0, 1]. Above 0 it bounds the importance weights ``p/q`` by 1/ε.
+        uniform: The moments under ``P(y) = 1/|Y|``, for designs that need them; see `needs_uniform_grades`.
+        pairs: float64[k(k−1)/2], what the difference of each pair of systems weighs, in the order of
+            ``combinations(range(k), 2)``; equal if left out.
+
+    Returns:
+        float64[m], sums to 1. Where every ``a(x)`` of a pair is zero (the model is certain, or the systems
+        agree), the pair's q is that of a constant a, ``p/√λ``; a warning says so.
+
+    Raises:
+        ValueError: If the design is unknown or needs moments that were not given, ``defensive`` lies outside [0, 1],
+            or ``pairs`` is malformed or given to a design that does not look at pairs.
+    """
+    if not 0 <= defensive <= 1:
+        raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
+    if needs_uniform_grades(design) and uniform is None:
+        raise ValueError(f"the design {design!r} needs the moments under uniform grades too")
+    if pairs is not None:
+        check_pair_weights(pairs, moments.mean.shape[1])
+        if any(part.fixed or part.separate for part in design_named(design)):
+            raise ValueError(f"the design {design!r} does not look at pairs of systems, so they cannot be weighted")
+    parts = [
+        _distribution(part, uniform if part.uniform_grades and uniform else moments, cost, weight, pairs)
+        for part in design_named(design)
+    ]
+    q = (1 - defensive) * np.mean(parts, axis=0) + defensive * weight
+    _warn_if_unreachable(q, weight)
+    return q
+
+
+def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
+    """Refuse what cannot weigh the pairs of k systems.
+
+    Args:
+        pairs: Should be float64[k(k−1)/2], not negative, and not all zero.
+        systems: k.
+
+    Raises:
+        ValueError: If it is not.
+    """
+    wanted = systems * (systems - 1) // 2
+    if pairs.shape != (wanted,):
+        raise ValueError(f"{systems} systems have {wanted} pairs to be weighted, got weights of shape {pairs.shape}")
+    if not (np.isfinite(pairs) & (pairs >= 0)).all() or not pairs.any():
+        raise ValueError(f"weights of pairs must be finite, not negative and not all zero, got {pairs.tolist()}")
+
+
+def _distribution(
+    part: Part, moments: Moments, cost: np.ndarray, weight: np.ndarray, pairs: np.ndarray | None
+) -> np.ndarray:
+    """The q of one part, float64[m], averaged over what is estimated."""
+    spread = np.ones_like(cost) if part.uniform_cost else np.sqrt(cost)
+    contrasts = _contrasts(part, moments, pairs)
+    unscaled = [weight * _root_score(part.score, *contrast, weight) / spread for contrast in contrasts]
+    return np.average([q / q.sum() for q in unscaled], axis=0, weights=None if pairs is None else pairs[pairs > 0])
+
+
+def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[tuple[np.ndarray, np.ndarray]]:
+    mean, covariance = moments.mean, moments.covariance
+    if part.fixed:
+        return [(mean[:, 0], covariance[:, 0, 0])]
+    if part.separate:
+        return [(mean[:, s], covariance[:, s, s]) for s in range(mean.shape[1])]
+    return contrasts(moments, pairs)
+
+
+def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Mean and variance of what is estimated, float64[m] each: the only system, or each difference that has a weight.
+
+    Args:
+        moments: Of k systems.
+        pairs: float64[k(k−1)/2], weights of the pairs; all the same if left out.
+    """
+    mean, covariance = moments.mean, moments.covariance
+    k = mean.shape[1]
+    if k == 1:
+        return [(mean[:, 0], covariance[:, 0, 0])]
+    weighted = combinations(range(k), 2) if pairs is None else compress(combinations(range(k), 2), pairs > 0)
+    return [difference_moments(mean, covariance, a, b) for a, b in weighted]
+
+
+def difference_moments(
+    mean: np.ndarray, covariance: np.ndarray, first: int, second: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12``, both float64[m] [T 6.11].
+
+    Args:
+        mean: float64[m, k].
+        covariance: float64[m, k, k].
+        first: Index of the first system.
+        second: Index of the second.
+    """
+    variance = covariance[:, first, first] + covariance[:, second, second] - 2 * covariance[:, first, second]
+    return mean[:, first] - mean[:, second], np.maximum(variance, 0.0)
+
+
+def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    root = np.sqrt(score(mean, variance, weight))
+    root[root <= _ROUNDING * np.abs(mean).max()] = 0.0
+    if (root * weight).sum() > 0:
+        return root
+    warnings.warn(
+        "the model sees no variance in anything that can be drawn: it is certain of every grade, or the rankings agree "
+        "above the cutoff, or the predictors on every pair that counts; the design falls back to q ∝ p/√cost",
+        stacklevel=5,
+    )
+    return np.ones_like(root)
+
+
+def _warn_if_unreachable(q: np.ndarray, weight: np.ndarray) -> None:
+    unreachable = int(((q <= 0) & (weight > 0)).sum())
+    if unreachable:
+        warnings.warn(
+            f"{unreachable} queries with a positive weight have q = 0 and can never be drawn, so estimates would be "
+            "biased; use defensive > 0",
+            stacklevel=3,
+        )
+
+
+GAP_DESIGNS = {"disagreement": 0, "active_inf": 1, "active_0": 2}
+"""Designs for two predictors that ask only where they differ: ``q ∝ p |f_1 − f_2|^e``, by the exponent e [AC].
+
+`disagreement` (the source's active≠) needs no label model: it is `optimal` for the zero-one loss with uninformative
+binary grades and no difference. `active_0` and `active_inf` are the limits of the squared loss's design where the
+predictive variance is nothing, and where it is everything."""
+
+STRATIFIED = "stratified"
+"""The name of the baseline of `stratified`."""
+
+AUDIT_DESIGNS = (*DESIGNS, *GAP_DESIGNS, STRATIFIED)
+"""All designs of an audit by name."""
+
+
+def check_design(design: str) -> None:
+    """Refuse a name that is no design.
+
+    Raises:
+        ValueError: With the names that there are.
+    """
+    if design not in AUDIT_DESIGNS:
+        raise ValueError(f"unknown design {design!r}; the designs are {', '.join(AUDIT_DESIGNS)}")
+
+
+def default_defensive(design: str) -> float:
+    """ε if none is said: 0 where q is to be 0 on pairs whose difference is known to be 0."""
+    return 0.0 if design in GAP_DESIGNS else DEFENSIVE_SHARE
+
+
+def gap_distribution(
+    design: str, predictions: np.ndarray, cost: np.ndarray, weight: np.ndarray, defensive: float = 0.0
+) -> np.ndarray:
+    """``q ∝ p |f_1 − f_2|^e / √λ`` on the pairs where two predictors differ [AC].
+
+    For more than two predictors the average over their pairs, but for those that never differ.
+
+    Args:
+        design: A name in `GAP_DESIGNS`.
+        predictions: float64[N, k], f.
+        cost: float64[N], λ.
+        weight: float64[N], p, sums to 1.
+        defensive: ε of the defensive mixture.
+
+    Returns:
+        float64[N], sums to 1; with ``defensive=0`` zero where all predictors agree.
+
+    Raises:
+        ValueError: If there is one predictor, none differ anywhere, or ``defensive`` lies outside [0, 1].
+    """
+    if not 0 <= defensive <= 1:
+        raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
+    if predictions.shape[1] < 2:
+        raise ValueError(f"the design {design!r} compares predictors; there is only one")
+    gaps = [np.abs(predictions[:, a] - predictions[:, b]) for a, b in combinations(range(predictions.shape[1]), 2)]
+    scores = [weight * np.where(gap > 0, gap ** GAP_DESIGNS[design], 0.0) / np.sqrt(cost) for gap in gaps]
+    parts = [score / score.sum() for score in scores if score.sum() > 0]
+    if not parts:
+        raise ValueError("the predictors agree on every pair: their difference is known to be 0, without any label")
+    return np.asarray((1 - defensive) * np.mean(parts, axis=0) + defensive * weight)

@@ -1,0 +1,318 @@
+"""Drawing units, with or without replacement, to a budget or a number of draws [theory 4, 7]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from pt_active.sampling.chances import inclusion_probabilities, within_budget
+from pt_active.sampling.sample import Rounds, Sample
+
+PATIENCE = 100
+"""Draws for each query of the pool after which drawing ends even if no draw has overspent."""
+
+
+def draw_number(
+    q: np.ndarray, weight: np.ndarray, draws: int, rng: np.random.Generator, replace: bool = True
+) -> Sample:
+    """Draw a fixed number of times.
+
+    Args:
+        q: float64[m], sums to 1.
+        weight: float64[m], p.
+        draws: How many, at least 1.
+        rng: Source of randomness.
+        replace: Whether a query can be drawn more than once; if not, see `priorities`.
+
+    Returns:
+        The sample; without replacement a census if there are no more queries than draws.
+
+    Raises:
+        ValueError: If ``draws`` is below 1 or q is not a distribution.
+    """
+    check_distribution(q)
+    if draws < 1:
+        raise ValueError(f"draws must be at least 1, got {draws}")
+    if replace:
+        return _repeated(rng.multinomial(draws, q / q.sum()), q, weight)
+    return _distinct(q, weight, np.ones_like(q), draws, rng)
+
+
+def draw_to_budget(
+    q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator, replace: bool = True
+) -> Sample:
+    """Draw until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
+
+    Drawing goes on until a draw would overspend; that draw is dropped. Without replacement, see `priorities`. With
+    replacement a query that is drawn again is looked up, not judged, so it costs nothing the second time. Given
+    their number, the draws that are kept could as well have come in any other order, so their plain mean is exactly
+    unbiased, as long as the budget pays for any single query. Stopping after a draw that is kept, such as the first
+    after which ``spent > Λ − λ_max``, is not: the last draw is a dear one too often (Glynn and Heidelberger 1990).
+    Where what is left to draw is so improbable that no draw would overspend for long, drawing ends after about
+    `PATIENCE` draws for each query of the pool; that keeps the mean unbiased too.
+
+    Args:
+        q: float64[m], sums to 1.
+        weight: float64[m], p.
+        cost: float64[m], λ.
+        budget: Λ, in the unit of ``cost``.
+        rng: Source of randomness.
+        replace: Whether a query can be drawn more than once.
+
+    Returns:
+        The sample; a census if the budget pays for all queries with a weight.
+
+    Raises:
+        ValueError: If the budget does not pay for the dearest query, or q is not a distribution.
+    """
+    check_distribution(q)
+    check_budget(budget, cost[q > 0])
+    if not replace:
+        return _distinct(q, weight, cost, budget, rng)
+    if pays_for_all(budget, cost[weight > 0]):
+        return _census(weight)
+    order, count = next(races(q, cost, [budget], 1, rng))
+    draws = np.zeros(len(q), dtype=np.int64)
+    draws[order[0]] = count[0]
+    return _repeated(draws, q, weight)
+
+
+def races(
+    q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Draw many independent samples with replacement, each to several budgets in turn.
+
+    The draws are the arrivals of independent Poisson processes with rates q, whose order is that of
+    independent draws from q; so one exponential a query and one Poisson count suffice, however often cheap
+    queries repeat. A sample goes on where it stopped at the budget before.
+
+    Args:
+        q: float64[m].
+        cost: float64[m], λ.
+        budgets: Increasing; each pays for any query and for less than all that can be drawn.
+        repetitions: How many samples, R.
+        rng: Source of randomness.
+
+    Yields:
+        For each budget the distinct queries, int64[R, D], in the order in which they came, and how often each was
+        drawn, int64[R, D]. A row's queries beyond its own number count 0.
+    """
+    reachable = np.flatnonzero(q > 0)
+    arrival = rng.exponential(size=(repetitions, len(reachable))) / q[reachable]
+    order = np.argsort(arrival, axis=1, kind="stable")
+    arrival = _ended(np.take_along_axis(arrival, order, axis=1))
+    order = reachable[order]
+    spent, rate = np.cumsum(cost[order], axis=1), q[order]
+    count, start = np.zeros_like(order), np.zeros((repetitions, 1))
+    for budget in budgets:
+        distinct = within_budget(spent, budget).sum(axis=1, keepdims=True)
+        end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), PATIENCE * len(q))
+        drawn = np.s_[:, : distinct.max()]
+        came = arrival[drawn] < end  # PATIENCE may end a sample before its money is spent.
+        waited = np.where(came, end - np.maximum(arrival[drawn], start), 0.0)
+        count[drawn] += (came & (arrival[drawn] >= start)) + rng.poisson(rate[drawn] * waited)
+        start = end
+        yield order[drawn], count[drawn].copy()
+
+
+def priorities(
+    q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Draw many independent samples without replacement, each to several budgets in turn [theory 4].
+
+    Query x has the priority ``U/q(x)``, U uniform, and queries come in that order (Ohlsson 1998; Duffield, Lund and
+    Thorup 2007). The first that would overspend is left out with all after it; its priority T is the threshold. As
+    long as x itself came before T it might have come at any time before it without changing T. So given what the
+    other queries drew, x is in the sample with probability ``π = min(1, q(x) T)``, and weighted by 1/π it is unbiased.
+
+    Args:
+        q: As in `races`, like the others.
+        cost: λ.
+        budgets: Increasing.
+        repetitions: R.
+        rng: Source of randomness.
+
+    Yields:
+        For each budget the queries, int64[R, D], in the order in which they came, whether they belong to the sample,
+        int64[R, D] of 1 and 0, and π, float64[R, D].
+    """
+    yield from prefixes(draw_priorities(q, repetitions, rng), q, cost, budgets)
+
+
+def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
+    """``U/q``, float64[R, m]; infinite where q is 0. See `priorities`."""
+    priority = np.full((repetitions, len(q)), np.inf)
+    reachable = q > 0
+    priority[:, reachable] = rng.random((repetitions, int(reachable.sum()))) / q[reachable]
+    return priority
+
+
+def prefixes(
+    priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float]
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The samples that given priorities lead to; each is the beginning of the next.
+
+    Args:
+        priority: float64[R, m], as `draw_priorities` returns it.
+        q: As in `priorities`, like ``cost`` and ``budgets``.
+        cost: λ.
+        budgets: Increasing.
+
+    Yields:
+        As `priorities` does.
+    """
+    order = np.argsort(priority, axis=1, kind="stable")[:, : int((q > 0).sum())]
+    priority = _ended(np.take_along_axis(priority, order, axis=1))
+    spent = np.cumsum(cost[order], axis=1)
+    for budget in budgets:
+        came = within_budget(spent, budget)
+        distinct = came.sum(axis=1, keepdims=True)
+        drawn = np.s_[:, : distinct.max()]
+        threshold = np.take_along_axis(priority, distinct, axis=1)
+        yield order[drawn], came[drawn].astype(np.int64), np.minimum(1.0, q[order[drawn]] * threshold)
+
+
+def _repeated(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return Sample(draws, np.where(draws > 0, weight / q, np.nan), np.full(len(q), np.nan))
+
+
+def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
+    priority = draw_priorities(q, 1, rng)
+    if pays_for_all(budget, cost[weight > 0]):
+        return replace(_census(weight), priority=priority[0])
+    order, came, chance = (row[0] for row in next(prefixes(priority, q, cost, [budget])))
+    draws, inclusion = np.zeros(len(q), dtype=np.int64), np.full(len(q), np.nan)
+    draws[order] = came
+    inclusion[order[came > 0]] = chance[came > 0]
+    return Sample(draws, draws.sum() * weight / inclusion, inclusion, priority=priority[0])
+
+
+def _ended(times: np.ndarray) -> np.ndarray:
+    """A last column that never comes."""
+    return np.pad(times, ((0, 0), (0, 1)), constant_values=np.inf)
+
+
+def pays_for_all(budget: float, cost: np.ndarray) -> bool:
+    """Whether a budget pays for everything, but for rounding."""
+    return bool(within_budget(cost.sum(), budget))
+
+
+def _census(weight: np.ndarray) -> Sample:
+    draws, once = (weight > 0).astype(np.int64), np.where(weight > 0, 1.0, np.nan)
+    return Sample(draws, draws.sum() * weight * once, once, census=True)
+
+
+def check_budget(budget: float, cost: np.ndarray) -> None:
+    """Refuse a budget that does not pay for every single query.
+
+    Args:
+        budget: Λ.
+        cost: float64[r], λ of the queries that can be drawn.
+
+    Raises:
+        ValueError: If it does not, or is not a positive number.
+    """
+    if not budget > 0 or not np.isfinite(budget):
+        raise ValueError(f"budget must be a positive number, got {budget}")
+    if budget < cost.min():
+        raise ValueError(f"budget {budget:g} does not pay for the cheapest query, which costs {cost.min():g}")
+    if budget < cost.max():
+        raise ValueError(
+            f"budget {budget:g} does not pay for the dearest query, which costs {cost.max():g}, so it could never be "
+            "judged and estimates would be biased; raise the budget, or cut the ranking depth"
+        )
+
+
+def check_distribution(q: np.ndarray) -> None:
+    """Refuse what is not a distribution.
+
+    Raises:
+        ValueError: If q is empty, or not probabilities that sum to 1.
+    """
+    if len(q) == 0:
+        raise ValueError("there is no query to draw from")
+    if not np.isfinite(q).all() or (q < 0).any() or abs(q.sum() - 1) > 1e-6:
+        raise ValueError(f"q must be probabilities that sum to 1; they sum to {q.sum():g}")
+
+
+ROUND_DRAWINGS = ("fixed", "poisson", "single")
+"""How a round is drawn: a fixed number at once (pivotal method), independent of each other, or one at a time."""
+
+
+def draw_round(rounds: Rounds, size: np.ndarray, number: int, drawing: str, rng: np.random.Generator) -> Rounds:
+    """Draw more instances among those that were not drawn yet.
+
+    Args:
+        rounds: Those so far.
+        size: float64[N], positive, what the probabilities are to be proportional to; not read where drawn already.
+        number: How many, for ``poisson`` on average; all that are left if there are no more.
+        drawing: One of `DRAWINGS`.
+        rng: Source of randomness.
+
+    Returns:
+        The rounds with one round more: one step, or ``number`` of them for ``single``.
+
+    Raises:
+        ValueError: If the drawing is unknown, the number is below 1, nothing is left, or a size is not positive.
+    """
+    if drawing not in ROUND_DRAWINGS:
+        raise ValueError(f"unknown drawing {drawing!r}; it is one of {', '.join(ROUND_DRAWINGS)}")
+    if number < 1:
+        raise ValueError(f"a round must draw at least 1 instance, got {number}")
+    left = np.flatnonzero(~rounds.drawn)
+    if len(left) == 0:
+        raise ValueError("everything was drawn already; there is nothing left to draw")
+    number = min(number, len(left))
+    if drawing == "single":
+        return _one_at_a_time(rounds, left, size[left], number, rng)
+    inclusion = inclusion_probabilities(size[left], number)
+    if drawing == "poisson":
+        chosen = rng.random(len(left)) < inclusion
+    else:
+        chosen = _pivotal(inclusion, rng)
+    steps = np.array([number], dtype=np.float64), np.array([drawing == "poisson"])
+    return _with_steps(rounds, left[chosen], np.ones(chosen.sum(), dtype=np.int64), inclusion[chosen], *steps)
+
+
+def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """bool[n], as many as the probabilities sum to, in random order, so that no order of the pool matters."""
+    from pt_active.sampling import _kernels
+
+    chosen = np.zeros(len(inclusion), dtype=bool)
+    _kernels.pivotal(inclusion, rng.permutation(len(inclusion)), rng.random(len(inclusion)), chosen)
+    return chosen
+
+
+def _one_at_a_time(rounds: Rounds, left: np.ndarray, size: np.ndarray, number: int, rng: np.random.Generator) -> Rounds:
+    """Each draw ∝ size among those left: the arrivals of Poisson processes, in their order [theory 4]."""
+    if not (size > 0).all() or not np.isfinite(size).all():
+        raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
+    order = np.argsort(rng.exponential(size=len(left)) / size, kind="stable")
+    remaining = np.cumsum(size[order][::-1])[::-1]
+    first = order[:number]
+    probability = np.minimum(1.0, size[first] / remaining[:number])
+    steps = np.ones(number), np.zeros(number, dtype=bool)
+    return _with_steps(rounds, left[first], np.arange(1, number + 1), probability, *steps)
+
+
+def _with_steps(
+    rounds: Rounds,
+    chosen: np.ndarray,
+    step: np.ndarray,
+    probability: np.ndarray,
+    size: np.ndarray,
+    independent: np.ndarray,
+) -> Rounds:
+    steps, probabilities = rounds.step.copy(), rounds.probability.copy()
+    steps[chosen] = len(rounds.size) + step
+    probabilities[chosen] = probability
+    return replace(
+        rounds,
+        step=steps,
+        probability=probabilities,
+        size=np.concatenate([rounds.size, size]),
+        independent=np.concatenate([rounds.independent, independent]),
+    )

@@ -1,0 +1,86 @@
+"""Stratified sampling by confidence, the baseline of Bennett and Carvalho (CIKM 2010).
+
+Theirs: strata of equal mass along the classifier's confidence, and draws in proportion to the mass of a stratum times
+the standard deviation in it, which they estimate anew after each label. Here the confidence is the loss that the label
+model expects, ``1 − P(f)`` for zero-one loss, and all is drawn at once, so the deviation is the model's too (Neyman
+allocation). Every stratum gets at least two draws, so that the variance can be estimated.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+STRATA = 5
+"""How many, if none is said."""
+
+LEAST = 2
+"""Draws in each stratum, if it has so many pairs."""
+
+
+def strata_by(confidence: np.ndarray, number: int = STRATA) -> np.ndarray:
+    """Cut a pool of equally weighted pairs into strata of equal mass.
+
+    Args:
+        confidence: float64[N]; what is alike stands together, in the order of the rows.
+        number: K, how many strata.
+
+    Returns:
+        int64[N], 0 … K−1, sizes that differ by one at most.
+
+    Raises:
+        ValueError: If K is below 1, or there are fewer than two pairs a stratum.
+    """
+    if number < 1 or len(confidence) < LEAST * number:
+        raise ValueError(
+            f"strata must be at least 1, and no more than half of the {len(confidence)} pairs, got {number}"
+        )
+    stratum = np.empty(len(confidence), dtype=np.int64)
+    stratum[np.argsort(confidence, kind="stable")] = np.arange(len(confidence)) * number // len(confidence)
+    return stratum
+
+
+def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draws: int) -> np.ndarray:
+    """Draws a stratum: ``n_h ∝ N_h s_h``, whole numbers that sum to ``draws``, from `LEAST` to ``N_h``.
+
+    Args:
+        stratum: int64[N], as `strata_by` returns it.
+        mean: float64[N], ``M``, what the label model expects of the loss.
+        variance: float64[N], ``C``.
+        draws: n, at most N.
+
+    Returns:
+        int64[K].
+
+    Raises:
+        ValueError: If n does not reach for `LEAST` draws a stratum.
+    """
+    size = np.bincount(stratum)
+    if draws < LEAST * len(size):
+        raise ValueError(f"{len(size)} strata need at least {LEAST * len(size)} draws, got {draws}")
+    average = np.bincount(stratum, mean) / size
+    deviation = np.sqrt(np.bincount(stratum, (mean - average[stratum]) ** 2 + variance) / size)
+    share = size * (deviation if deviation.sum() > 0 else 1.0)
+    wanted = np.maximum(share, share.sum() * 1e-12)
+    drawn = np.full(len(size), LEAST)
+    for _ in range(draws - drawn.sum()):  # Each draw goes where it lessens Σ (N_h s_h)² / n_h most.
+        drawn[np.argmax(np.where(drawn < size, wanted**2 / (drawn * (drawn + 1)), -np.inf))] += 1
+    return drawn
+
+
+def draw_strata(stratum: np.ndarray, drawn: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A simple random sample without replacement in each stratum.
+
+    Args:
+        stratum: int64[N].
+        drawn: int64[K], how many in each.
+        rng: Source of randomness.
+
+    Returns:
+        bool[N], which pairs were drawn; each has the inclusion probability ``n_h / N_h``.
+    """
+    order = np.lexsort((rng.random(len(stratum)), stratum))
+    size = np.bincount(stratum)
+    place = np.arange(len(stratum)) - np.repeat(np.cumsum(size) - size, size)
+    chosen = np.zeros(len(stratum), dtype=bool)
+    chosen[order] = place < np.repeat(drawn, size)
+    return chosen

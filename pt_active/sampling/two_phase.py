@@ -1,0 +1,111 @@
+"""Drawing documents: first the queries that are opened, then documents in them, never beyond the budget [theory 9]."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pt_active.sampling.draws import pays_for_all, priorities
+from pt_active.sampling.sample import DocumentDesign, DocumentSample
+
+APART = 0.25
+"""Chance of a query to have its documents drawn independently although the others are spread. What the labels of one
+query say together can be told from these alone: how much the spreading gains, and how a cascade bends."""
+
+_SPREAD = 6
+"""Standard deviations by which the cost of a query's documents may pass its mean."""
+
+
+def draw_documents(
+    design: DocumentDesign,
+    indptr: np.ndarray,
+    cost: np.ndarray,
+    overhead: float,
+    budget: float,
+    rng: np.random.Generator,
+) -> DocumentSample:
+    """Draw documents as if every query were opened, then open as many queries as the budget pays for.
+
+    The queries come by priorities ``U/Π`` with the cost that their documents turned out to have, so that given the
+    documents each query is open with a known probability [`draws.priorities`], and the estimate is
+    unbiased whatever the second phase drew.
+
+    Args:
+        design: As `document_design` returns it.
+        indptr: int64[m+1].
+        cost: float64[N], λ.
+        overhead: λ₀.
+        budget: Λ.
+        rng: Source of randomness.
+
+    Raises:
+        ValueError: If the budget might not pay for what is drawn in a single query.
+    """
+    _check_prices(design, indptr, cost, overhead, budget)
+    m = len(indptr) - 1
+    apart = rng.random(m) < APART if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
+    drawn = _second_phase(design, indptr, apart, rng)
+    query = np.searchsorted(indptr, design.order, side="right") - 1
+    chosen = drawn[design.order]
+    price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
+    price = price + overhead * (np.bincount(query[chosen], minlength=m) > 0)
+    opening = _first_phase(design.opening, price, budget, rng)
+    drawn &= np.repeat(opening > 0, np.diff(indptr))
+    return DocumentSample(design, opening, drawn, apart, float(price[opening > 0].sum()))
+
+
+def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float) -> None:
+    """Refuse a budget that might not pay for what is drawn in a single query, whatever is drawn in the end.
+
+    What is drawn independently or spread costs as much as all documents of the query, or as its mean and `_SPREAD`
+    standard deviations if that is less.
+    """
+    query = np.searchsorted(indptr, design.order, side="right") - 1
+    price, chance = cost[design.order], design.inclusion[design.order]
+    parts = price, price * chance, price**2 * chance * (1 - chance)
+    most, mean, variance = (np.bincount(query, weights=part, minlength=len(indptr) - 1) for part in parts)
+    if design.drawing != "depth":
+        most = np.minimum(most, mean + _SPREAD * np.sqrt(variance))
+    dearest = overhead + most.max()
+    if dearest > budget * (1 + 1e-9):
+        raise ValueError(
+            f"budget {budget:g} may not pay for the documents drawn in one query, which can cost {dearest:.4g}; "
+            "raise the budget, or cut the ranking depth"
+        )
+
+
+def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> np.ndarray:
+    """Π of the queries that are opened, 0 of the others."""
+    can = opening > 0
+    if pays_for_all(budget, price[can]):
+        return np.where(can, 1.0, 0.0)
+    order, came, chance = next(priorities(opening, price, [budget], 1, rng))
+    found = np.zeros(len(opening))
+    found[order[0][came[0] > 0]] = chance[0][came[0] > 0]
+    return found
+
+
+def _second_phase(
+    design: DocumentDesign, indptr: np.ndarray, apart: np.ndarray, rng: np.random.Generator
+) -> np.ndarray:
+    """bool[N], the documents that are judged if their query is opened."""
+    drawn = np.zeros(len(design.inclusion), dtype=bool)
+    query = np.searchsorted(indptr, design.order, side="right") - 1
+    inclusion = design.inclusion[design.order]
+    if design.drawing == "depth":
+        drawn[design.order] = rng.random(len(apart))[query] < inclusion
+        return drawn
+    alone = apart[query]
+    drawn[design.order] = alone & (rng.random(len(query)) < inclusion)
+    if not alone.all():
+        _spread(design.inclusion, design.order[~alone], query[~alone], len(apart), drawn, rng)
+    return drawn
+
+
+def _spread(
+    inclusion: np.ndarray, documents: np.ndarray, query: np.ndarray, m: int, drawn: np.ndarray, rng: np.random.Generator
+) -> None:
+    """The pivotal method along queries in random order, and along the documents of each in random order."""
+    from pt_active.sampling import _kernels
+
+    order = documents[np.lexsort([rng.random(len(documents)), rng.random(m)[query]])]
+    _kernels.pivotal(inclusion, order, rng.random(len(order)), drawn)

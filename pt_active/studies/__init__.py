@@ -1,0 +1,1 @@
+"""Whole evaluations run many times, and learners compared by cross-validation."""

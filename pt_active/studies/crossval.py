@@ -1,0 +1,355 @@
+"""Comparing learning algorithms: cross-validation over queries, and a test that knows of it [theory 8]."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+from tqdm.auto import tqdm
+
+from pt_active.frames.checks import data_frame, level, number, shown, some, truth_value, whole_number
+from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.estimators import is_rounding
+from pt_active.inference.intervals import interval
+from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
+from pt_active.plans.answers.results import ConfidenceInterval
+from pt_active.plans.making.artifact import Printed
+from pt_active.relevance.measure_values import measure_values
+from pt_active.relevance.measures import parse_measure
+from pt_active.studies.learners import Learner, Part, Trainee, trainees
+
+
+@dataclass(frozen=True, eq=False)
+class LearnerComparison(Printed):
+    """The difference of two learning algorithms by cross-validation, first minus second [theory 8].
+
+    It is about rankers that were trained on ``(K − 1)/K`` of as many queries, for queries like these; not about one
+    trained ranker.
+
+    Attributes:
+        first: The learner that is compared.
+        second: The learner that it is compared with.
+        measure: What was measured, fully spelt out.
+        folds: K.
+        repeats: R, how often the queries were split anew.
+        validation: Share of the training queries that the learners got as validation set.
+        seed: Of the splits.
+        confidence_level: Of the interval that is printed; ``1 − level`` is the level of the test.
+        corrected: Whether error, interval and test are corrected for the overlap of the training sets; a copy with
+            ``dataclasses.replace(result, corrected=False)`` has those of the plain paired t-test.
+        unanswered: Queries for which the first and the second learner returned nothing, so that they count 0.
+        per_query: ``repeat, fold, qid, first, second, difference``, one row for each time that a query was tested.
+    """
+
+    first: str
+    second: str
+    measure: str
+    folds: int
+    repeats: int
+    validation: float
+    seed: int
+    confidence_level: float
+    corrected: bool
+    unanswered: tuple[int, int]
+    per_query: pd.DataFrame = field(repr=False)
+
+    @cached_property
+    def per_fold(self) -> pd.DataFrame:
+        """``repeat, fold, n_queries, first, second, difference``: the means over the queries of each fold."""
+        groups = self.per_query.groupby(["repeat", "fold"])
+        means = groups[["first", "second", "difference"]].mean()
+        means.insert(0, "n_queries", groups.size())
+        return means.reset_index()
+
+    @property
+    def difference(self) -> float:
+        """``δ̄``, the mean of the folds' differences; each fold counts the same [CV]."""
+        return float(self._differences.mean())
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference; see `significance.cross_validated_error`."""
+        return 0.0 if self.degenerate else float(cross_validated_error(self._differences, self.corrected))
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """``R K − 1``."""
+        return self.repeats * self.folds - 1
+
+    @property
+    def degenerate(self) -> bool:
+        """Whether the difference is the same in every fold, so that there is no interval and no test."""
+        differences = self._differences
+        return bool(is_rounding(cross_validated_error(differences), np.ones(differences.size), differences.ravel()))
+
+    @property
+    def pvalue(self) -> float:
+        """Two-sided, of no difference; NaN where it is the same in every fold."""
+        test = two_sided_pvalue(self.difference, self.standard_error, self.degrees_of_freedom)
+        return np.nan if self.degenerate else float(test)
+
+    @property
+    def winner(self) -> str | None:
+        """The learner with the larger measure, or None where the data do not resolve it at the level of the test."""
+        if not self.pvalue < 1 - self.confidence_level:
+            return None
+        return self.first if self.difference > 0 else self.second
+
+    @property
+    def note(self) -> str:
+        """What a reader must know before trusting the interval; empty if there is nothing."""
+        notes = [
+            f"{name} returned nothing for {count} queries, which count 0"
+            for name, count in zip((self.first, self.second), self.unanswered, strict=True)
+            if count
+        ]
+        if self.degenerate:
+            notes.append("the difference is the same in every fold, so they cannot tell how far off it is: no test")
+        return "; ".join(notes)
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``δ̄ ± t_{RK−1} · SE`` [CV].
+
+        Args:
+            confidence_level: In (0, 1); the level asked for at the comparison (0.95) if left out.
+
+        Returns:
+            Low and high; NaN where the difference is the same in every fold.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        asked = self.confidence_level if confidence_level is None else level("confidence_level", confidence_level)
+        ends = interval(self.difference, self.standard_error, self.degrees_of_freedom, asked)
+        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row with every number of the comparison."""
+        low, high = self.confidence_interval()
+        row = {"first": self.first, "second": self.second, "measure": self.measure, "difference": self.difference}
+        row |= {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
+        row |= {"low": low, "high": high, "confidence_level": self.confidence_level, "corrected": self.corrected}
+        row |= {"degrees_of_freedom": self.degrees_of_freedom, "folds": self.folds, "repeats": self.repeats}
+        row |= {"n_queries": self._n_queries, "validation": self.validation, "seed": self.seed, "note": self.note}
+        return pd.DataFrame([row])
+
+    @property
+    def _differences(self) -> np.ndarray:
+        return self.per_fold["difference"].to_numpy().reshape(self.repeats, self.folds)
+
+    @property
+    def _n_queries(self) -> int:
+        return len(self.per_query) // self.repeats
+
+    def __str__(self) -> str:
+        times = "" if self.repeats == 1 else f"{self.repeats} × "
+        kind, other = ("corrected", "plain") if self.corrected else ("plain", "corrected")
+        low, high = self.confidence_interval()
+        ends = "no interval" if self.degenerate else f"[{low:.4f}, {high:.4f}]"
+        opposite = replace(self, corrected=not self.corrected)
+        lines = [
+            f"{self.measure}: {self.first} − {self.second} ({times}{self.folds}-fold cross-validation, {kind} t-test)",
+            f"difference  {self.difference:+.4f}   {self.confidence_level:.0%} interval {ends}   "
+            f"SE {self.standard_error:.4f}",
+            f"p-value     {self.pvalue:.4g}",
+            f"winner      {self.winner or f'unresolved at the {1 - self.confidence_level:.2g} level'}",
+            f"sample      {self._n_queries} queries; {self._sizes()}",
+            f"SE²         {self._error_terms()}",
+            f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
+        ]
+        return "\n  ".join(lines + ([f"note        {self.note}"] if self.note else []))
+
+    def _sizes(self) -> str:
+        tested = self.per_fold["n_queries"]
+        seen = self._n_queries - tested
+        validating = seen.map(lambda n: validation_size(self.validation, n))
+        parts = {"to learn from": seen - validating, "to validate": validating, "to test": tested}
+        said = [
+            f"{min(n)} {what}" if min(n) == max(n) else f"{min(n)} or {max(n)} {what}"
+            for what, n in parts.items()
+            if max(n)
+        ]
+        return f"in each fold {', '.join(said)}"
+
+    def _error_terms(self) -> str:
+        """What the variance of the folds' differences is multiplied by; see `tests_of_difference`."""
+        folds, each = self.folds, f"1/{self.repeats * self.folds}"
+        if not self.corrected:
+            return f"variance over folds × {each}"
+        return f"variance over folds × ({each} + 1/{folds - 1}); 1/{folds - 1} = queries to test / all others"
+
+
+def compare_learners(
+    learners: Mapping[str, Learner],
+    topics: pd.DataFrame,
+    qrels: pd.DataFrame,
+    measure: str | irm.Measure,
+    folds: int = 10,
+    repeats: int = 1,
+    *,
+    validation: float = 0.0,
+    seed: int = 0,
+    corrected: bool = True,
+    confidence: float = 0.95,
+    progress: bool = True,
+) -> LearnerComparison:
+    """Cross-validate two learning algorithms over queries, and test their difference [theory 8].
+
+    The queries are split into K folds. For each, both learners are fitted with ``fit(topics, qrels, None, None)``,
+    as PyTerrier has it, on the other folds, and measured on the fold. A pipeline without a `pt.Estimator` needs no
+    training and may be one of the two.
+
+    Args:
+        learners: Name → learner, two of them; the difference is first minus second. Of a pipeline each fold gets a
+            copy: its estimators are copied deeply, parts in which nothing is learned are shared. A function without
+            arguments is called for each fold instead, and must make every estimator anew.
+        topics: ``qid, query``, or results with documents (and ``features``), whatever the pipelines take. Each query
+            goes with all its rows to one fold.
+        qrels: ``qid, docno, label``. Queries that have none are left out with a warning.
+        measure: ``DCG@10``, ``"nDCG@10"``, …; documents without a label count as not relevant.
+        folds: K, from 2 to the number of queries; their sizes differ by one query at most.
+        repeats: R, how often the queries are split anew.
+        validation: Share of the training queries, in [0, 1), that goes to the learners as validation set in the place
+            of training; without it they get None.
+        seed: Of the splits; those of more repeats go on where those of fewer end. Learners have their own.
+        corrected: Whether error, interval and test are corrected for the overlap of the training sets. The plain paired
+            t-test finds differences too often where there are none.
+        confidence: Level of the interval; the test's level is ``1 − confidence``.
+        progress: Whether to show a bar.
+
+    Returns:
+        The comparison. A query for which a learner returns nothing counts 0, with a warning.
+
+    Raises:
+        ValueError: If an argument is out of range, frames are malformed, both learners are the same object or neither
+            has anything to learn, a learner cannot be copied, or a function does not make its estimators anew.
+    """
+    measure = parse_measure(measure)
+    confidence, corrected = level("confidence", confidence), truth_value("corrected", corrected)
+    progress = truth_value("progress", progress)
+    if not 0 <= number("validation", validation) < 1:
+        raise ValueError(f"validation must be at least 0 and below 1, got {shown(validation)}")
+    first, second = pair = trainees(learners)
+    data = _Data.checked(topics, qrels)
+    measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # labels that do not fit fail before any training
+    splits = fold_numbers(len(data.qids), folds, repeats, seed)
+    tables = []
+    with tqdm(total=repeats * folds, desc="comparing learners", unit="fold", disable=not progress) as bar:
+        for repeat, fold_of in enumerate(splits):
+            runs = _runs(pair, data, fold_of, validation, [seed, repeat], bar)
+            columns = {"repeat": repeat, "fold": fold_of, "qid": data.qids}
+            columns |= {"first": first.values(runs[0], data.qrels, measure)}
+            columns |= {"second": second.values(runs[1], data.qrels, measure)}
+            tables.append(pd.DataFrame(columns))
+    first.warn_of_unanswered()
+    second.warn_of_unanswered()
+    per_query = pd.concat(tables, ignore_index=True)
+    per_query["difference"] = per_query["first"] - per_query["second"]
+    settings = (str(measure), folds, repeats, validation, seed, confidence, corrected)
+    unanswered = (len(first.unanswered), len(second.unanswered))
+    return LearnerComparison(first.name, second.name, *settings, unanswered, per_query)
+
+
+def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarray:
+    """Split queries into folds at random.
+
+    Args:
+        queries: How many there are.
+        folds: K.
+        repeats: R.
+        seed: The same seed gives the same folds; more repeats begin with those of fewer.
+
+    Returns:
+        int64[R, queries], the fold of each query, from 0. Sizes differ by one at most.
+
+    Raises:
+        ValueError: If an argument is not a whole number or out of range.
+    """
+    folds, repeats, seed = (
+        whole_number(name, value, least)
+        for name, value, least in (("folds", folds, 2), ("repeats", repeats, 1), ("seed", seed, 0))
+    )
+    if folds > queries:
+        raise ValueError(
+            f"folds must not outnumber the queries that have qrels, got {folds} folds of {queries} queries"
+        )
+    rng = np.random.default_rng(seed)
+    return np.array([rng.permutation(np.arange(queries) % folds) for _ in range(repeats)])
+
+
+def validation_size(share: float, queries: int) -> int:
+    """How many of the queries that a learner may see go to its validation set; one at least, if any."""
+    return max(round(share * queries), 1) if share else 0
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Topics or results in the order of their ids, so that nothing depends on the order of the rows, and qrels.
+
+    Attributes:
+        qids: The queries that have qrels, sorted.
+        topics: Their rows.
+        qrels: Their labels.
+    """
+
+    qids: np.ndarray
+    topics: pd.DataFrame
+    qrels: pd.DataFrame
+
+    @classmethod
+    def checked(cls, topics: pd.DataFrame, qrels: pd.DataFrame) -> _Data:
+        if "qid" not in data_frame("topics", topics).columns:
+            raise ValueError(f"topics need the column qid, got {some(topics.columns, 20)}")
+        topics, qrels = with_string_ids(topics), checked_qrels(qrels)
+        if "docno" in topics.columns:
+            check_pairs(topics, "topics")
+        elif topics["qid"].duplicated().any():
+            raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
+        every = topics["qid"].unique()
+        judged = np.isin(every.astype(object), qrels["qid"].to_numpy(dtype=object))
+        if not judged.any():
+            raise ValueError("no query of the topics has qrels; do the qids match?")
+        if not judged.all():
+            absent = f"{(~judged).sum()} of {len(every)} queries have no qrels and are left out"
+            warnings.warn(f"{absent}: {some(every[~judged])}", stacklevel=3)
+        topics, qrels = (frame[frame["qid"].isin(every[judged])] for frame in (topics, qrels))
+        qrels = qrels.sort_values(["qid", "docno"])
+        order = [column for column in ("qid", "docno") if column in topics.columns]
+        return cls(qrels["qid"].unique().astype(object), topics.sort_values(order), qrels)
+
+    def of(self, chosen: np.ndarray) -> Part:
+        """Some queries, bool[n] in the order of `qids`."""
+        topics, qrels = (frame[frame["qid"].isin(self.qids[chosen])] for frame in (self.topics, self.qrels))
+        return Part(topics.reset_index(drop=True), qrels.reset_index(drop=True))
+
+
+def _runs(
+    pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], bar: tqdm
+) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
+    """What both learners return for each fold, trained on the others."""
+    first, second = pair
+    runs: tuple[list[pd.DataFrame], list[pd.DataFrame]] = ([], [])
+    for fold in np.unique(fold_of):
+        tested = data.of(fold_of == fold).topics
+        seen = _training(data, fold_of != fold, validation, [*seed, int(fold)])
+        runs[0].append(first.run(*seen, tested))
+        runs[1].append(second.run(*seen, tested))
+        bar.update()
+    return runs
+
+
+def _training(data: _Data, seen: np.ndarray, validation: float, seed: list[int]) -> tuple[Part, Part | None]:
+    """What learners are trained on, and what they validate on, of the queries bool[n] that they may see."""
+    n = int(seen.sum())
+    count = validation_size(validation, n)
+    if count == n:
+        raise ValueError(f"validation must leave a training query, got {validation} of {n} queries")
+    validating = np.zeros(len(seen), dtype=bool)
+    validating[np.random.default_rng(seed).permutation(np.flatnonzero(seen))[:count]] = True
+    return data.of(seen & ~validating), data.of(validating) if count else None

@@ -1,0 +1,235 @@
+"""Learners in a cross-validation: trained anew for each fold, and measured on what they have not seen."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import some
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.runs import ranked_run
+from pt_active.relevance.measure_values import measure_values
+
+Learner = pt.Transformer | Callable[[], pt.Transformer]
+"""A pipeline, of which each fold gets a copy, or a function that makes it anew."""
+
+
+class Part(NamedTuple):
+    """Some queries with their labels.
+
+    Attributes:
+        topics: All their rows, as the learners take them.
+        qrels: ``qid, docno, label``.
+    """
+
+    topics: pd.DataFrame
+    qrels: pd.DataFrame
+
+    def copy(self) -> Part:
+        """The same for a learner that may write into it."""
+        return Part(self.topics.copy(), self.qrels.copy())
+
+
+@dataclass
+class Trainee:
+    """A learner on its way through the folds.
+
+    Attributes:
+        name: Of the learner.
+        learner: As it was given.
+        unanswered: Queries that it returned nothing for.
+        made: What learns in the pipeline that a function made last.
+    """
+
+    name: str
+    learner: Learner
+    unanswered: set[str] = field(default_factory=set)
+    made: list[object] = field(default_factory=list)
+
+    def pipeline(self) -> pt.Transformer:
+        """A pipeline that has learned nothing from other folds.
+
+        Raises:
+            ValueError: If the learner cannot be copied, or its function makes no pipeline or does not make it anew.
+        """
+        if isinstance(self.learner, pt.Transformer):
+            try:
+                return copy.deepcopy(self.learner, _shared(self.learner))
+            except Exception as error:
+                raise ValueError(
+                    f"learner {self.name!r} cannot be copied ({error}); give a function that makes it anew"
+                ) from error
+        pipeline = self.learner()
+        if not isinstance(pipeline, pt.Transformer):
+            raise ValueError(f"learner {self.name!r} must make a pt.Transformer, got {pipeline!r}")
+        made = _learning_parts(pipeline)
+        if reused := [part for part in made if any(part is other for other in self.made)]:
+            raise ValueError(
+                f"the function of learner {self.name!r} must make its estimators anew each time; what one fold has "
+                f"taught would leak into the next through {some(reused)}"
+            )
+        self.made = made
+        return pipeline
+
+    def run(self, training: Part, validating: Part | None, tested: pd.DataFrame) -> pd.DataFrame:
+        """Train on some queries and rank for others.
+
+        Args:
+            training: For ``fit``.
+            validating: For ``fit`` as well; a learner gets None and None in its place.
+            tested: Topics or results, with string ids.
+
+        Returns:
+            ``qid, docno, score, rank`` of the tested queries that it answers.
+
+        Raises:
+            ValueError: As `pipeline`, and if what the learner returns lacks a column, or holds a document twice for a
+                query or a score that is not a number.
+        """
+        pipeline = self.pipeline()
+        if _fitted(pipeline):
+            cast(Any, pipeline).fit(*training.copy(), *(validating.copy() if validating else (None, None)))
+        run = pipeline.transform(tested.copy())
+        columns = ["qid", "docno", "score"]
+        if missing := set(columns) - set(getattr(run, "columns", ())):
+            raise ValueError(f"learner {self.name!r} must return {columns}; it lacks {some(sorted(missing))}")
+        run = with_string_ids(run[columns])
+        run = run[run["qid"].isin(tested["qid"])]
+        return run if run.empty else ranked_run(run, self.name)
+
+    def values(self, runs: list[pd.DataFrame], qrels: pd.DataFrame, measure: irm.Measure) -> np.ndarray:
+        """The measure of each query, and 0 (the measure's default) for those that got no document.
+
+        Args:
+            runs: As `run` returns them, each of other queries.
+            qrels: Of all those queries, sorted by qid.
+            measure: As `parse_measure` returns it.
+
+        Returns:
+            float64, in the order of the qids.
+        """
+        run, qids = pd.concat(runs), qrels["qid"].unique()
+        self.unanswered.update(np.setdiff1d(qids.astype(object), run["qid"].to_numpy(dtype=object)))
+        if run.empty:
+            return np.full(len(qids), float(measure.DEFAULT))
+        return measure_values(run, qrels, measure)["value"].to_numpy()
+
+    def warn_of_unanswered(self) -> None:
+        """Say for how many queries there was no document."""
+        if self.unanswered:
+            warnings.warn(
+                f"learner {self.name!r} returned nothing for {len(self.unanswered)} queries, which count 0: "
+                f"{some(sorted(self.unanswered))}",
+                stacklevel=3,
+            )
+
+
+def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
+    """Check two learners before any time is spent on them.
+
+    Args:
+        learners: Name → learner.
+
+    Raises:
+        ValueError: If there are not two, both are one object, neither learns, or as `Trainee.pipeline`.
+    """
+    if not isinstance(learners, Mapping) or len(learners) != 2:
+        raise ValueError(f"learners must map two names to learners, got {learners!r}")
+    for name, learner in learners.items():
+        if not isinstance(learner, pt.Transformer) and not callable(learner):
+            raise ValueError(
+                f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}; of a "
+                "model of scikit-learn pt.ltr.apply_learned_model(model) makes one"
+            )
+        if not isinstance(learner, pt.Transformer) and not _callable_alone(learner):
+            raise ValueError(f"learner {name!r} must be a function without arguments, got {learner!r}")
+    first, second = (Trainee(str(name), learner) for name, learner in learners.items())
+    if first.learner is second.learner:
+        raise ValueError(
+            f"{first.name!r} and {second.name!r} are the same object; a learner cannot be compared with itself"
+        )
+    pipelines = [first.pipeline(), second.pipeline()]
+    if not any(map(_fitted, pipelines)):
+        raise ValueError(
+            "neither learner has a pt.Estimator that PyTerrier would fit, so nothing is learned and no fold is needed; "
+            "compare rankers with pt.Experiment"
+        )
+    for trainee, pipeline in zip((first, second), pipelines, strict=True):
+        _warn_of_hidden_estimators(trainee.name, pipeline)
+    return first, second
+
+
+def _callable_alone(function: Callable[..., object]) -> bool:
+    """Whether a function can be called without arguments; assumed of those that do not say what they take."""
+    try:
+        signature = inspect.signature(function)
+    except ValueError:
+        return True
+    required = (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        inspect.Parameter.KEYWORD_ONLY,
+    )
+    return not any(p.kind in required and p.default is p.empty for p in signature.parameters.values())
+
+
+def _children(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:
+    for child in pt.inspect.subtransformers(pipeline).values():
+        yield from child if isinstance(child, (list, tuple)) else (child,)
+
+
+def _parts(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:
+    """A pipeline and all that it is made of."""
+    yield pipeline
+    for child in _children(pipeline):
+        yield from _parts(child)
+
+
+def _estimators(pipeline: pt.Transformer) -> list[pt.Estimator]:
+    return [part for part in _parts(pipeline) if isinstance(part, pt.Estimator)]
+
+
+def _fitted(pipeline: pt.Transformer) -> list[pt.Estimator]:
+    """The estimators that PyTerrier fits: the pipeline itself, or members of a chain ``a >> b >> c``."""
+    chain = list(pipeline) if isinstance(pipeline, pt.Compose) else [pipeline]
+    return [part for part in chain if isinstance(part, pt.Estimator)]
+
+
+def _learning_parts(pipeline: pt.Transformer) -> list[object]:
+    """Estimators, and what they hold that has a ``fit`` of its own, such as a model of scikit-learn."""
+    estimators = _estimators(pipeline)
+    held = [value for estimator in estimators for value in vars(estimator).values()]
+    models = [v for v in held if hasattr(v, "fit") and not isinstance(v, (type, pt.Transformer))]
+    return [*estimators, *models]
+
+
+def _shared(pipeline: pt.Transformer) -> dict[int, pt.Transformer]:
+    """Parts in which nothing is learned, as the memo with which ``deepcopy`` keeps them as they are."""
+    if not _estimators(pipeline):
+        return {id(pipeline): pipeline}
+    if isinstance(pipeline, pt.Estimator):
+        return {}
+    shared: dict[int, pt.Transformer] = {}
+    for child in _children(pipeline):
+        shared |= _shared(child)
+    return shared
+
+
+def _warn_of_hidden_estimators(name: str, pipeline: pt.Transformer) -> None:
+    reached = [part for estimator in _fitted(pipeline) for part in _parts(estimator)]
+    hidden = [e for e in _estimators(pipeline) if not any(e is part for part in reached)]
+    if hidden:
+        warnings.warn(
+            f"learner {name!r} has estimators that PyTerrier's fit does not reach, so they stay as they are: "
+            f"{some(hidden)}; put them into the chain (a >> b), or be sure that they never saw these queries",
+            stacklevel=4,
+        )

@@ -1,0 +1,400 @@
+"""Replays on data where every label is known: what would active sampling have saved?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import some
+from pt_active.frames.columns import grade_columns, ranker_names, with_string_ids
+from pt_active.inference.documents import DOCUMENT_ESTIMATORS
+from pt_active.inference.estimators import estimator_named
+from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
+from pt_active.inference.replay import LabelledPool, Population, check_budgets, replay, replay_documents
+from pt_active.inference.replays import Replays, joined, ratio_of_means, savings
+from pt_active.plans.making.labelled import match_labels, measured_values
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.measures import has_rank_form, parse_measure
+from pt_active.sampling.designs import design_named
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, natural_drawing
+
+DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
+"""The designs that are replayed if none are named."""
+
+ESTIMATOR_NAMES = ("snis", "regression")
+"""The estimators, likewise."""
+
+LEVEL = 0.95
+"""Of intervals; tests are at 1 minus it."""
+
+
+def labelled_population(
+    pool: pd.DataFrame,
+    measure: str | irm.Measure,
+    cost: Cost | None = None,
+    rankers: Sequence[str] | None = None,
+    *,
+    samples: int = 1000,
+    seed: int = 0,
+) -> Population:
+    """Make arrays of a graded pool whose documents all have labels.
+
+    Args:
+        pool: A union frame (``rank_<name>`` for each ranker, or one plain run) with ``grade_0 … grade_G`` and
+            ``label``.
+        measure: ``DCG@10``, …
+        cost: Labelling cost; `UnitCost` if left out.
+        rankers: One or two of the pool's rankers; all of them if left out. A query for which none of them found
+            a document is left out, with a warning.
+        samples: Label vectors a query, for measures whose moments need Monte Carlo.
+        seed: Of the Monte Carlo draws.
+
+    Raises:
+        ValueError: If a document that the measure sees has no label, there are more than two rankers, one is not in
+            the pool, or the pool is malformed.
+    """
+    pool = pool_of_rankers(with_string_ids(pool), rankers)
+    columns = grade_columns(pool.columns)
+    parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
+    cost = cost or UnitCost()
+    arrays = Pool.from_frame(pool, parsed, cost)
+    if len(arrays.names) > 2:
+        raise ValueError(f"choose one or two rankers to replay; the pool has {some(arrays.names, 40)}")
+    labels = _labels(pool, arrays, parsed)
+    seen = arrays.seen(parsed)
+    single = LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels) if has_rank_form(parsed) else None
+    return Population(
+        values=measured_values(arrays, parsed, labels, expected=False),
+        moments=arrays.moments(parsed, samples=samples, seed=seed),
+        uniform=arrays.moments(parsed, uniform_grades=True, samples=samples, seed=seed),
+        cost=arrays.query_cost,
+        weight=arrays.query_weight,
+        documents=np.bincount(arrays.query_of_document[seen], minlength=len(arrays.queries)),
+        single=single,
+    )
+
+
+def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.DataFrame:
+    """The documents that some of the rankers found, without the columns of the others."""
+    names = ranker_names(pool.columns)
+    chosen = names if rankers is None else list(rankers)
+    if unknown := [name for name in chosen if name not in names]:
+        raise ValueError(f"no ranker {unknown[0]!r} in the pool; it has {some(names, 40)}")
+    if not names:
+        return pool
+    others = [f"{kind}_{name}" for kind in ("rank", "score") for name in names if name not in chosen]
+    # The order of the columns decides which ranker is the first.
+    ranks = [f"rank_{name}" for name in chosen]
+    rest = [column for column in pool.columns if column not in {*others, *ranks}]
+    found = (pool[ranks] >= 0).any(axis=1)
+    lost = set(pool["qid"]) - set(pool["qid"][found])
+    if lost:
+        warnings.warn(
+            f"{len(lost)} queries for which {' and '.join(chosen)} found nothing are left out: {some(lost)}",
+            stacklevel=3,
+        )
+    return pool.loc[found, rest + ranks]
+
+
+def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarray:
+    if "label" not in pool.columns:
+        raise ValueError("a replay needs a column 'label' with the true grade of each document")
+    known = pool.loc[pool["label"].notna(), ["qid", "docno", "label"]]
+    labels = match_labels(arrays, known, measure, "nonrelevant")
+    if labels.missing:
+        raise ValueError(
+            f"{len(labels.missing)} documents of the replay pool have no label: {some(labels.missing)}; judge "
+            "the pool fully, cut the rankings at the judged depth, or leave the unjudged documents out of them"
+        )
+    return labels.label
+
+
+def default_designs(population: Population) -> list[str]:
+    """`DESIGN_NAMES`, and where single documents can be judged the drawing that suits the measure."""
+    single = population.single
+    return [*DESIGN_NAMES, *([] if single is None else [natural_drawing(single.graded.seen.form)])]
+
+
+def default_budgets(population: Population, count: int = 8) -> list[float]:
+    """Budgets in equal ratios, from about 15 average queries (or an eighth of a small pool) to half of the pool."""
+    dearest, total = population.cost.max(), population.cost.sum()
+    low = max(min(15 * population.cost.mean(), total / 8), dearest)
+    return list(np.geomspace(low, total / 2 if low < total / 2 else (low + total) / 2, count))
+
+
+def simulate(
+    population: Population,
+    *,
+    designs: Iterable[str] | None = None,
+    estimators: Iterable[str] = ESTIMATOR_NAMES,
+    budgets: Sequence[float] | None = None,
+    repetitions: int = 1000,
+    seed: int = 0,
+    defensive: float | None = None,
+    reference: str = "effective",
+    null: bool = True,
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Replay every design with every estimator at every budget [theory 4, 5].
+
+    Args:
+        population: As `labelled_population` returns it.
+        designs: Names in `designs.DESIGNS`, each drawn with and without replacement, and in
+            `documents.DOCUMENT_DRAWINGS`, which judge single documents; `default_designs` if left out.
+        estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is replayed in any case.
+        budgets: Increasing, in the unit of the cost; `default_budgets` if left out.
+        repetitions: Samples of each design.
+        seed: Of everything random.
+        defensive: ε of the design; each level's own default if left out.
+        reference: What intervals and tests are read off, a name in `intervals.REFERENCES`.
+        null: Whether two systems are also replayed under label swapping, for the type I error.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        One row a method and budget: ``design, with_replacement, estimator, budget, repetitions, truth``, then
+        ``bias``; ``rmse``; ``mae, mae_se`` (mean absolute error and its Monte Carlo standard error); ``coverage,
+        width`` (of 95 % intervals; mean width of those that are finite); for two systems ``selection_error`` (share
+        of samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
+        ``type_2_error`` and ``mean_pvalue`` (tests at .05); ``n_draws, n_queries, n_judged, n_effective, spent``
+        (means); ``label_equivalents, label_equivalents_se`` (mean squared error of passive sampling without
+        replacement ÷ that of the method, which is the ratio of variances where neither is biased) and
+        ``label_equivalents_source`` (of passive with replacement ÷ the method's); ``saving`` (1 − the share of the
+        budget that the method needs for the error that passive has; NaN where that lies outside the budgets).
+
+    Raises:
+        ValueError: If a name is unknown, or budgets or repetitions are out of range.
+    """
+    budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
+    check_budgets(population, budgets)
+    methods = _methods(list(default_designs(population) if designs is None else designs), list(estimators))
+    settings: dict[str, Any] = {"budgets": budgets, "seed": seed, "reference": reference}
+    settings |= {} if defensive is None else {"defensive": defensive}
+    true = replays(population, methods, repetitions, progress=progress, **settings)
+    swapped: dict[Method, Replays] = {}
+    if null and population.compared:
+        swapped = replays(population, methods, repetitions, progress=progress, null=True, **settings)
+    table = pd.concat([_rows(m, true[m], swapped.get(m), budgets, population) for m in methods], ignore_index=True)
+    return _with_savings(table, true, methods, budgets)
+
+
+def replays(
+    population: Population, methods: Iterable[Method], repetitions: int, *, progress: bool = True, **settings: Any
+) -> dict[Method, Replays]:
+    """Every repetition of several methods; samples are drawn once for all estimators of a design.
+
+    Args:
+        population: Every label known.
+        methods: What to replay.
+        repetitions: Samples of each design.
+        progress: Whether to show a progress bar.
+        settings: Those of `replay.replay`: ``budgets``, ``seed``, ``null``, ``defensive``, ``reference``.
+    """
+    from tqdm.auto import tqdm
+
+    together: dict[Method, list[Method]] = {}
+    for method in methods:
+        together.setdefault(replace(method, estimator=""), []).append(method)
+    drawings = {kind: _drawing(population, kind, group, repetitions, settings) for kind, group in together.items()}
+    found: dict[Method, Replays] = {}
+    what = "label swapping" if settings.get("null") else "replay"
+    with tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False) as bar:
+        for kind, drawing in drawings.items():
+            chunks = []
+            for chunk in drawing:
+                chunks.append(chunk)
+                bar.update(len(next(iter(chunk.values())).truth))
+            for method in together[kind]:
+                found[method] = joined([chunk[method.estimator] for chunk in chunks])
+    return found
+
+
+def _drawing(
+    population: Population, kind: Method, methods: list[Method], repetitions: int, settings: dict[str, Any]
+) -> Iterator[dict[str, Replays]]:
+    """The replay of methods that share their samples."""
+    names = [method.estimator for method in methods]
+    if not kind.of_documents:
+        how = settings | {"with_replacement": kind.with_replacement}
+        return replay(population, kind.design, names, repetitions=repetitions, **how)
+    if population.single is None:
+        raise ValueError(f"{kind.design!r} draws single documents, which the measure does not allow")
+    how = settings | {"rounds": kind.rounds}
+    return replay_documents(population.single, kind.design, names, repetitions=repetitions, **how)
+
+
+def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
+    """The yardsticks first, then the grid, each once."""
+    for design in designs:
+        if design not in DOCUMENT_DRAWINGS:
+            design_named(design)
+    for estimator in estimators:
+        estimator_named(estimator)
+    grid = [
+        Method(d, e, again)
+        for again in (False, True)
+        for d in designs
+        for e in estimators
+        if d not in DOCUMENT_DRAWINGS or (not again and e in DOCUMENT_ESTIMATORS)
+    ]
+    return list(dict.fromkeys([YARDSTICK, SOURCE_YARDSTICK, *grid]))
+
+
+def _rows(
+    method: Method, true: Replays, swapped: Replays | None, budgets: Sequence[float], population: Population
+) -> pd.DataFrame:
+    """What the repetitions of one method come to, one row a budget."""
+    error, size = true.error, true.estimate.shape[1]
+    low, high = true.intervals(LEVEL)
+    finite = np.isfinite(high - low)
+    columns: dict[str, Any] = {
+        "design": method.design,
+        "with_replacement": method.with_replacement,
+        "estimator": method.estimator,
+        "budget": list(budgets),
+        "repetitions": size,
+        "truth": population.truth,
+        "bias": error.mean(axis=1),
+        "rmse": np.sqrt((error**2).mean(axis=1)),
+        "mae": np.abs(error).mean(axis=1),
+        "mae_se": np.abs(error).std(axis=1) / np.sqrt(size),
+        "coverage": ((low <= true.truth) & (true.truth <= high)).mean(axis=1),
+        "width": np.where(finite, high - low, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1),
+    }
+    if population.compared:
+        columns |= _decisions(true, swapped)
+    counts = ("n_draws", "n_queries", "n_judged", "n_effective", "spent")
+    return pd.DataFrame(columns | {name: getattr(true, name).mean(axis=1) for name in counts})
+
+
+def _decisions(true: Replays, swapped: Replays | None) -> dict[str, np.ndarray]:
+    """How often the comparison says what is not so, float64[B] each."""
+    pvalue, favours = true.pvalues(), np.sign(true.estimate) * np.sign(true.truth)
+    type_1 = np.full(len(pvalue), np.nan)
+    if swapped is not None:
+        type_1 = (swapped.pvalues(swapped.truth) < 1 - LEVEL).mean(axis=1)
+    return {
+        "selection_error": ((1 - favours) / 2).mean(axis=1),
+        "type_1_error": type_1,
+        "type_2_error": (pvalue >= 1 - LEVEL).mean(axis=1),
+        "mean_pvalue": pvalue.mean(axis=1),
+    }
+
+
+def _with_savings(
+    table: pd.DataFrame, true: dict[Method, Replays], methods: list[Method], budgets: list[float]
+) -> pd.DataFrame:
+    """Put what the methods save beside what they err."""
+    yardstick, source = true[YARDSTICK].error ** 2, true[SOURCE_YARDSTICK].error ** 2
+    pairs = [ratio_of_means(yardstick, true[m].error ** 2) for m in methods]
+    squared = {m: (true[m].error ** 2).mean(axis=1) for m in methods}
+    return table.assign(
+        label_equivalents=np.concatenate([ratio for ratio, _ in pairs]),
+        label_equivalents_se=np.concatenate([error for _, error in pairs]),
+        label_equivalents_source=np.concatenate([source.mean(axis=1) / squared[m] for m in methods]),
+        saving=np.concatenate([savings(budgets, squared[m], yardstick.mean(axis=1)) for m in methods]),
+    )
+
+
+def draw_until_significant(
+    population: Population,
+    *,
+    designs: Iterable[str] = DESIGN_NAMES,
+    estimators: Iterable[str] = ESTIMATOR_NAMES,
+    looks: Sequence[float],
+    repetitions: int = 1000,
+    seed: int = 0,
+    alpha: float = 0.05,
+    null: bool = False,
+    defensive: float | None = None,
+    reference: str = "effective",
+    progress: bool = True,
+) -> pd.DataFrame:
+    """Draw on until a test at level α finds a difference, or the last look has passed [T Table 5.1].
+
+    This is how people stop, and no test at level α: with ``null`` the table says how often it is wrong.
+
+    Args:
+        population: Two systems.
+        designs: As in `simulate`.
+        estimators: As in `simulate`.
+        looks: Increasing budgets, at each of which the test is made.
+        repetitions: Samples of each design.
+        seed: Of everything random.
+        alpha: Level of each single test.
+        null: Whether the systems are swapped at random, so that each difference that is found is false.
+        defensive: ε of the design; each level's own default if left out.
+        reference: A name in `intervals.REFERENCES`.
+        progress: Whether to show a progress bar.
+
+    Returns:
+        One row a method: ``design, with_replacement, estimator, resolved`` (share of samples with a winner),
+        ``wrong`` (share in which it is not the better system; under ``null`` all that were resolved),
+        ``spent``, ``n_draws``, ``n_judged`` (means at the end).
+
+    Raises:
+        ValueError: If the population has one system, alpha lies outside (0, 1), or as in `simulate`.
+    """
+    if not population.compared:
+        raise ValueError("a test of difference needs two systems; the population has one")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha must lie between 0 and 1, got {alpha}")
+    methods = _methods(list(designs), list(estimators))
+    settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference}
+    settings |= {} if defensive is None else {"defensive": defensive}
+    found = replays(population, methods, repetitions, progress=progress, null=null, **settings)
+    return pd.DataFrame([vars(method) | _ending(found[method], alpha, null) for method in methods])
+
+
+def _ending(found: Replays, alpha: float, null: bool) -> dict[str, float]:
+    """How the samples of one method end."""
+    significant = found.pvalues(found.truth if null else 0.0) < alpha
+    resolved = significant.any(axis=0)
+    at = np.where(resolved, significant.argmax(axis=0), len(significant) - 1)
+    sample = np.arange(len(at))
+    wrong = resolved & (null | (np.sign(found.estimate[at, sample]) != np.sign(found.truth)))
+    means = {name: float(getattr(found, name)[at, sample].mean()) for name in ("spent", "n_draws", "n_judged")}
+    return {"resolved": float(resolved.mean()), "wrong": float(wrong.mean())} | means
+
+
+_EXACT = 1e9
+"""Label-equivalents above which a method makes no error but for rounding."""
+
+
+def in_short(table: pd.DataFrame) -> str:
+    """The most important columns of a table of `simulate`, for printing, best label-equivalents first.
+
+    Args:
+        table: As `simulate` returns it.
+    """
+    shown = pd.DataFrame(
+        {
+            "budget": table["budget"].map("{:,.0f}".format),
+            "design": table["design"],
+            "drawn": np.where(table["with_replacement"], "repeatedly", "once"),
+            "estimator": table["estimator"],
+            "judged": table["n_judged"].map("{:,.0f}".format),
+            "rmse": table["rmse"].map("{:.4f}".format),
+            "coverage": table["coverage"].map("{:.3f}".format),
+        }
+    )
+    if "selection_error" in table.columns:
+        shown["wrong winner"] = table["selection_error"].map("{:.3f}".format)
+    shown["label-equivalents"] = [
+        f"{ratio:.2f} ± {error:.2f}" if ratio < _EXACT else "exact"
+        for ratio, error in zip(table["label_equivalents"], table["label_equivalents_se"], strict=True)
+    ]
+    shown["saving"] = table["saving"].map(lambda share: "" if np.isnan(share) else f"{share:.0%}")
+    order = np.lexsort([-table["label_equivalents"], table["budget"]])
+    legend = (
+        f"truth {table['truth'].iloc[0]:.4f}, {table['repetitions'].iloc[0]} repetitions. label-equivalents: judgments "
+        "that passive sampling\n(drawn once, plain mean) would need for each judgment of the method; ± standard error. "
+        "saving: share of\nthe budget that is not needed for its error; blank where that lies outside the budgets."
+    )
+    return f"{shown.iloc[order].to_string(index=False)}\n\n{legend}"
