@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 Tables = TypeVar("Tables")
 
-HELP = "https://github.com/pyterrier-active/pt_active"
+HELP = "https://github.com/pt-active/pt_active"
 """Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
 
 
@@ -32,7 +32,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
 
     ARTIFACT_TYPE: str
     ARTIFACT_FORMAT = "parquet"
-    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
+    ARTIFACT_PACKAGE_HINT = "pt-active"
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)
