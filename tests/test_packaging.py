@@ -12,9 +12,9 @@ import pyterrier as pt
 import pytest
 
 import pt_active
-from pt_active.artifacts import HELP
 
 ROOT = Path(__file__).parents[1]
+HELP = pt_active.UniformGrades.schematic["help_url"]
 
 
 @pytest.mark.parametrize("name", ["pt_active", "pt-active"])
