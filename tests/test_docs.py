@@ -135,25 +135,36 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-@pytest.mark.parametrize("page", [*PAGES, DOCS / "index.rst"], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8")
-    targets = re.findall(r"`[^`<]+<([^>`]+)>`__?" if page.suffix == ".rst" else r"\]\(([^)]+)\)", text)
-    for target in targets:
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
         if target.startswith("https://"):
             continue
         file, _, anchor = target.partition("#")
         linked = page.parent / file if file else page
         assert linked.exists(), f"{page.name} links to {target}"
         assert not anchor or anchor in anchors(linked), f"{page.name} links to {target}"
+        assert not anchor or makes_anchors(linked), (
+            f"{page.name} links to {target}; {linked.name} needs heading_anchors"
+        )
+
+
+def makes_anchors(page):
+    """Whether Sphinx gives the headings of a page anchors: PyTerrier's site asks for none, so the page has to."""
+    return page.read_text(encoding="utf-8").startswith("---\nmyst:\n  heading_anchors: 3\n---\n")
+
+
+def test_links_of_the_first_page_lead_somewhere():
+    index = (DOCS / "index.rst").read_text(encoding="utf-8")
+    assert all(target.startswith("https://") for target in re.findall(r"`[^`<]+<([^>`]+)>`_", index))
+    pages = re.findall(r":doc:`[^`<]+<([^>`]+)>`", index)
+    assert set(pages) == {page.stem for page in PAGES}
 
 
 def test_every_page_is_in_the_table_of_contents():
-    index = (DOCS / "index.rst").read_text(encoding="utf-8")
-    contents = index.split(".. toctree::")[1]
+    contents = (DOCS / "index.rst").read_text(encoding="utf-8").split(".. toctree::")[1]
     for page in PAGES:
         assert re.search(rf"^ +{re.escape(page.stem)}$", contents, flags=re.MULTILINE), page.name
-        assert f"<{page.name}>" in index, page.name
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

@@ -57,7 +57,7 @@ def test_the_league_compares_documents_with_queries(script, pool_file, tmp_path,
     assert text.startswith("before")
     assert text.endswith("after\n")
     assert "\nold\n" not in text
-    assert text.count("#### ") == 4
+    assert text.count("\n### ") == 4
     assert "At equal judged documents" in capsys.readouterr().out
 
 

@@ -162,14 +162,14 @@ def page(table: pd.DataFrame) -> str:
     spoilt = table[(table["model"] != "fitted") & (table["opening"] == 0)]
     costs = table[(table["opening"] > 0) & (table["model"] == "fitted")]
     parts = [
-        "#### At equal judged documents\n\nFitted grade model, mean over the training folds.",
+        "### At equal judged documents\n\nFitted grade model, mean over the training folds.",
         wide(one_round, ["data", "measure", "task", "budget"]),
-        "#### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",
+        "### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",
         wide(spoilt, ["model", "data", "measure"]),
-        "#### Where opening a query costs as much as some documents\n\n"
+        "### Where opening a query costs as much as some documents\n\n"
         "At equal cost, first training fold, mean over tasks and budgets.",
         wide(costs, ["opening", "data", "measure"]),
-        f"#### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold, mean over tasks.",
+        f"### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold, mean over tasks.",
         wide(several, ["data", "measure", "budget"]),
     ]
     return "\n\n".join(parts)

@@ -92,7 +92,7 @@ def file_path(name: str, value: Any) -> Path:
     return Path(value)
 
 
-HELP = "https://github.com/pyterrier-active/pt_active"
+HELP = "https://github.com/pt-active/pt_active"
 """Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
 
 

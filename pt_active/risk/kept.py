@@ -152,7 +152,7 @@ def worklist(pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> pd.DataFr
 
 def audit_manifest(arguments: dict[str, Any], pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> dict[str, Any]:
     """Everything that is needed to make the audit again, and to see that it is the same."""
-    packages = ("pyterrier-active", "pyterrier", "numpy", "pandas")
+    packages = ("pt-active", "pyterrier", "numpy", "pandas")
     draws = sample.sample.draws
     return {
         "format_version": FORMAT_VERSION,

@@ -80,7 +80,7 @@ class ActiveTest(KeptArtifact[Progress]):
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
-        packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
+        packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas")
         manifest = {
             "format_version": FORMAT_VERSION,
             "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},

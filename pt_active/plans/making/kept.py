@@ -71,7 +71,7 @@ def plan_manifest(
         frame: The graded frame that the pool was made from.
         topics: The topics, if any.
     """
-    packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
     draws = queries["q_draws"].to_numpy()
     counts = {"queries": len(queries), "documents": len(pool.docno), "rankers": len(pool.names)}
     counts |= {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum())}
@@ -138,9 +138,9 @@ def read_tables(folder: Path) -> PlanTables:
         raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
     manifest = _manifest(manifest_file)
     if manifest.get("format_version") not in READABLE:
-        saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
+        saved_by = manifest.get("versions", {}).get("pt-active", "an unknown version")
         raise ValueError(
-            f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
+            f"the plan at {folder} was saved by pt-active {saved_by} in format "
             f"{manifest.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
         )
     if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
