@@ -6,7 +6,7 @@ import re
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active.exports import FORMATS, read_judgments, write_assessments
@@ -100,6 +100,7 @@ def test_the_design_stays_inside(tmp_path, format):
 IDS = st.from_regex(r"[\w.,:/#'\"-]{1,9}", fullmatch=True)
 
 
+@settings(max_examples=25)
 @given(
     pairs=st.dictionaries(
         st.tuples(IDS, IDS), st.floats(0, 1, exclude_min=True) | st.floats(1e-9, 1e-3) | st.just(1.0), min_size=1
