@@ -105,7 +105,7 @@ def drawn_labels(
     if not known.any():
         raise ValueError(f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?")
     if max_grade is not None:
-        frames.checked_qrels(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
+        frames.check_highest_grade(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
     ignored = len(qrels) - int(known.sum())
     warn_of_ignored(ignored, f"{what}s that were not drawn")
     return label, ignored
