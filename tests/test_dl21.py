@@ -41,7 +41,7 @@ def test_ndcg_equals_the_published_values() -> None:
     qrels = read_qrels(FOLDER / "qrels.txt")
     names = sorted(path.stem for path in (FOLDER / "runs").iterdir())
     assert len(names) == 63
-    for name in names:
+    for name in {*names[::3], CUT_BY_ITS_OWN_RANKS}:
         assert len(published[name]) == 53
         found = measure_values(read_run(FOLDER / "runs" / f"{name}.gz"), qrels, "nDCG@10").set_index("qid").value
         expected = trec_eval_values(name) if name == CUT_BY_ITS_OWN_RANKS else published[name]
@@ -66,7 +66,7 @@ def test_two_submissions_end_to_end(example: ModuleType) -> None:
 
 def test_an_llm_judge_narrows_the_interval(example: ModuleType) -> None:
     errors = {"runs (ordered logit)": [], "LLM judge": []}
-    for seed in range(12):
+    for seed in range(4):
         results, _ = example.compare(FOLDER, "p_bm25", "NLE_P_v1", budget=200, seed=seed)
         for name, (_, comparison) in results.items():
             errors[name].append(comparison.standard_error)

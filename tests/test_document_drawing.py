@@ -176,15 +176,15 @@ def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does():
 
 
 def test_queries_that_open_together_come_by_priorities():
-    """One document each, Π as designed; the budget pays for half of them."""
-    m = 6
+    """One document each, Π as designed; the budget pays for half of them. Finds a Π of ½ that is 4 % off."""
+    m, draws = 6, 8000
     opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
     design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))
     rng = np.random.default_rng(3)
-    samples = [draw_documents(design, np.arange(m + 1), np.ones(m), 0.0, 3.0, rng) for _ in range(DRAWS)]
+    samples = [draw_documents(design, np.arange(m + 1), np.ones(m), 0.0, 3.0, rng) for _ in range(draws)]
     assert {int(each.drawn.sum()) for each in samples} == {3}
     weighted = np.array([each.drawn / np.where(each.drawn, each.opening, 1) for each in samples])
-    error = weighted.std(axis=0) / math.sqrt(DRAWS)
+    error = weighted.std(axis=0) / math.sqrt(draws)
     assert (np.abs(weighted.mean(axis=0) - 1) < 3 * error).all()
 
 
@@ -203,26 +203,26 @@ def test_a_budget_that_does_not_pay_for_one_query_is_refused():
 
 
 @pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
-@pytest.mark.parametrize("overhead", [0.0, 2.0])
 @pytest.mark.parametrize(
-    ("measure", "contrast", "estimator"),
+    ("measure", "contrast", "estimator", "overhead"),
     [
-        ("DCG@4", [1.0, -1.0], "difference"),
-        ("ERR(max_rel=2)", [1.0], "ht"),
-        ("ERR(max_rel=2)@3", [1.0, -1.0], "difference"),
+        ("DCG@4", [1.0, -1.0], "difference", 0.0),
+        ("ERR(max_rel=2)", [1.0], "ht", 2.0),
+        ("ERR(max_rel=2)@3", [1.0, -1.0], "difference", 2.0),
     ],
 )
-def test_estimates_are_unbiased_when_the_budget_drops_queries(drawing, overhead, measure, contrast, estimator):
+def test_estimates_are_unbiased_when_the_budget_drops_queries(drawing, measure, contrast, estimator, overhead):
+    """3 standard errors of 2,000 samples: finds a bias of .07 standard deviations of the estimate."""
     pool, variables, truth, cost = random_pool(5, measure, 12, len(contrast))
     contrast, budget = np.array(contrast), 13.0 + 2 * overhead
     design = designed(pool, variables, cost, overhead, drawing, budget)
     rng, found, dropped = np.random.default_rng(7), [], 0
-    for _ in range(5000):
+    for _ in range(2000):
         sample = draw_documents(design, pool.indptr, cost, overhead, budget, rng)
         dropped += (sample.opening[design.opening > 0] == 0).any()
         mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
         observed = np.where(sample.drawn, truth, mean)
         found.append(document_estimate(pool, sample, mean, observed, contrast).value)
-    assert dropped > 500
+    assert dropped > 200
     gap = np.array(found) - pool.weight @ pool.values(truth) @ contrast
     assert abs(gap.mean()) < 3 * gap.std() / math.sqrt(len(gap))

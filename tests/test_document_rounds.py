@@ -78,8 +78,9 @@ def pooled(pool: LabelledPool, score: np.ndarray, rounds: list[Round], known: np
 
 @pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
 def test_five_rounds_cover_the_truth_and_pooling_them_does_not(measure: str) -> None:
+    """400 repetitions find a bias of .15 standard deviations, a coverage of .9 and a variance a quarter too low."""
     pool, score = labelled(measure)
-    repetitions, found, naive = 600, [], []
+    repetitions, found, naive = 400, [], []
     for seed in range(repetitions):
         rounds, known = five_rounds(pool, score, seed)
         found.append(estimate_rounds(pool.graded.seen, rounds, known, CONTRAST, "difference"))
@@ -189,13 +190,16 @@ def spoilt(model: str) -> np.ndarray:
     return np.column_stack([1 - both - one, one, both])
 
 
-@pytest.mark.parametrize("measure", ["DCG@5", "DCG", "ERR@5", "ERR"])
-@pytest.mark.parametrize("model", ["calibrated", "useless", "wrong-signed"])
-def test_five_thousand_replays_centre_on_the_truth(measure: str, model: str) -> None:
+@pytest.mark.parametrize(
+    ("measure", "model"),
+    [("DCG@5", "wrong-signed"), ("DCG", "useless"), ("ERR@5", "wrong-signed"), ("ERR", "calibrated")],
+)
+def test_a_thousand_replays_centre_on_the_truth(measure: str, model: str) -> None:
+    """3 standard errors of 1,000 replays: finds a bias of .1 standard deviations of the estimate."""
     pool, _ = labelled(measure)
     pool = replace(pool, graded=replace(pool.graded, grades=spoilt(model), per_query=1.0))
     drawing = natural_drawing(pool.graded.seen.form)
-    chunks = replay_documents(pool, drawing, ["difference"], budgets=[60.0], repetitions=5000, seed=2)
+    chunks = replay_documents(pool, drawing, ["difference"], budgets=[60.0], repetitions=1000, seed=2)
     error = np.concatenate([each["difference"].error[0] for each in chunks])
-    assert error.size == 5000
+    assert error.size == 1000
     assert abs(error.mean()) <= 3 * error.std() / np.sqrt(error.size)

@@ -298,7 +298,7 @@ class TestFeatures:
 
 class TestEveryModel:
     @pytest.mark.parametrize("name", MODELS)
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=6, deadline=None)
     @given(seed=st.integers(0, 10**6), union=st.booleans())
     def test_properties(self, name, seed, union):
         run, qrels = judged_run(seed, queries=4, documents=8)

@@ -3,8 +3,6 @@
 Tolerances are 3 standard errors of the simulation, or a chi-square test at the level that corresponds, .0027.
 """
 
-from collections import defaultdict
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ from scipy import stats
 from pt_active.inference.estimators import difference, horvitz_thompson, mean_and_variance, regression, snis
 from pt_active.inference.intervals import interval
 from pt_active.plans.making.queries import draw
-from pt_active.sampling.draws import draw_number, draw_to_budget, priorities
+from pt_active.sampling.draws import draw_number, draw_to_budget, priorities, races
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
 VALUE = np.array([0.0, 0.2, 0.5, 1.0])
@@ -23,47 +21,59 @@ Q = np.array([0.3, 0.3, 0.2, 0.2])
 P = np.full(4, 0.25)
 
 
-def sequential_draws(q, cost, budget, rng):
-    """Queries drawn one after another, each paid for once, until a draw would overspend, and without that draw."""
-    drawn, judged, spent = [], set(), 0.0
-    while True:
-        x = int(rng.choice(len(q), p=q))
-        spent += 0.0 if x in judged else cost[x]
-        if spent > budget:
-            return drawn
-        drawn.append(x)
-        judged.add(x)
+def sequential_draws(q, cost, budget, repetitions, rng):
+    """Queries drawn one after another, each paid for once, until a draw would overspend, and without that draw.
+
+    Of many samples at once: int64[repetitions, m], how often each query was drawn.
+    """
+    row, counts = np.arange(repetitions), np.zeros((repetitions, len(q)), dtype=np.int64)
+    spent, going = np.zeros(repetitions), np.ones(repetitions, dtype=bool)
+    while going.any():
+        x = rng.choice(len(q), repetitions, p=q)
+        after = spent + np.where(counts[row, x] == 0, cost[x], 0.0)
+        going &= after <= budget
+        counts[row, x] += going
+        spent = np.where(going, after, spent)
+    return counts
 
 
-def outcomes(q, cost, budget, drop=True, rest=1e-12):
-    """Probability of each vector of draw counts, by enumeration but for a rest.
+def outcomes(q, cost, budget, drop=True, rest=1e-9):
+    """The vectors of draw counts, int64[K, m], and their probabilities, by enumeration but for a rest.
 
     Without ``drop`` the rule is another one: stop after the first draw with ``spent > Λ − λ_max``, and keep it.
     """
     limit = budget if drop else budget - max(cost)
-    going, ended = {(0,) * len(q): 1.0}, defaultdict(float)
-    while sum(going.values()) > rest:
-        following = defaultdict(float)
-        for counts, chance in going.items():
-            for x, probability in enumerate(q):
-                after = tuple(n + (i == x) for i, n in enumerate(counts))
-                spent = sum(price for price, n in zip(cost, after, strict=True) if n)
-                if spent > limit:
-                    ended[counts if drop else after] += chance * probability
-                else:
-                    following[after] += chance * probability
-        going = following
-    return ended
+    going, chance = np.zeros((1, len(q)), dtype=np.int64), np.ones(1)
+    counts, mass = [], []
+    while chance.sum() > rest:
+        after, probability = going[:, None] + np.eye(len(q), dtype=np.int64), chance[:, None] * q
+        ends = (after > 0) @ cost > limit
+        row = np.nonzero(ends)[0]
+        counts.append(going[row] if drop else after[ends])
+        mass.append(probability[ends])
+        _, first, place = np.unique(as_numbers(after[~ends]), return_index=True, return_inverse=True)
+        going, chance = after[~ends][first], np.bincount(place, weights=probability[~ends], minlength=len(first))
+    return np.concatenate(counts), np.concatenate(mass)
 
 
-def expected_mean(ended, terms):
+def as_numbers(counts):
+    """One number for each vector of counts, int64[...]."""
+    assert counts.max(initial=0) < 2**15
+    return counts @ 2 ** (15 * np.arange(counts.shape[-1]))
+
+
+def expected_mean(outcomes, terms):
     """Expectation of the mean of a term over the draws that are kept."""
-    return sum(chance * np.dot(counts, terms) / sum(counts) for counts, chance in ended.items())
+    counts, chance = outcomes
+    return chance @ (counts @ terms / counts.sum(axis=1))
 
 
-def repeated(draw_once, repetitions, seed):
-    rng = np.random.default_rng(seed)
-    return np.array([draw_once(rng) for _ in range(repetitions)])
+def drawn_to_budget(q, cost, budget, repetitions, seed):
+    """int64[repetitions, m], how often each query was drawn by the code behind `draw_to_budget`."""
+    order, count = next(races(q, cost, [budget], repetitions, np.random.default_rng(seed)))
+    draws = np.zeros((repetitions, len(q)), dtype=np.int64)
+    np.put_along_axis(draws, order, count, axis=1)
+    return draws
 
 
 def random_pool(seed, queries=40):
@@ -118,40 +128,43 @@ def test_the_importance_is_p_over_q_where_a_query_was_drawn():
 # --- the distribution of the draws ----------------------------------------------------------------------------------
 
 
+def test_a_sample_to_a_budget_is_one_of_the_races():
+    """So that what follows can look at thousands at once."""
+    for seed in range(30):
+        q, p, cost, _ = random_pool(seed, queries=4 + seed)
+        sample = draw_to_budget(q, p, cost, 0.6 * cost.sum() + 5, np.random.default_rng(seed))
+        np.testing.assert_array_equal(sample.draws, drawn_to_budget(q, cost, 0.6 * cost.sum() + 5, 1, seed)[0])
+
+
 @pytest.mark.parametrize("budget", [4.0, 5.0, 6.5, 7.9])
 def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
-    ended = outcomes(Q, COST, budget)
-    counts = repeated(lambda rng: draw_to_budget(Q, P, COST, budget, rng).draws, 12_000, seed=int(10 * budget))
-    expected = {tuple(row): chance * len(counts) for row, chance in ended.items()}
-    assert {tuple(row) for row in counts.tolist()} <= set(expected)
-    for classify in (lambda row: tuple(n > 0 for n in row), sum, lambda row: row):
-        assert chi_square_pvalue(counts.tolist(), expected, classify) > 0.0027
+    outcome, chance = outcomes(Q, COST, budget)
+    counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
+    assert np.isin(as_numbers(counts), as_numbers(outcome)).all()
+    for classify in (lambda counts: as_numbers((counts > 0) * 1), lambda counts: counts.sum(axis=1), as_numbers):
+        assert chi_square_pvalue(classify(counts), classify(outcome), chance) > 0.0027
 
 
-def chi_square_pvalue(rows, expected, classify):
+def chi_square_pvalue(observed, possible, chance):
     """Of the classes of outcomes; those expected less than 5 times are put together."""
-    observed_by, expected_by = defaultdict(float), defaultdict(float)
-    for row in rows:
-        observed_by[classify(tuple(row))] += 1
-    for row, number in expected.items():
-        expected_by[classify(row)] += number
-    frequent = [key for key in expected_by if expected_by[key] >= 5]
-    observed, wanted = [observed_by[key] for key in frequent], [expected_by[key] for key in frequent]
-    if len(rows) - sum(wanted) > 5:
-        observed.append(len(rows) - sum(observed))
-        wanted.append(len(rows) - sum(wanted))
+    classes, place = np.unique(np.r_[possible, observed], return_inverse=True)
+    wanted = len(observed) * np.bincount(place[: len(possible)], weights=chance, minlength=len(classes))
+    came = np.bincount(place[len(possible) :], minlength=len(classes))
+    frequent = wanted >= 5
+    came, wanted = came[frequent], wanted[frequent]
+    if len(observed) - wanted.sum() > 5:
+        came, wanted = np.r_[came, len(observed) - came.sum()], np.r_[wanted, len(observed) - wanted.sum()]
     if len(wanted) == 1:
-        return float(observed == [len(rows)])
-    statistic = sum((a - b) ** 2 / b for a, b in zip(observed, wanted, strict=True))
-    return stats.chi2.sf(statistic, len(wanted) - 1)
+        return float(came[0] == len(observed))
+    return stats.chi2.sf(((came - wanted) ** 2 / wanted).sum(), len(wanted) - 1)
 
 
 def test_draws_of_a_larger_pool_have_the_moments_of_the_sequential_procedure():
     """Number of draws, of distinct queries, and draws of each query, within 3 standard errors (4 for the 15 of one)."""
-    q, p, cost, _ = random_pool(3, queries=15)
+    q, _, cost, _ = random_pool(3, queries=15)
     budget = 0.6 * cost.sum()
-    ours = repeated(lambda rng: draw_to_budget(q, p, cost, budget, rng).draws, 5000, seed=1)
-    theirs = repeated(lambda rng: np.bincount(sequential_draws(q, cost, budget, rng), minlength=15), 2500, seed=2)
+    ours = drawn_to_budget(q, cost, budget, 5000, seed=1)
+    theirs = sequential_draws(q, cost, budget, 2500, np.random.default_rng(2))
     for summary in (lambda c: c.sum(axis=1), lambda c: (c > 0).sum(axis=1), lambda c: c.sum(axis=1) ** 2):
         assert abs(standard_difference(summary(ours), summary(theirs))) < 3
     assert abs(standard_difference(ours, theirs)).max() < 4
@@ -165,7 +178,8 @@ def standard_difference(a, b):
 
 def test_a_number_of_draws_is_multinomial():
     q, p, _, _ = random_pool(5, queries=6)
-    counts = repeated(lambda rng: draw_number(q, p, 9, rng).draws, 5000, seed=5)
+    rng = np.random.default_rng(5)
+    counts = np.array([draw_number(q, p, 9, rng).draws for _ in range(5000)])
     assert (counts.sum(axis=1) == 9).all()
     error = np.sqrt(9 * q * (1 - q) / len(counts))
     assert (abs(counts.mean(axis=0) - 9 * q) < 3 * error).all()
@@ -178,15 +192,13 @@ def test_a_number_of_draws_is_multinomial():
 @pytest.mark.parametrize("budget", [4.0, 5.0, 6.0, 7.0])
 def test_the_mean_of_the_draws_that_are_kept_is_unbiased(budget):
     """By enumeration: given their number the draws are exchangeable, and the first of them is never dropped."""
-    ended = outcomes(Q, COST, budget, rest=1e-7)
-    assert expected_mean(ended, P / Q * VALUE) == pytest.approx(P @ VALUE, abs=1e-5)
+    assert expected_mean(outcomes(Q, COST, budget), P / Q * VALUE) == pytest.approx(P @ VALUE, abs=1e-5)
 
 
 @pytest.mark.parametrize("budget", [5.0, 6.0, 7.0])
 def test_keeping_the_draw_that_ends_the_sample_is_biased(budget):
     """By enumeration: stopping after the first draw with ``spent > Λ − λ_max`` ends on a dear query too often."""
-    ended = outcomes(Q, COST, budget, drop=False, rest=1e-7)
-    assert expected_mean(ended, P / Q * VALUE) > P @ VALUE + 0.1
+    assert expected_mean(outcomes(Q, COST, budget, drop=False), P / Q * VALUE) > P @ VALUE + 0.1
 
 
 def test_improbable_queries_are_not_waited_for():
@@ -196,19 +208,11 @@ def test_improbable_queries_are_not_waited_for():
     assert 200 < sample.draws.sum() < 400
 
 
-def mean_of(estimator, sample, value, model, pool_mean):
-    importance = np.where(sample.draws > 0, sample.importance, 0.0)
-    return estimator(sample.draws, importance, value, model, pool_mean, 0.0).value
-
-
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
 def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
     """Over 4,000 repetitions within 3 standard errors."""
-    model = np.full(4, 0.3)
-    values = repeated(
-        lambda rng: mean_of(estimator, draw_to_budget(Q, P, COST, 6.0, rng), VALUE, model, P @ model), 4000, seed=3
-    )
-    assert abs(values.mean() - P @ VALUE) < 3 * values.std() / np.sqrt(len(values))
+    draws, model = drawn_to_budget(Q, COST, 6.0, 4000, seed=3), np.full(4, 0.3)
+    assert_mean(estimator(draws, P / Q, VALUE, model, P @ model, 0.0).value, P @ VALUE)
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
@@ -218,11 +222,8 @@ def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(
     rng = np.random.default_rng(4)
     value = rng.uniform(0, 1, 400)
     model = value + rng.normal(0, 0.2, 400)
-    budget = 60 * (q @ cost)
-    values = repeated(
-        lambda rng: mean_of(estimator, draw_to_budget(q, p, cost, budget, rng), value, model, p @ model), 4000, seed=6
-    )
-    assert abs(values.mean() - p @ value) < 3 * values.std() / np.sqrt(len(values))
+    draws = drawn_to_budget(q, cost, 60 * (q @ cost), 4000, seed=6)
+    assert_mean(estimator(draws, p / q, value, model, p @ model, 0.0).value, p @ value)
 
 
 # --- without replacement --------------------------------------------------------------------------------------------

@@ -211,8 +211,8 @@ def capital_of_one(draws: np.ndarray, mean: float, sign: int) -> float:
 
 
 def test_weighted_draws_are_covered_at_all_times() -> None:
-    """Draws with replacement from a defensive mixture, whose weights it bounds."""
-    rng, repetitions, epsilon, n = np.random.default_rng(8), 400, 0.25, 150
+    """Draws with replacement from a defensive mixture, whose weights it bounds; 200 samples find a level of .16."""
+    rng, repetitions, epsilon, n = np.random.default_rng(8), 200, 0.25, 150
     values = rng.random(40) ** 3
     p = np.full(40, 1 / 40)
     q = (1 - epsilon) * values / values.sum() + epsilon * p

@@ -81,7 +81,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
     qrels = checked_qrels(qrels)
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
-    checked_qrels(qrels[sampled], pool.max_grade)
+    check_highest_grade(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
     warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
     label = whole_labels(pool.keys, qrels)
