@@ -11,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames.qrels import (
     Labels,
+    check_highest_grade,
     check_judged,
     check_policy,
     checked_qrels,
