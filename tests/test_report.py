@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, ERR, Plan, plots
+from pt_active import DCG, ERR, Plan, plots, report_page
 from pt_active.contributions import Contributions
 from pt_active.demo import DemoCollection
 from pt_active.inline_svg import inline_svg
@@ -99,6 +99,12 @@ def quiet_report(plan: Plan, qrels: pd.DataFrame, **more) -> Report:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return Report.of(plan, qrels, **more)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes pages without their pictures, which take most of the time, for tests of the words."""
+    monkeypatch.setattr(report_page, "inline_svg", lambda figure, name, title, words: f"<p>{html.escape(words)}</p>")
 
 
 PAGES = [(k, level) for k in RANKERS for level in ("query", "document")]
@@ -296,6 +302,7 @@ def test_censuses_and_later_rankers_have_no_budget_curve(graded, demo, reported,
     assert found.design["queries"].sum() == 240
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_rounds_and_other_measures(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document")
     longer = plan.extend(200, demo.judge(plan.assessments))
@@ -309,8 +316,9 @@ def test_rounds_and_other_measures(graded, demo) -> None:
     assert whole == pytest.approx(longer.compare(every, measure="DCG@5").difference, abs=1e-10)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_what_is_missing_is_listed(level, graded, demo, html_of) -> None:
+def test_what_is_missing_is_listed(level, graded, demo, reported) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=400, level=level)
     qrels = demo.judge(plan.assessments)
     with pytest.raises(ValueError, match="have no label"):
@@ -320,9 +328,10 @@ def test_what_is_missing_is_listed(level, graded, demo, html_of) -> None:
     assert "4 labels were missing, and taken as expected." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
-    assert "No label was missing." in Page(html_of(level=level)).text
+    assert "No label was missing." in Page(reported(level=level).to_html()).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_that_misleads_is_said_at_the_top(graded, demo) -> None:
     grades = [f"grade_{g}" for g in range(4)]
     order = np.random.default_rng(0).permutation(len(graded))
@@ -422,11 +431,12 @@ def test_documents_that_decided_stand_open(report: Report, text: str) -> None:
         assert re.search(rf"\b{row.qid} .+? {row.docno} {row.label} {re.escape(number(row.effect))}(?!\d)", words)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("rankers", "level"), [("one", "query"), ("two", "query"), ("two", "document"), ("three", "document")]
 )
-def test_a_census_reassures(rankers, level, html_of) -> None:
-    words = Page(html_of(rankers, level, budget=1e6)).text
+def test_a_census_reassures(rankers, level, reported) -> None:
+    words = Page(reported(rankers, level, budget=1e6).to_html()).text
     what = {"query": "Every query of the pool", "document": "Everything that matters"}[level]
     assert "Before you trust this" not in words
     assert f"{what} was judged, so there is no sampling error." in words
@@ -434,12 +444,14 @@ def test_a_census_reassures(rankers, level, html_of) -> None:
     assert "Everything was to be judged, so there are no weights." in words
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_census_with_labels_missing_does_not_reassure(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=1e6)
     found = quiet_report(plan, demo.judge(plan.assessments).iloc[4:], missing="nonrelevant")
     assert "Before you trust this: every query of the pool was judged, but for 4 labels" in Page(found.to_html()).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_plain_random_queries_are_typical(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=400, design="passive")
     words = Page(quiet_report(plan, demo.judge(plan.assessments)).to_html()).text
