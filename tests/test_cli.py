@@ -358,8 +358,8 @@ def test_help_and_version():
     assert invoke("plan", "--nonsense").exit_code == 2
 
 
-def process(*words, cwd):
-    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=cwd, check=False)
+def process(*words, cwd, env=None):
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, cwd=cwd, env=env, check=False)
 
 
 def test_as_a_process(files):
@@ -662,15 +662,17 @@ def test_quiet_leaves_results_and_errors(files):
 
 
 @pytest.mark.parametrize(
-    ("typed", "offered"), [("plan --level do", "document"), ("compare x y --estimator sn", "snis"), ("sta", "status")]
+    ("typed", "offered"), [("plan --level do", "document"), ("compare x y --estimator sn", "snis")]
 )
 def test_shells_complete_commands_and_names(typed, offered):
     words = {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": f"pt-active {typed}"}
     words["COMP_CWORD"] = str(len(typed.split()))
-    done = subprocess.run(
-        [sys.executable, "-m", "pt_active"], env=os.environ | words, capture_output=True, text=True, check=False
-    )
-    assert done.stdout.split() == [offered]
+    assert CliRunner().invoke(app, [], prog_name="pt-active", env=words).stdout.split() == [offered]
+
+
+def test_a_shell_completes_by_a_process(tmp_path):
+    words = {"_PT_ACTIVE_COMPLETE": "complete_bash", "COMP_WORDS": "pt-active sta", "COMP_CWORD": "1"}
+    assert process("-m", "pt_active", cwd=tmp_path, env=os.environ | words).stdout.split() == ["status"]
 
 
 # --- after an early stop ----------------------------------------------------------------------------------------------

@@ -134,29 +134,27 @@ def test_the_squared_errors_are_unbiased_for_the_correlation_that_they_assume(re
         assert squared.mean() == pytest.approx(differences.mean(axis=1).var(), abs=1e-12)
 
 
-def simulated_differences(rng: np.random.Generator, folds: int, repeats: int, queries=20, documents=5) -> np.ndarray:
-    """float64[R, K], fold differences of two learners that are equally good by symmetry.
+def simulated_differences(rng: np.random.Generator, folds: int, repeats: int, samples: int) -> np.ndarray:
+    """float64[samples, R, K], fold differences of two learners that are equally good by symmetry, on 20 queries.
 
     There are two independent features that matter alike. Each learner sees one of them, learns whether more of it is
-    better, and is measured by the worth of the document that it puts first.
+    better, and is measured by the worth of the document that it puts first of five.
     """
-    x = rng.normal(size=(2, queries, documents))
-    worth = 0.05 * x.sum(axis=0) + rng.normal(size=(queries, documents))
-    slope = (x * worth).sum(axis=2)
-    best, worst = (np.take_along_axis(worth[None], i[..., None], 2)[..., 0] for i in (x.argmax(2), x.argmin(2)))
-    found = np.empty((repeats, folds))
-    for repeat, fold_of in enumerate(fold_numbers(queries, folds, repeats, seed=int(rng.integers(10**9)))):
-        tested = fold_of[:, None] == np.arange(folds)
-        learned = slope.sum(axis=1)[:, None] - slope @ tested
-        values = np.where(learned > 0, best @ tested, worst @ tested) / tested.sum(axis=0)
-        found[repeat] = values[0] - values[1]
-    return found
+    x = rng.normal(size=(samples, 2, 20, 5))
+    worth = 0.05 * x.sum(axis=1, keepdims=True) + rng.normal(size=(samples, 1, 20, 5))
+    slope = (x * worth).sum(axis=3)[:, None]
+    best, worst = (np.take_along_axis(worth, i[..., None], 3)[:, None, ..., 0] for i in (x.argmax(3), x.argmin(3)))
+    fold_of = fold_numbers(20, folds, samples * repeats, seed=folds).reshape(samples, repeats, 20, 1)
+    tested = (fold_of == np.arange(folds)).astype(float)
+    learned = slope.sum(axis=3, keepdims=True) - slope @ tested
+    values = np.where(learned > 0, best @ tested, worst @ tested) / tested.sum(axis=2, keepdims=True)
+    return values[:, :, 0] - values[:, :, 1]
 
 
 @pytest.mark.parametrize(("folds", "repeats"), [(10, 1), (5, 1), (5, 5)])
 def test_equal_learners_are_told_apart_too_often_by_the_plain_test_alone(folds: int, repeats: int) -> None:
     samples, rng = 2000, np.random.default_rng(folds)
-    differences = np.array([simulated_differences(rng, folds, repeats) for _ in range(samples)])
+    differences = simulated_differences(rng, folds, repeats, samples)
     means = differences.mean(axis=(1, 2))
     found = {
         corrected: np.mean(
@@ -238,24 +236,32 @@ class FirstRows(SignLearner):
         super().fit(topics_or_res_tr.head(2), qrels_tr)
 
 
+ORDERED = {"first rows": FirstRows(3), "sign": SignLearner(0)}
+
+
+@pytest.fixture(scope="module")
+def in_order() -> LearnerComparison:
+    return compare_learners(ORDERED, *collection(seed=1), "nDCG@5", folds=3, progress=False)
+
+
 @settings(max_examples=5)
 @given(seed=st.integers(0, 10**6))
-def test_the_order_of_rows_means_nothing(seed: int) -> None:
+def test_the_order_of_rows_means_nothing(in_order: LearnerComparison, seed: int) -> None:
     results, qrels = collection(seed=1)
-    learners = {
-        "first rows": FirstRows(3),
-        "sign": SignLearner(0),
-    }
-    expected = compare_learners(learners, results, qrels, "nDCG@5", folds=3, progress=False)
     shuffled = [frame.sample(frac=1, random_state=seed) for frame in (results, qrels)]
     repeated = pd.concat([shuffled[1], shuffled[1].head(7)])
-    found = compare_learners(learners, shuffled[0], repeated, "nDCG@5", folds=3, progress=False)
-    pd.testing.assert_frame_equal(found.per_query, expected.per_query)
+    found = compare_learners(ORDERED, shuffled[0], repeated, "nDCG@5", folds=3, progress=False)
+    pd.testing.assert_frame_equal(found.per_query, in_order.per_query)
+
+
+@pytest.fixture(scope="module")
+def nine() -> LearnerComparison:
+    return compared(*collection(queries=9), folds=9)
 
 
 @settings(max_examples=5)
 @given(names=st.permutations(range(9)), prefix=st.sampled_from(["", "x", "é"]))
-def test_names_of_queries_and_documents_mean_nothing(names: list[int], prefix: str) -> None:
+def test_names_of_queries_and_documents_mean_nothing(nine: LearnerComparison, names: list[int], prefix: str) -> None:
     """With one query a fold there is one split only, so queries may have any names; elsewhere their order decides."""
     results, qrels = collection(queries=9)
     new = {f"q{i:03d}": f"{prefix}{name}" for i, name in enumerate(names)}
@@ -263,11 +269,10 @@ def test_names_of_queries_and_documents_mean_nothing(names: list[int], prefix: s
     def renamed(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(qid=frame["qid"].map(new), docno=prefix + frame["docno"].str[::-1])
 
-    expected = compared(results, qrels, folds=9)
     found = compared(renamed(results), renamed(qrels), folds=9)
-    assert found.difference == pytest.approx(expected.difference, abs=1e-12)
-    assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
-    by_query = expected.per_query.set_index(expected.per_query["qid"].map(new))["difference"]
+    assert found.difference == pytest.approx(nine.difference, abs=1e-12)
+    assert found.standard_error == pytest.approx(nine.standard_error, abs=1e-12)
+    by_query = nine.per_query.set_index(nine.per_query["qid"].map(new))["difference"]
     assert found.per_query.set_index("qid")["difference"].to_dict() == pytest.approx(by_query.to_dict(), abs=1e-12)
 
 

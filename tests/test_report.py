@@ -8,6 +8,8 @@ import re
 import shutil
 import subprocess
 import warnings
+from collections.abc import Callable
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -23,6 +25,7 @@ from pt_active.plans.answers.report.page import OPEN, ROWS
 from pt_active.plans.answers.report.report import NAMED, Report
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import number
+from pt_active.plans.making.queries import draw
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "br", "link", "img", "hr", "input"}
@@ -75,21 +78,52 @@ def pool(graded: pd.DataFrame, demo: DemoCollection, rankers: tuple[str, ...]) -
     return frame[(frame[[f"rank_{name}" for name in rankers]] >= 0).any(axis=1)]
 
 
-def reported(graded, demo, rankers="two", level="query", measure=DCG @ 10, budget=400, **more) -> Report:
-    plan = Plan.create(pool(graded, demo, RANKERS[rankers]), None, measure, budget=budget, level=level)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        return Report.of(plan, demo.judge(plan.assessments), **more)
+@pytest.fixture(scope="module")
+def reported(graded, demo) -> Callable[..., Report]:
+    """Makes the report of a plan, once for the same arguments."""
 
+    @cache
+    def make(rankers="two", level="query", budget=400, **more) -> Report:
+        plan = Plan.create(pool(graded, demo, RANKERS[rankers]), None, DCG @ 10, budget=budget, level=level)
+        return quiet_report(plan, demo.judge(plan.assessments), **({"slices": ("qwords",)} | more))
 
-@pytest.fixture(scope="module", params=[(k, level) for k in RANKERS for level in ("query", "document")], ids="-".join)
-def report(request: pytest.FixtureRequest, graded, demo) -> Report:
-    return reported(graded, demo, *request.param, slices=["qwords"])
+    return make
 
 
 @pytest.fixture(scope="module")
-def text(report: Report) -> str:
-    return report.to_html()
+def html_of(reported) -> Callable[..., str]:
+    """Makes the page of such a report, once for the same arguments."""
+    return cache(lambda *arguments, **more: reported(*arguments, **more).to_html())
+
+
+def quiet_report(plan: Plan, qrels: pd.DataFrame, **more) -> Report:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return Report.of(plan, qrels, **more)
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes pages without their pictures, which take most of the time, for tests of the words."""
+    monkeypatch.setattr(report_page, "inline_svg", lambda figure, name, title, words: f"<p>{html.escape(words)}</p>")
+
+
+PAGES = [(k, level) for k in RANKERS for level in ("query", "document")]
+
+
+@pytest.fixture(scope="module", params=PAGES, ids="-".join)
+def page_of(request: pytest.FixtureRequest) -> tuple[str, str]:
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def report(page_of: tuple[str, str], reported) -> Report:
+    return reported(*page_of)
+
+
+@pytest.fixture(scope="module")
+def text(page_of: tuple[str, str], html_of) -> str:
+    return html_of(*page_of)
 
 
 def test_the_page_is_well_formed_and_asks_for_nothing(text: str) -> None:
@@ -175,23 +209,35 @@ def test_the_data_are_those_of_the_result(report: Report, graded, demo) -> None:
     assert sum(row["share"] for row in data["slices"]) == pytest.approx(1 if len(estimates) == 1 else len(estimates))
 
 
-def test_the_chance_of_draws_is_what_happens(graded, demo) -> None:
-    """Mean draws over seeds against the table, for draws with and without replacement and documents."""
-    for how in ({"draws": 20, "replace": True}, {"draws": 20}, {"budget": 300}, {"budget": 300, "level": "document"}):
-        counts, found = [], None
-        for seed in range(30):
-            plan = Plan.create(graded, None, DCG @ 10, seed=seed, **how)
-            table = plan.assessments["qid"] if "level" in how else plan.queries["qid"].repeat(plan.queries["q_draws"])
-            counts.append(plan.queries["qid"].map(table.value_counts()).fillna(0).to_numpy())
-            found = found or (plan, demo.judge(plan.assessments))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            design = Report.of(*found).design
-        rows = design[design["axis"] == "cost of a query"]
-        costs = found[0].queries["q_cost"].to_numpy()
-        for row in rows.itertuples():
-            each = np.array(counts)[:, (costs >= row.low) & (costs <= row.high)].mean(axis=1)
-            assert abs(each.mean() - row.chance) <= 3.5 * each.std(ddof=1) / np.sqrt(30) + 0.02 * row.chance, how
+def draws_of_queries(plan: Plan, seeds: range) -> np.ndarray:
+    """int64[seeds, m], how often each query is drawn."""
+    how = plan.manifest["arguments"]
+    drawn = (draw(plan.queries, how["budget"], how["draws"], seed, how["replace"]).draws for seed in seeds)
+    return np.array(list(drawn))
+
+
+def draws_of_documents(graded: pd.DataFrame, seeds: range) -> np.ndarray:
+    """int64[seeds, m], how many documents of each query are drawn."""
+    plans = [Plan.create(graded, None, DCG @ 10, seed=seed, budget=300, level="document") for seed in seeds]
+    drawn = [plan.queries["qid"].map(plan.assessments["qid"].value_counts()).fillna(0) for plan in plans]
+    return np.array(drawn)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [{"draws": 20, "replace": True}, {"draws": 20}, {"budget": 300}, {"budget": 300, "level": "document"}],
+    ids=str,
+)
+def test_the_chance_of_draws_is_what_happens(how, graded, demo) -> None:
+    """Mean draws over 30 seeds against the table, for draws with and without replacement and documents."""
+    plan = Plan.create(graded, None, DCG @ 10, seed=0, **how)
+    counts = draws_of_documents(graded, range(30)) if "level" in how else draws_of_queries(plan, range(30))
+    design = quiet_report(plan, demo.judge(plan.assessments)).design
+    rows = design[design["axis"] == "cost of a query"]
+    costs = plan.queries["q_cost"].to_numpy()
+    for row in rows.itertuples():
+        each = counts[:, (costs >= row.low) & (costs <= row.high)].mean(axis=1)
+        assert abs(each.mean() - row.chance) <= 3.5 * each.std(ddof=1) / np.sqrt(30) + 0.02 * row.chance
 
 
 @pytest.mark.parametrize(
@@ -214,40 +260,40 @@ def test_the_chance_of_draws_is_what_happens(graded, demo) -> None:
         ),
     ],
 )
-def test_answers(rankers, level, budget, said, graded, demo) -> None:
-    found = reported(graded, demo, rankers, level, budget=budget)
+def test_answers(rankers, level, budget, said, reported) -> None:
+    found = reported(rankers, level, budget=budget)
     assert re.search(said, found.answer), found.answer
 
 
-def test_who_cannot_be_told_apart_is_named(graded, demo) -> None:
-    found = reported(graded, demo, "three", budget=200)
+def test_who_cannot_be_told_apart_is_named(reported) -> None:
+    found = reported("three", budget=200)
     joined = {name for group in found.result.groups if found.result.names[0] in group for name in group}
     rest = [name for name in found.result.names[1:] if name in joined]
     assert rest
     assert f"but cannot be told apart from {', '.join(rest)}; " in found.answer
 
 
-def test_the_interval_of_the_answer_is_that_of_the_winner(graded, demo) -> None:
-    found = reported(graded, demo, level="document", budget=500)
+def test_the_interval_of_the_answer_is_that_of_the_winner(reported) -> None:
+    found = reported(level="document", budget=500)
     low, high = found.result.confidence_interval()
     assert found.result.difference < 0
     assert f"interval {-high:.4f} to {-low:.4f}" in found.answer
 
 
-def test_two_of_many(graded, demo) -> None:
-    found = reported(graded, demo, "three", first="noisy", second="candidate")
+def test_two_of_many(reported) -> None:
+    found = reported("three", first="noisy", second="candidate")
     assert found.contrast == "noisy − candidate"
     assert found.estimates["name"].tolist() == ["noisy − candidate"]
     whole = found.contributions.base + found.contributions.queries["contribution"].sum()
     assert whole == pytest.approx(found.result.difference, abs=1e-10)
 
 
-def test_censuses_and_later_rankers_have_no_budget_curve(graded, demo) -> None:
+def test_censuses_and_later_rankers_have_no_budget_curve(graded, demo, reported, html_of) -> None:
     for level in ("query", "document"):
-        found = reported(graded, demo, level=level, budget=1e6)
+        found = reported(level=level, budget=1e6)
         assert found.budget.empty
         assert "everything was judged" in found.budget_note
-        assert found.budget_note in Page(found.to_html()).text
+        assert found.budget_note in Page(html_of(level=level, budget=1e6)).text
     plan = Plan.create(graded, None, DCG @ 10, budget=400)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
@@ -257,6 +303,7 @@ def test_censuses_and_later_rankers_have_no_budget_curve(graded, demo) -> None:
     assert found.design["queries"].sum() == 240
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_rounds_and_other_measures(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document")
     longer = plan.extend(200, demo.judge(plan.assessments))
@@ -270,27 +317,28 @@ def test_rounds_and_other_measures(graded, demo) -> None:
     assert whole == pytest.approx(longer.compare(every, measure="DCG@5").difference, abs=1e-10)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("level", ["query", "document"])
-def test_what_is_missing_is_listed(level, graded, demo) -> None:
+def test_what_is_missing_is_listed(level, graded, demo, reported) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=400, level=level)
     qrels = demo.judge(plan.assessments)
     with pytest.raises(ValueError, match="have no label"):
         Report.of(plan, qrels.iloc[4:])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = Report.of(plan, qrels.iloc[4:], missing="expected")
+    found = quiet_report(plan, qrels.iloc[4:], missing="expected")
     words = Page(found.to_html()).text
     assert "4 labels were missing, and taken as expected." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
-    assert "No label was missing." in Page(reported(graded, demo, level=level).to_html()).text
+    assert "No label was missing." in Page(reported(level=level).to_html()).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_model_that_misleads_is_said_at_the_top(graded, demo) -> None:
     grades = [f"grade_{g}" for g in range(4)]
     order = np.random.default_rng(0).permutation(len(graded))
     spoilt = graded.assign(**{c: graded[c].to_numpy()[order] for c in grades})
-    found = reported(spoilt, demo, level="document", budget=600)
+    plan = Plan.create(spoilt, None, DCG @ 10, budget=600, level="document")
+    found = quiet_report(plan, demo.judge(plan.assessments))
     words = Page(found.to_html()).text
     assert "Before you trust this: the grade model misleads" in words
     assert found.check.advice in words
@@ -299,7 +347,7 @@ def test_a_model_that_misleads_is_said_at_the_top(graded, demo) -> None:
 def test_names_cannot_break_out_of_the_page(graded, demo) -> None:
     evil = "</script><b>&amp;$x_1$"
     frame = graded.assign(query=graded["query"] + evil).rename(columns={"rank_candidate": f"rank_{evil}"})
-    plan = Plan.create(frame, None, DCG @ 10, budget=300)
+    plan = Plan.create(frame, None, ERR @ 10, budget=300)
     text = Report.of(plan, demo.judge(plan.assessments)).to_html()
     page = Page(text)
     assert text.count("</script>") == 1
@@ -308,16 +356,16 @@ def test_names_cannot_break_out_of_the_page(graded, demo) -> None:
     assert json.loads(page.data)["manifest"]["rankers"] == ["production", evil]
 
 
-def test_saving(graded, demo, tmp_path: Path) -> None:
-    found = reported(graded, demo, measure=ERR @ 10)
+def test_saving(reported, html_of, tmp_path: Path) -> None:
+    found = reported()
     path = found.save(tmp_path / "report.html")
-    assert path.read_text(encoding="utf-8") == found.to_html()
+    assert path.read_text(encoding="utf-8") == html_of()
     with pytest.raises(FileExistsError, match="exists; choose another file for the report"):
         found.save(path)
     with pytest.raises(FileNotFoundError, match="does not exist"):
         found.save(tmp_path / "nowhere" / "report.html")
     with pytest.raises(ValueError, match=r'write slices=\["qwords"\]'):
-        reported(graded, demo, slices="qwords")
+        reported(slices="qwords")
 
 
 def test_numbers_as_they_are_shown() -> None:
@@ -336,9 +384,9 @@ def described(page: str) -> dict[str, str]:
     return {name: html.unescape(words) for name, words in found}
 
 
-def test_charts_are_told_with_a_message_first(graded, demo) -> None:
-    found = reported(graded, demo, level="document", slices=["qwords"])
-    said, apart = described(found.to_html()), found.contributions.queries
+def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
+    found = reported(level="document")
+    said, apart = described(html_of(level="document")), found.contributions.queries
     assert said["estimates"].startswith(f"{found.answer} production − candidate ")
     outside = ((found.slices["low"] > 0) | (found.slices["high"] < 0)).sum()
     assert said["slices"].startswith(f"{outside} of {len(found.slices)} intervals do not hold 0. qwords = ")
@@ -361,17 +409,16 @@ def test_charts_are_told_with_a_message_first(graded, demo) -> None:
     assert said["design"].startswith("Documents to be judged: over the cost of a query it goes from ")
 
 
-def test_sides_are_named(graded, demo) -> None:
-    pair, one = reported(graded, demo), reported(graded, demo, "one", slices=["qwords"])
-    page = pair.to_html()
+def test_sides_are_named(reported, html_of) -> None:
+    pair, one, page = reported(), reported("one"), html_of()
     words = Page(page).text
     assert "Blue bars, to the right, moved it towards production; orange ones, to the left, towards candidate." in words
-    assert words.count("← for candidate · for production →") == 2
+    assert words.count("← for candidate · for production →") == 3
     assert "right of the dotted line production is better, left of it candidate" in words
     (axes,) = plots.plot_contributions(pair.contributions.queries).axes
     for bar in axes.patches:
         assert (bar.get_facecolor()[2] > 0.5) == (bar.get_width() >= 0)
-    words = Page(one.to_html()).text
+    words = Page(html_of("one")).text
     assert "Blue bars, to the right, moved it up; orange ones, to the left, down." in words
     assert "→" not in words
     least = one.slices.loc[one.slices["estimate"].idxmin()]
@@ -385,26 +432,30 @@ def test_documents_that_decided_stand_open(report: Report, text: str) -> None:
         assert re.search(rf"\b{row.qid} .+? {row.docno} {row.label} {re.escape(number(row.effect))}(?!\d)", words)
 
 
-def test_a_census_reassures(graded, demo) -> None:
-    for level, what in (("query", "Every query of the pool"), ("document", "Everything that matters")):
-        for rankers in ("one", "three"):
-            words = Page(reported(graded, demo, rankers, level, budget=1e6).to_html()).text
-            assert "Before you trust this" not in words
-            assert f"{what} was judged, so there is no sampling error." in words
-            assert "not typical" not in words
-            assert "Everything was to be judged, so there are no weights." in words
+@pytest.mark.usefixtures("undrawn")
+@pytest.mark.parametrize(
+    ("rankers", "level"), [("one", "query"), ("two", "query"), ("two", "document"), ("three", "document")]
+)
+def test_a_census_reassures(rankers, level, reported) -> None:
+    words = Page(reported(rankers, level, budget=1e6).to_html()).text
+    what = {"query": "Every query of the pool", "document": "Everything that matters"}[level]
+    assert "Before you trust this" not in words
+    assert f"{what} was judged, so there is no sampling error." in words
+    assert "not typical" not in words
+    assert "Everything was to be judged, so there are no weights." in words
+
+
+@pytest.mark.usefixtures("undrawn")
+def test_a_census_with_labels_missing_does_not_reassure(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=1e6)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = Report.of(plan, demo.judge(plan.assessments).iloc[4:], missing="nonrelevant")
+    found = quiet_report(plan, demo.judge(plan.assessments).iloc[4:], missing="nonrelevant")
     assert "Before you trust this: every query of the pool was judged, but for 4 labels" in Page(found.to_html()).text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_plain_random_queries_are_typical(graded, demo) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=400, design="passive")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        words = Page(Report.of(plan, demo.judge(plan.assessments)).to_html()).text
+    words = Page(quiet_report(plan, demo.judge(plan.assessments)).to_html()).text
     assert "not typical" not in words
     assert "as plain random sampling does" in words
 
@@ -415,9 +466,7 @@ def test_titles_and_charts_say_what_they_leave_out(graded, demo) -> None:
         frame[f"rank_{name}"] = frame["rank_noisy"]
     frame["qnumber"] = (frame["qid"].str[1:].astype(int) % 7).astype(str)
     plan = Plan.create(frame, None, DCG @ 10, budget=900)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = Report.of(plan, demo.judge(plan.assessments), slices=["qnumber"])
+    found = quiet_report(plan, demo.judge(plan.assessments), slices=["qnumber"])
     words = Page(found.to_html()).text
     assert len(found.slices) == 35
     assert words.startswith("DCG@10 of production, candidate, noisy and 2 more")
@@ -442,10 +491,9 @@ def test_long_names_stay_distinct() -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_what_is_folded_is_printed(graded, demo, tmp_path: Path) -> None:
-    found, pages = reported(graded, demo, slices=["qwords"]), {}
+def test_what_is_folded_is_printed(html_of, tmp_path: Path) -> None:
+    text, pages = html_of(), {}
     rule = "  details::details-content {"
-    text = found.to_html()
     assert rule in text
     for name, content in {"whole": text, "folded": text.replace(rule, "  .nothing {")}.items():
         page, printed = tmp_path / f"{name}.html", tmp_path / f"{name}.pdf"
@@ -459,8 +507,8 @@ def test_what_is_folded_is_printed(graded, demo, tmp_path: Path) -> None:
 # --- figures --------------------------------------------------------------------------------------------------------
 
 
-def test_figures_hold_the_tables(graded, demo) -> None:
-    found = reported(graded, demo, level="document", slices=["qwords"])
+def test_figures_hold_the_tables(reported) -> None:
+    found = reported(level="document")
     line = found.check.calibration
     (axes,) = plots.plot_budget(found.budget, found.spent).axes
     drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
@@ -498,12 +546,12 @@ def test_figures_of_the_same_data_are_the_same_text(graded, demo) -> None:
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_screenshots_are_readable(scheme, graded, demo, tmp_path: Path) -> None:
+def test_screenshots_are_readable(scheme, html_of, tmp_path: Path) -> None:
     """The ground of the page has the colour of the scheme, and there is ink on it."""
     from matplotlib.image import imread
 
-    found = reported(graded, demo, slices=["qwords"])
-    page, picture = found.save(tmp_path / "report.html"), tmp_path / "report.png"
+    page, picture = tmp_path / "report.html", tmp_path / "report.png"
+    page.write_text(html_of(), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--screenshot={picture}", "--window-size=900,4000"]
     options += ["--force-dark-mode", "--blink-settings=preferredColorScheme=0"] if scheme == "dark" else []
     subprocess.run([str(CHROMIUM), *options, page.as_uri()], check=True, timeout=60, capture_output=True)

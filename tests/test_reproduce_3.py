@@ -92,7 +92,7 @@ def test_what_is_replayed_on_the_first_fold_alone(script) -> None:
 
 def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> None:
     module, pools = script("predicted_error"), script("judged_pools")
-    rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 60, 2))
+    rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 20, 1))
     assert len(rows) == 2 * 3 * 2 * 3
     numbers = rows[["realised", "model / realised", "pilot / realised"]].astype(float)
     assert numbers["realised"].gt(0).all()

@@ -385,6 +385,7 @@ def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Dra
     return Drawn(rows, count, np.where(count > 0, labels * p[rows] / pi, 0.0), pi)
 
 
+@cache
 def replayed(loss: Loss, k: int, design: str, estimator: str, labels: int = LABELS) -> tuple[MeanEstimate, float]:
     """Estimates from all samples, and the truth."""
     f, y, rho = population()
@@ -498,17 +499,16 @@ RARE = [
 Case = tuple[World, Loss, float, bool]
 
 
-@pytest.mark.parametrize("case", TOO_SURE + RARE, ids=range(8))
-def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case: Case) -> None:
+@pytest.mark.parametrize(
+    ("case", "rare"), [*((case, False) for case in TOO_SURE), *((case, True) for case in RARE)], ids=range(8)
+)
+def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case: Case, rare: bool) -> None:
+    """Where errors are rare, an interval without bounds misses them."""
     coverage, without_bounds, ratio = covered(*case)
+    assert not rare or without_bounds < 0.93
     assert 0.93 - NOISE <= coverage <= 0.97 + NOISE
     assert abs(coverage - 0.95) <= abs(without_bounds - 0.95)
     assert ratio == pytest.approx(1, abs=0.15)
-
-
-@pytest.mark.parametrize("case", RARE, ids=range(4))
-def test_where_errors_are_rare_an_interval_without_bounds_misses_them(case: Case) -> None:
-    assert covered(*case)[1] < 0.93
 
 
 def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
