@@ -20,6 +20,7 @@ import pytest
 from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.report import page as report_page
 from pt_active.plans.answers.report import plots
 from pt_active.plans.answers.report.page import OPEN, ROWS
 from pt_active.plans.answers.report.report import NAMED, Report

@@ -321,15 +321,15 @@ def within_score_intervals(found: list[statistics.RoundEstimate], truth: float) 
 def weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A sample is weighed once, however many statistics are estimated from it."""
     for name in ("lur", "ailur", "aiipw"):
-        weigh = cache_by_identity(getattr(estimators, name))
-        monkeypatch.setattr(estimators, name, weigh)
+        weigh = cache_by_identity(getattr(weightings, name))
+        monkeypatch.setattr(weightings, name, weigh)
         monkeypatch.setitem(WEIGHTINGS, name, weigh)
 
 
 def cache_by_identity(weigh: Callable) -> Callable:
-    known: dict[tuple, tuple[Rounds, estimators.Weighting]] = {}
+    known: dict[tuple, tuple[Rounds, weightings.Weighting]] = {}
 
-    def weighed(rounds: Rounds, bandwidth: float | None = None) -> estimators.Weighting:
+    def weighed(rounds: Rounds, bandwidth: float | None = None) -> weightings.Weighting:
         key = id(rounds), bandwidth
         if key not in known:
             known[key] = rounds, weigh(rounds, bandwidth)

@@ -137,7 +137,7 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
         for pool in pools
         for number, fold in enumerate(pool.train_folds[: 1 if arguments.quick else None])
     ]
-    repetitions = 50 if arguments.quick else arguments.repetitions
+    repetitions = 20 if arguments.quick else arguments.repetitions
     rows: list[dict[str, object]] = []
     for job in tqdm(jobs, unit="fold"):
         rows += tqdm(rows_of(*job, repetitions, arguments.seed), unit="row", leave=False)
@@ -177,7 +177,7 @@ def page(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Replay everything, print the tables, and write what was asked for."""
-    parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 50 repetitions")
+    parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 20 repetitions")
     print(page(written(parser.parse_args(), league, page)))
 
 
