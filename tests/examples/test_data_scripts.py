@@ -23,7 +23,7 @@ from pt_active import DCG, OrderedLogitGrades
 from pt_active.plans.making.pool import Pool
 from pt_active.studies.simulate import labelled_population
 
-SCRIPTS = Path(__file__).parents[1] / "data_scripts"
+SCRIPTS = Path(__file__).parents[2] / "data_scripts"
 
 
 @pytest.fixture(autouse=True)

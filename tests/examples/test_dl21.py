@@ -14,7 +14,7 @@ import pytest
 from pt_active import measure_values
 from pt_active.frames.trec import read_qrels, read_run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FOLDER = ROOT.parent / "shared" / "data" / "dl21"
 
 CUT_BY_ITS_OWN_RANKS = "uogTrPC"

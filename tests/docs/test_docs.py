@@ -35,7 +35,7 @@ from pt_active.sampling import designs
 from pt_active.sampling import documents as document_design
 from pt_active.sampling import draws as round_drawing
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "pt_active" / "pt_docs"
 PAGES = sorted(DOCS.glob("*.md"))
 
@@ -169,7 +169,7 @@ def test_every_page_is_in_the_table_of_contents():
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_tests_that_are_cited_exist(page):
-    for file, name in re.findall(r"`tests/(\w+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
+    for file, name in re.findall(r"`tests/([\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
         functions = {
             node.name
             for node in ast.walk(ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")))
@@ -213,7 +213,7 @@ def test_every_method_has_its_name_test_and_example():
     for source, name, test, example in rows:
         assert source, name
         assert name, source
-        file, function = re.fullmatch(r"`(test_\w+\.py)::(test_\w+)`", test).groups()
+        file, function = re.fullmatch(r"`([\w/]*test_\w+\.py)::(test_\w+)`", test).groups()
         assert f"def {function}(" in (DOCS.parents[1] / "tests" / file).read_text(encoding="utf-8"), test
         used = "".join(where.read_text(encoding="utf-8") for where in named_examples(example))
         for key in names_used(name):

@@ -10,7 +10,7 @@ import pytest
 from pt_active import Comparison
 from pt_active.demo.collection import DemoCollection
 
-README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def block(heading: str) -> str:

@@ -604,12 +604,12 @@ def test_a_pool_without_a_label_model(frame, qrels) -> None:
 
 @pytest.mark.parametrize("name", [*LOSS_TYPES, *GAP_DESIGNS, STRATIFIED, *RISK_ESTIMATORS])
 def test_every_registered_name_has_its_row_in_the_page(name: str) -> None:
-    page = Path(__file__).parents[1] / "pt_active" / "pt_docs" / "auditing.md"
+    page = Path(__file__).parents[2] / "pt_active" / "pt_docs" / "auditing.md"
     rows = re.findall(r"^\| `([^`]+)`", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
     assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows)
 
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TRACK = ROOT.parent / "shared" / "data" / "dl21"
 
 
