@@ -173,7 +173,7 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
 
 
 def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> None:
-    status = replace(plan.status(prefix(plan, labels, 14)), chance=0.1, needed=700.0)
+    status = replace(plan.status(prefix(plan, labels, 14)), chance=0.05, needed=700.0)
     assert (status.answer, status.advice[:8]) == ("unresolved", "judge on")
     low = replace(status, chance=0.04)
     assert low.answer == "unresolvable with this budget, but for a chance of 4.0%"
