@@ -83,20 +83,20 @@ loss moments: covariance not centred [test_losses]
     product - centre[a] * centre[b] => product
 Gaussian squared error: fourth moment halved [test_losses]
     within = 2 * variances**2 => within = variances**2
-ordered logit: gradient of the prior without its square [test_grades]
+ordered logit: gradient of the prior without its square [test_models]
     (by_upper + by_lower) + weights / prior_scale**2 => (by_upper + by_lower) + weights / prior_scale
-recalibration: prior centred at no trust [test_rounds_recalibration]
+recalibration: prior centred at no trust [test_recalibration]
     prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
 # Sampling
-clipped probabilities: certain units cost nothing [test_budget]
+clipped probabilities: certain units cost nothing [test_error_curve]
     (budget - self.certain[certain]) / self.rest => budget / self.rest
-priority sampling: threshold of the last drawn [test_sampling]
+priority sampling: threshold of the last drawn [test_draws]
     np.take_along_axis(priority, distinct, axis=1) => np.take_along_axis(priority, distinct - 1, axis=1)
-draws to a budget: what just fits is left out [test_sampling]
+draws to a budget: what just fits is left out [test_draws]
     return spent <= budget * (1 + _ROUNDING) => return spent < budget
-draws with replacement: counted from the beginning [test_sampling]
+draws with replacement: counted from the beginning [test_draws]
     end - np.maximum(arrival[drawn], start) => end - start
-draws without replacement: importance without n [test_sampling]
+draws without replacement: importance without n [test_draws]
     Sample(draws, draws.sum() * weight / inclusion => Sample(draws, weight / inclusion
 design assisted: the mean variance is forgotten [test_designs]
     return variance + weight @ variance => return variance
@@ -106,9 +106,9 @@ designs: cost without its root [test_designs]
     if part.uniform_cost else np.sqrt(cost) => if part.uniform_cost else cost
 difference: covariance taken off once [test_designs]
     - 2 * covariance[:, first, second] => - covariance[:, first, second]
-pivotal draws: holder and rival swapped above 1 [test_document_drawing]
+pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - inclusion[rival]: => (2.0 - both) < 1.0 - held:
-spread draws: documents of a query in their order [test_document_drawing]
+spread draws: documents of a query in their order [test_two_phase]
     [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
     lives: the chance that two given documents are drawn together is not tested
 document sizes: overhead on every document [test_document_design]
@@ -117,20 +117,20 @@ document design: inclusion not given its query is open [test_document_design]
     np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
 document design: budget not lowered for what depth may overspend [test_document_design]
     margin = _MARGIN * _deviation_of_depth( => margin = 0 * _deviation_of_depth(
-two-phase draw: chance of opening as designed, not as drawn [test_document_drawing]
+two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
     = chance[0][came[0] > 0] => = opening[order[0][came[0] > 0]]
-depth draw: documents of a query apart [test_document_drawing]
+depth draw: documents of a query apart [test_two_phase]
     rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
-strata: allocation by the root of the variance's share [test_risk_estimators]
+strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
-one at a time: chance among all instead of the rest [test_rounds_drawing]
+one at a time: chance among all instead of the rest [test_steps]
     size[first] / remaining[:number] => size[first] / size.sum()
 # Inference from queries
 snis variance: shares not squared [test_estimators]
     (share * (values - value[..., None])) ** 2 => share * (values - value[..., None]) ** 2
 snis: degrees of freedom of the draws [test_estimators]
     effective_size(count, importance) - 1, count) => count.sum(axis=-1) - 1, count)
-snis and regression without replacement: no 1 − π [test_sampling]
+snis and regression without replacement: no 1 − π [test_draws]
     return 1.0 if inclusion is None else 1 - inclusion => return 1.0
 ht variance: n for n − 1 [test_estimators]
     (terms - value[..., None]) ** 2) / (n - 1) / n => (terms - value[..., None]) ** 2) / n / n
@@ -144,25 +144,25 @@ score interval: variance of a share without 1 − y [test_estimators]
     error**2 / (inside * (1 - inside / width)) => error**2 / inside
 corrections: Bonferroni for Holm [test_estimators]
     alpha=alpha, method=method)[:2] => alpha=alpha, method="bonferroni")[:2]
-Tukey: no root of 2 [test_multiple_comparisons]
+Tukey: no root of 2 [test_significance]
     np.sqrt(2) * absolute_statistic( => absolute_statistic(
 Nadeau–Bengio: test sets of 1/K [test_crossval]
     overlap = 1 / (folds - 1) => overlap = 1 / folds
 calibration: plain mean of the expectations [test_calibration]
     centred, deviation = mean - weight @ mean => centred, deviation = mean - mean.mean()
-always-valid boundary: level not squared [test_stopping]
+always-valid boundary: level not squared [test_boundaries]
     (rho * alpha**2) => (rho * alpha)
-betting: a stake knows the draw that it is on [test_stopping]
+betting: a stake knows the draw that it is on [test_boundaries]
     np.r_[0.25, variance][:-1] => variance
-verdict: within the margin at the near end [test_stopping]
+verdict: within the margin at the near end [test_boundaries]
     np.abs(value) + half_width <= margin => np.abs(value) - half_width <= margin
-look ahead: the estimate is taken for the truth [test_stopping]
+look ahead: the estimate is taken for the truth [test_boundaries]
     now.value[0] + np.sqrt(variance) * rng => now.value[0] + 0 * rng
-error curve: 1/ψ for 1/ψ − 1 [test_budget]
+error curve: 1/ψ for 1/ψ − 1 [test_error_curve]
     self.gain @ (1 / self.chance(budget) - 1) => self.gain @ (1 / self.chance(budget))
-power: one side only [test_budget]
+power: one side only [test_error_curve]
     + special.ndtr(-signal - quantile * ratio) => + 0 * ratio
-topic sets: cells for degrees of freedom [test_topic_sets]
+topic sets: cells for degrees of freedom [test_topics]
     ((values.shape[0] - 1) * (values.shape[1] - 1)) => values.size
 # Inference from documents
 documents, first phase: chance not squared [test_document_estimators]
@@ -187,25 +187,25 @@ documents: caution fades without its square [test_document_rounds]
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
 # Inference from rounds, and risks of pairs
-LUR: inverse variances of the step before [test_rounds_estimators]
+LUR: inverse variances of the step before [test_weightings]
     size / (left[:-1] * left[1:]) => size / left[:-1] ** 2
-LUR variance: n for n − 1 [test_rounds_estimators]
+LUR variance: n for n − 1 [test_weightings]
     np.where(spread, number / (number - 1), 1.0) => np.ones_like(number)
-rounds of pairs: residuals with the label in its own statistic [test_rounds_estimators]
+rounds of pairs: residuals with the label in its own statistic [test_weightings]
     found.gradient * (1 - share) / (1 - found.own_share) => found.gradient
-AILUR and AIIPW variance: no 1 − π [test_rounds_estimators]
+AILUR and AIIPW variance: no 1 − π [test_weightings]
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0) => left = np.where(pi < 1 - _CERTAIN, 1.0, 0.0)
-AILUR: a round's chance among all instead of the rest [test_rounds_estimators]
+AILUR: a round's chance among all instead of the rest [test_weightings]
     (rounds.step == 0) | (rounds.step >= step) => rounds.step >= 0
-kernel: an outcome predicts itself [test_rounds_kernel]
+kernel: an outcome predicts itself [test_kernel]
     others, weight = others - outcome, weight - 1.0 => others, weight = others - outcome, weight * 1.0
-AUC: ties do not count [test_rounds_estimators]
+AUC: ties do not count [test_weightings]
     below[order] = (sums[first] + sums[last]) / 2 => below[order] = sums[first]
-difference of risks: share of the domain forgotten [test_risk_estimators]
+difference of risks: share of the domain forgotten [test_ratios]
     float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
-risk as a ratio: degrees of freedom of pairs that do not count [test_risk_estimators]
+risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     found.degrees_of_freedom - idle => found.degrees_of_freedom
-strata: no finite population correction [test_risk_estimators]
+strata: no finite population correction [test_ratios]
     share**2 * (1 - drawn / size) * spread / drawn => share**2 * spread / drawn
 # Plans and what is read off them
 pool: the last rank that counts is not seen [test_plan]
