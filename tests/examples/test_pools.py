@@ -178,8 +178,9 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
         "stratified",
         *coverage.BINOMIAL_REFERENCES,
     }
+    monkeypatch.setattr(coverage, "CASES", {"error": coverage.CASES["error"]})
     again = coverage.coverages(40, 0)
-    pd.testing.assert_frame_equal(again, table, check_dtype=False)
+    pd.testing.assert_frame_equal(again, table[table["risk"] == "error"].reset_index(drop=True), check_dtype=False)
 
 
 def test_half_as_wide_intervals_would_not_pass(script, monkeypatch) -> None:
