@@ -168,7 +168,7 @@ def test_largest_collection_has_as_many_different_queries(monkeypatch):
         pairs = pd.DataFrame({"qid": [needs.qids[i] for i in ends], "docno": [stock.docnos[i] for i in ends]})
         return {"production": pairs}
 
-    monkeypatch.setattr("pt_active.demo._retrieve", of_two_queries)
+    monkeypatch.setattr("pt_active.demo.collection._retrieve", of_two_queries)
     largest = demo_collection(queries=3000)
     assert len(largest.topics) == 3000
     assert largest.topics["query"].is_unique
