@@ -50,7 +50,8 @@ def plans() -> Cases:
 
     cases: list[tuple[Any, ...]] = [*BASES, *MONTE_CARLO, ("document", 2, "nDCG@10")]
     cases += [(*each, variant) for each in CHOSEN for variant in VARIANTS[each[0]]]
-    cases += [("query", 2, "nDCG@10", "optimal, replaced"), ("query", 2, "nDCG@10", "census")]
+    cases += [("query", 2, "nDCG@10", variant) for variant in ("optimal, replaced", "census")]
+    cases += [("query", 2, measure) for measure in ("AP(rel=2)@10", "Success(rel=2)@5", "RBP(p=0.5)@10")]
     cases += [(level, 1, measure) for level, measure in product(LEVELS, MEASURES)]
     return {" ".join(map(str, case)): partial(ask, *case) for case in cases}
 
