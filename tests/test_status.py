@@ -255,7 +255,7 @@ def test_one_ranker_is_known_within_a_margin(graded: pd.DataFrame, labels: pd.Da
     assert (rough.first, rough.second, rough.answer) == ("production", None, "resolved: known within ±3")
     assert fine.resolution is None
     assert fine.value == pytest.approx(plan.estimate(wanted(plan, labels))["production"].value)
-    with pytest.raises(ValueError, match="the plan has one ranker: say margin="):
+    with pytest.raises(ValueError, match="the plan has one ranker: say margin, "):
         plan.status(wanted(plan, labels))
 
 

@@ -275,4 +275,4 @@ def _option(argument: Argument, option: str | None) -> str:
         return str(argument)
     if argument.value is False:
         return f"no {option}"
-    return option if argument.value in (True, ...) else f"{option} {argument.value}"
+    return option if argument.value is True or argument.value is ... else f"{option} {argument.value}"

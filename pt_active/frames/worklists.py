@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import file_path, some
+from pt_active.frames.checks import Argument, ArgumentError, file_path, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.trec import (
@@ -92,7 +92,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
             there twice, or an id, an inclusion probability or a stratum does not fit the format.
     """
     if format not in tuple(FORMATS):
-        raise ValueError(f"format must be one of {some(FORMATS)}, got {format!r}")
+        raise ArgumentError(Argument("format"), f" must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
     if file_path("path", path).exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     content = FORMATS[format].write(_worklist(assessments, format))
