@@ -255,7 +255,7 @@ def test_one_ranker_is_known_within_a_margin(graded: pd.DataFrame, labels: pd.Da
     assert (rough.first, rough.second, rough.answer) == ("production", None, "resolved: known within ±3")
     assert fine.resolution is None
     assert fine.value == pytest.approx(plan.estimate(wanted(plan, labels))["production"].value)
-    with pytest.raises(ValueError, match="the plan has one ranker: say margin, "):
+    with pytest.raises(ValueError, match="the plan has one ranker: say margin="):
         plan.status(wanted(plan, labels))
 
 
@@ -554,7 +554,7 @@ def test_labels_of_what_was_cut_off_are_left_out_without_a_word(plan: Plan, labe
 
 
 def test_missing_labels_say_the_way(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), plan\.so_far"):
+    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"):
         plan.compare(prefix(plan, labels, 9))
     with_replacement = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
     with pytest.raises(ValueError, match=r'missing="expected"$'):

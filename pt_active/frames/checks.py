@@ -15,19 +15,21 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument in a complaint, printed as it is written in Python: ``level``, or ``level="document"``.
+    """An argument in a complaint, printed as it is written in Python: ``level``, ``level=`` or ``level="document"``.
 
     Attributes:
         name: Its name.
         value: The value that the complaint is about; ``...`` if it is about none in particular.
+        asked: Whether the caller is asked to say it, so that it is printed as ``level=``.
     """
 
     name: str
     value: Any = ...
+    asked: bool = False
 
     def __str__(self) -> str:
         if self.value is ...:
-            return self.name
+            return f"{self.name}=" if self.asked else self.name
         return f'{self.name}="{self.value}"' if isinstance(self.value, str) else f"{self.name}={self.value!r}"
 
 
@@ -64,6 +66,11 @@ class ArgumentError(ValueError):
     def __init__(self, *parts: str | Named) -> None:
         super().__init__("".join(map(str, parts)))
         self.parts = parts
+
+    @classmethod
+    def either(cls, first: str, second: str) -> ArgumentError:
+        """The complaint that not exactly one of two arguments was given."""
+        return cls("say either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
 
     def told(self, spelled: Callable[[Named], str]) -> str:
         """The message with other words for the arguments and methods.

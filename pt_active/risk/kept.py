@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, positive
+from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.making import artifact
 from pt_active.relevance.losses import described, from_description
@@ -66,7 +66,7 @@ def draw_pairs(
         ValueError: If not exactly one of ``budget`` and ``draws`` is given, or an argument is out of range.
     """
     if (budget is None) == (draws is None):
-        raise ArgumentError("say either ", Argument("budget"), " or ", Argument("draws"), ", and not both")
+        raise ArgumentError.either("budget", "draws")
     rng = np.random.default_rng(seed)
     if design == STRATIFIED:
         return _draw_strata(pairs, budget, draws, replace, rng)
@@ -82,7 +82,7 @@ def _draw_strata(
 ) -> PairSample:
     if draws is None or replace:
         raise ValueError(
-            f"the design {STRATIFIED!r} draws a number of pairs, each once: say draws, and neither budget nor replace"
+            f"the design {STRATIFIED!r} draws a number of pairs, each once: say draws=, not budget= or replace="
         )
     if len(pairs.names) > 1:
         raise ValueError(f"the design {STRATIFIED!r} is for one predictor, not {len(pairs.names)}")

@@ -198,7 +198,7 @@ class Outlook(Printed):
         """
         _check(confidence, power, difference)
         if (width is None) == (difference is None):
-            raise ArgumentError("say either ", Argument("width"), " or ", Argument("difference"), ", and not both")
+            raise ArgumentError.either("width", "difference")
         if width is not None:
             positive("width", width)
 

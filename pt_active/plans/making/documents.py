@@ -94,7 +94,10 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     """
     if budget is None:
         raise ArgumentError(
-            "documents are drawn to a budget: say ", Argument("budget"), ", and not ", Argument("draws")
+            "documents are drawn to a budget: say ",
+            Argument("budget", asked=True),
+            ", and not ",
+            Argument("draws", asked=True),
         )
     sizes = with_string_ids(sizes).sort_values(["qid", "doc_place", "docno"]).reset_index(drop=True)
     query, qids = pd.factorize(sizes["qid"])
@@ -144,7 +147,13 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
         ValueError: As `draw_round` does.
     """
     if arguments["budget"] is None or arguments["draws"] is not None:
-        said = Argument("budget"), ", and not ", Argument("draws"), ", with ", Argument("level", "document")
+        said = (
+            Argument("budget", asked=True),
+            ", and not ",
+            Argument("draws", asked=True),
+            ", with ",
+            Argument("level", "document"),
+        )
         raise ArgumentError("documents are drawn to a budget: say ", *said)
     if arguments["replace"]:
         both = Argument("replace", True), " does not go with ", Argument("level", "document")

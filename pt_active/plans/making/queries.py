@@ -85,7 +85,7 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
     """
     if (budget is None) == (draws is None):
-        raise ArgumentError("say either ", Argument("budget"), " or ", Argument("draws"), ", and not both")
+        raise ArgumentError.either("budget", "draws")
     order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
     q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
     rng = np.random.default_rng(seed)
