@@ -286,11 +286,13 @@ def test_a_labelling_cost(
     assert "log-length, column, price" in complaint(
         "plan", "--run", "a=x", "--measure", "DCG@10", "--budget", 9, "--out", tmp_path / "new", "--cost", "much"
     )
-    pool.to_parquet(tmp_path / "pool.parquet")
-    made = ["--measure", "DCG@10", "--budget", "600", "--per-query", "1", "--seed", "1", "--out", str(tmp_path / "cli")]
-    done = CliRunner().invoke(app, ["plan", "--pool", str(tmp_path / "pool.parquet"), "--cost", "price", *made])
-    assert done.exit_code == 0, done.stderr
-    assert Plan.load(tmp_path / "cli").manifest["spent"] == plan.manifest["spent"]
+    pool.assign(doc_cost=3.0).to_parquet(tmp_path / "pool.parquet")
+    for name in ("price", "column"):
+        words = ["--measure", "DCG@10", "--budget", "600", "--per-query", "1", "--seed", "1", "--cost", name]
+        place = ["--pool", str(tmp_path / "pool.parquet"), "--out", str(tmp_path / name)]
+        done = CliRunner().invoke(app, ["plan", *words, *place])
+        assert done.exit_code == 0, done.stderr
+        assert Plan.load(tmp_path / name).manifest["spent"] == plan.manifest["spent"]
 
 
 def test_units_of_plans_that_were_saved_without_them() -> None:
@@ -300,8 +302,13 @@ def test_units_of_plans_that_were_saved_without_them() -> None:
     assert costs.kept_unit("PriceCost(per_query=1.0)", "cents") == " cents"
 
 
-def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame) -> None:
+def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame, tmp_path: Path) -> None:
     timed = Plan.create(pool, None, "DCG@10", budget=1.0, cost=costs.TimeCost(30.0))
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
+    timed.save(tmp_path / "timed")
+    manifest = json.loads((tmp_path / "timed" / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["arguments"]["cost_unit"]
+    (tmp_path / "timed" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    assert str(Plan.load(tmp_path / "timed")) == str(timed)
     frame = pool.assign(doc_cost=2.0)
     assert "cost_unit" not in Plan.create(frame, None, "DCG@10", budget=400, cost=ColumnCost()).manifest["arguments"]
