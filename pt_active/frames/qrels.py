@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, some
+from pt_active.frames.checks import Argument, ArgumentError, Method, Named, data_frame, some
 from pt_active.frames.columns import with_string_ids
 
 UNJUDGED = -1
@@ -94,8 +94,11 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
 
-LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), plan.so_far(qrels)"
-"""What else can be done where a beginning of the sample is judged, or could be."""
+LOOK_SO_FAR: tuple[str | Named, ...] = (
+    "; or look at what is judged so far: ",
+    *(Method("status"), ", or ", Method("so_far")),
+)
+"""What else can be done where a beginning of the sample is judged, or could be: the end of a complaint."""
 
 
 @dataclass(frozen=True)
@@ -210,7 +213,7 @@ def missing_pairs(
     missing: str,
     what: str = "document",
     others: bool = True,
-    otherwise: str = "",
+    otherwise: Sequence[str | Named] = (),
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs of some documents.
 
@@ -220,15 +223,14 @@ def missing_pairs(
         missing: One of `MISSING_POLICIES`.
         what: What was drawn, ``document`` or ``pair``.
         others: Whether the model can stand in for a label.
-        otherwise: What else can be done about it, for the message.
+        otherwise: What else can be done about it; the end of the complaint.
 
     Raises:
         ValueError: If there are any and ``missing`` is ``"error"``.
     """
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
-        choices = 'missing="nonrelevant"' + (' or missing="expected"' if others else "")
-        raise ValueError(
-            f"{len(pairs)} sampled {what}s have no label: {some(pairs)}; judge them, or say {choices}{otherwise}"
-        )
+        complaint = f"{len(pairs)} sampled {what}s have no label: {some(pairs)}; judge them, or say "
+        also = (" or ", Argument("missing", "expected")) if others else ()
+        raise ArgumentError(complaint, Argument("missing", "nonrelevant"), *also, *otherwise)
     return pairs

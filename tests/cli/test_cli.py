@@ -11,11 +11,13 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 from typer.testing import CliRunner
 
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.cli.app import app
-from pt_active.cli.command_line import as_typed
+from pt_active.cli.command_line import typed
+from pt_active.frames.checks import Argument, ArgumentError, Method
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
@@ -151,7 +153,7 @@ def test_labels_come_in_bit_by_bit(files):
     needed = json.loads(run("status", "plan", "plan.csv", "--confidence", "0.999999", "--json"))["needed"]
     budget = float(re.search(r"same --seed and --budget ([0-9.]+): that sample begins with these", said)[1])
     assert needed <= budget < 1.01 * needed + 1
-    assert complaint("status", "plan", "part.csv", "--looks", "daily").startswith("unknown looks 'daily'")
+    assert complaint("status", "plan", "part.csv", "--looks", "daily").startswith("unknown --looks 'daily'")
     assert complaint("status", "plan", "part.csv", "--margin", "-1") == "--margin must be a positive number, got -1.0"
     assert complaint("export", "plan", "--out", "x.csv", "--order", "up").startswith("unknown order 'up'")
 
@@ -301,6 +303,10 @@ BAD_PLANS = {
     "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
     "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "say either --budget or --draws, and not both"),
     "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
+    "no budget at all": ((*RUNS, *UNIFORM, "--budget", "-5"), "--budget must be a positive number, got -5.0"),
+    "no share": ((*RUNS, *UNIFORM, "--defensive", "2"), "--defensive must lie between 0 and 1, got 2.0"),
+    "no seed": ((*RUNS, *UNIFORM, "--seed", "-1"), "--seed must be at least 0, got -1"),
+    "overhead": ((*RUNS, *UNIFORM, "--per-query", "-1"), "--per-query must be a finite number and not negative"),
     "budget too small": ((*RUNS, *UNIFORM, "--budget", "1"), "budget 1 does not pay for the cheapest query"),
     "grade above maximum": ((*RUNS, *TRAINING, "--max-grade", "1"), "must not be above the highest grade, 1"),
     "not a run": (("--run", "a=topics.tsv", *UNIFORM), "topics.tsv: line 1: expected 6 columns"),
@@ -763,17 +769,28 @@ def test_complaints_name_options_and_files(stopped):
     assert complaint("status", "one", "plan.csv").endswith("say --margin, how far off its estimate may be")
 
 
+LEVEL, REPLACED = Argument("level", "document"), Argument("replace", True)
+
+
 @pytest.mark.parametrize(
-    ("said", "typed"),
+    ("command", "parts", "python", "shell"),
     [
-        ('needs level="document"', "needs --level document"),
-        ("or make a plan with replace=False", "or make a plan with no --replace"),
-        ('replace=True does not go with level="document"', "--replace does not go with --level document"),
-        ('say looks="always"', "say --looks always"),
-        ("say budget=, and not draws=", "say --budget, and not --draws"),
-        ("file budget=3.run: bad", "file budget=3.run: bad"),
-        ("the budget is so small", "the budget is so small"),
+        ("plan", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
+        ("plan", ("with ", Argument("replace", False)), "with replace=False", "with no --replace"),
+        ("plan", (REPLACED, " and ", LEVEL), 'replace=True and level="document"', "--replace and --level document"),
+        ("status", ("say ", Argument("looks", "always")), 'say looks="always"', "say --looks always"),
+        ("plan", (Argument("max_grade"), " must"), "max_grade must", "--max-grade must"),
+        ("plan", ("file budget=3.run: bad",), "file budget=3.run: bad", "file budget=3.run: bad"),
+        ("export", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
+        ("plan", (Argument("slices", 3),), "slices=3", "slices=3"),
+        ("export", (Argument("plan"), " must"), "plan must", "plan must"),
+        ("compare", (Method("so_far"),), "plan.so_far(qrels)", "--so-far"),
+        ("compare", (Method("status"),), "plan.status(qrels)", "pt-active status"),
+        ("extend", (Method("so_far"),), "plan.so_far(qrels)", "plan.so_far(qrels)"),
     ],
 )
-def test_arguments_are_said_as_options(said, typed):
-    assert as_typed(said) == typed
+def test_arguments_are_said_as_options(command, parts, python, shell):
+    error, group = ArgumentError(*parts), typer.main.get_command(app)
+    context = typer.Context(group.commands[command], parent=typer.Context(group))
+    assert str(error) == python
+    assert error.told(lambda named: typed(named, context)) == shell

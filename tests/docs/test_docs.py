@@ -28,6 +28,7 @@ from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.intervals import REFERENCES
+from pt_active.inference.stopping.looks import look_names
 from pt_active.inference.weightings import ROUND_ESTIMATORS
 from pt_active.relevance import costs, measures
 from pt_active.rounds.kept import STRATEGIES
@@ -181,7 +182,7 @@ def test_tests_that_are_cited_exist(page):
 # --- names ----------------------------------------------------------------------------------------------------------
 
 LISTED = {
-    "measures": ("definitions", measures._RANK_FORMS),
+    "measures": ("definitions", measures.RANK_FORMS),
     "designs": ("concepts", designs.DESIGNS),
     "estimators": ("concepts", ESTIMATORS),
     "references": ("concepts", REFERENCES),
@@ -190,8 +191,9 @@ LISTED = {
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", worklists.FORMATS),
     "grade models": ("quickstart", pools.GRADES),
-    "costs": ("quickstart", options.COSTS),
+    "costs": ("quickstart", options.cost_names()),
     "round estimators": ("rounds", ROUND_ESTIMATORS),
+    "looks": ("stopping", look_names()),
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
 }

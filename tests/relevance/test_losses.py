@@ -11,7 +11,15 @@ from hypothesis import strategies as st
 from sklearn.metrics import fbeta_score, precision_score, recall_score
 
 from pt_active.relevance.introspection import gaussian_introspection, introspection, label_tables
-from pt_active.relevance.losses import LEAST, LOSSES, CrossEntropy, Loss, described, from_description, label_table
+from pt_active.relevance.losses import (
+    LOSSES,
+    MIN_PROBABILITY,
+    CrossEntropy,
+    Loss,
+    described,
+    from_description,
+    label_table,
+)
 from pt_active.risk import F1, Accuracy, CostMatrix, FMeasure, GaussianSquared, Precision, Recall, Squared, ZeroOne
 
 COSTS = CostMatrix([[0, 1, 4], [0.5, 0, 2], [3, 1.5, 0]])
@@ -162,7 +170,7 @@ def test_other_decisions(grades: np.ndarray) -> None:
 def test_cross_entropy_is_the_negative_log_of_what_was_said_of_the_label() -> None:
     grades, label = np.array([[0.2, 0.5, 0.3], [0.0, 1.0, 0.0]]), np.array([2.0, 0.0])
     u, w = CrossEntropy().terms(grades, label)
-    np.testing.assert_allclose(u, [-np.log(0.3), -np.log(LEAST)], rtol=1e-14)
+    np.testing.assert_allclose(u, [-np.log(0.3), -np.log(MIN_PROBABILITY)], rtol=1e-14)
     np.testing.assert_array_equal(w, 1)
     table, _ = label_table(CrossEntropy(), grades, 3, np.array([True, False]))
     np.testing.assert_allclose(table, [-np.log(grades[0]), np.zeros(3)], rtol=1e-14)

@@ -10,7 +10,7 @@ import pytest
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.risk import FMeasure, Squared, ZeroOne
-from pt_active.sampling.designs import AUDIT_DESIGNS, check_design, gap_distribution, sampling_distribution
+from pt_active.sampling.designs import audit_designs, check_design, gap_distribution, sampling_distribution
 
 N = 40
 
@@ -200,5 +200,5 @@ def test_what_gap_designs_refuse(p) -> None:
 def test_an_unknown_design_is_told_the_names() -> None:
     with pytest.raises(ValueError, match="unknown design 'best'; the designs are .*optimal.*disagreement.*stratified"):
         check_design("best")
-    for design in AUDIT_DESIGNS:
+    for design in audit_designs():
         check_design(design)

@@ -158,7 +158,7 @@ def judged_sample(
     rows = np.flatnonzero(queries["q_draws"].to_numpy() > 0)
     sampled = pool.select(rows)
     draws, importance, inclusion = sample_arrays(queries.iloc[rows])
-    labels = match_labels(sampled, qrels, measure, missing, "" if inclusion is None else LOOK_SO_FAR)
+    labels = match_labels(sampled, qrels, measure, missing, () if inclusion is None else LOOK_SO_FAR)
     basis = Basis(
         measure=str(measure),
         estimator="",

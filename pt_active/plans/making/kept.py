@@ -16,7 +16,7 @@ import pandas as pd
 from pt_active.inference.rounds import Round
 from pt_active.plans.making import artifact
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.costs import unit_of
+from pt_active.relevance.costs import kept_unit
 from pt_active.sampling.sample import DocumentDesign, DocumentSample
 
 FORMAT_VERSION = 4
@@ -93,7 +93,7 @@ def in_words(tables: PlanTables) -> str:
     counts, arguments = tables.manifest["counts"], tables.manifest["arguments"]
     repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
     kind = "census" if tables.manifest["census"] else f"{repeated}by {arguments['design']}"
-    rounds, unit = len(tables.rounds), unit_of(arguments["cost"])
+    rounds, unit = len(tables.rounds), kept_unit(arguments["cost"], arguments.get("cost_unit"))
     again = f" in round {rounds}" if rounds > 1 else ""
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"

@@ -9,6 +9,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import Named
 from pt_active.frames.qrels import (
     Labels,
     check_highest_grade,
@@ -61,7 +62,9 @@ def sample_arrays(sample: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndar
     return draws, importance, None if np.isnan(inclusion).any() else inclusion
 
 
-def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: str = "") -> Labels:
+def match_labels(
+    pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: Sequence[str | Named] = ()
+) -> Labels:
     """Find the label of each document of the sampled queries.
 
     Args:
@@ -69,7 +72,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         qrels: ``qid, docno, label``, as they came back.
         measure: Decides which documents need a label.
         missing: One of `qrels.MISSING_POLICIES`.
-        otherwise: As for `qrels.missing_pairs`.
+        otherwise: What else can be done about a missing label; the end of the complaint.
 
     Returns:
         The labels; a warning says how many belong to queries that were not sampled.

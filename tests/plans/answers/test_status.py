@@ -507,7 +507,7 @@ def test_labels_of_what_was_cut_off_are_left_out_without_a_word(plan: Plan, labe
 
 
 def test_missing_labels_say_the_way(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), plan\.so_far"):
+    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"):
         plan.compare(prefix(plan, labels, 9))
     with_replacement = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
     with pytest.raises(ValueError, match=r'missing="expected"$'):
