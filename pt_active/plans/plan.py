@@ -332,8 +332,8 @@ class Plan(KeptArtifact[PlanTables]):
 
         Args:
             qrels: The labels so far; none is needed to begin with.
-            looks: ``"always"``: at any time; ``"obrien-fleming"`` or ``"pocock"``: after each fifth of the queries;
-                None: when all is judged. The intervals of all looks hold together.
+            looks: ``"always"``: at any time; a name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of
+                the queries; None: when all is judged. The intervals of all looks hold together.
             margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
             confidence: Of all intervals together.
             first: See `compare`, like ``second``.
