@@ -19,8 +19,9 @@ from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
+from pt_active.plans.answers.report.findings import NAMED
 from pt_active.plans.answers.report.page import OPEN, ROWS
-from pt_active.plans.answers.report.report import NAMED, Report
+from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import number
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -19,6 +19,7 @@ from pt_active.plans.answers.judged import JudgedSample, judged_plan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
 from pt_active.plans.making.artifact import KeptArtifact
@@ -30,9 +31,6 @@ from pt_active.plans.making.queries import in_drawing_order, plan_of_queries
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_lasting, parse_measure
-
-if TYPE_CHECKING:
-    from pt_active.plans.answers.report.report import Report
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -130,7 +128,7 @@ class Plan(KeptArtifact[PlanTables]):
     @property
     def measure(self) -> irm.Measure:
         """What the sample was designed for."""
-        return parse_measure(self.manifest["arguments"]["measure"])
+        return self.tables.measure
 
     @property
     def rankers(self) -> tuple[str, ...]:
@@ -360,24 +358,12 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Report:
         """Write all that the plan and its labels say into one HTML file.
 
-        Args:
-            path: A new file.
-            qrels: As for `Report.of`, like all that follow.
-            measure: …
-            estimator: …
-            confidence: …
-            missing: …
-            slices: …
-            first: …
-            second: …
-            status: …
+        ``path`` is a new file; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
 
         Raises:
             FileExistsError: If the file exists.
             ValueError: As `Report.of` does.
         """
-        from pt_active.plans.answers.report.report import Report, check_page
-
         check_page(Path(path))
         more: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
         found = Report.of(self, qrels, measure, estimator, confidence, missing, **more)

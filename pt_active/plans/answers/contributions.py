@@ -12,10 +12,11 @@ from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.inference.documents import query_residuals
 from pt_active.inference.estimators import estimator_named, mean_and_variance
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
-from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.judged import JudgedSample, judged_plan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.relevance.montecarlo import Evaluator, evaluator
@@ -52,7 +53,7 @@ class Contributions:
     @classmethod
     def of(
         cls,
-        plan: Plan,
+        plan: KeptArtifact[PlanTables],
         qrels: pd.DataFrame,
         contrast: np.ndarray,
         measure: irm.Measure | None = None,
@@ -72,15 +73,17 @@ class Contributions:
         Raises:
             ValueError: As `Plan.estimate` does, or if the contrast has not one entry a ranker.
         """
-        contrast = np.asarray(contrast, dtype=float)
-        if contrast.shape != (len(plan.rankers),):
-            raise ValueError(f"the contrast needs one number for each of {len(plan.rankers)} rankers, got {contrast}")
-        measure = measure or plan.measure
-        judged = plan.judged(qrels, measure, missing)
+        contrast, tables = np.asarray(contrast, dtype=float), plan.tables
+        if contrast.shape != (len(tables.pool.names),):
+            raise ValueError(
+                f"the contrast needs one number for each of {len(tables.pool.names)} rankers, got {contrast}"
+            )
+        measure = measure or tables.measure
+        judged = judged_plan(tables, measure, qrels, missing)
         if isinstance(judged, JudgedDocuments):
-            return cls(*_of_documents(plan.tables.pool, judged, contrast, estimator))
-        label = whole_labels(plan.tables.pool.keys, checked_qrels(qrels))
-        return cls(*_of_queries(plan, judged, label, contrast, measure, estimator))
+            return cls(*_of_documents(tables.pool, judged, contrast, estimator))
+        label = whole_labels(tables.pool.keys, checked_qrels(qrels))
+        return cls(*_of_queries(tables, judged, label, contrast, measure, estimator))
 
     def deciding(self, queries: int) -> pd.DataFrame:
         """The documents with the largest effects, `DECIDING` at most of each of the first queries.
@@ -117,15 +120,20 @@ def influence(judged: JudgedSample, contrast: np.ndarray, estimator: str) -> tup
 
 
 def _of_queries(
-    plan: Plan, judged: JudgedSample, label: np.ndarray, contrast: np.ndarray, measure: irm.Measure, estimator: str
+    tables: PlanTables,
+    judged: JudgedSample,
+    label: np.ndarray,
+    contrast: np.ndarray,
+    measure: irm.Measure,
+    estimator: str,
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     base, pull = influence(judged, contrast, estimator)
     value, model = judged.values @ contrast, judged.model @ contrast
-    drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
+    drawn = np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0)
     share = judged.draws * judged.importance
     columns = {"weight": share / share.sum(), "value": value, "expected": model}
-    table = _named(plan.tables.pool, drawn).assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
-    effects = _label_effects(plan.tables.pool, measure, drawn, pull, label, contrast)
+    table = _named(tables.pool, drawn).assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
+    effects = _label_effects(tables.pool, measure, drawn, pull, label, contrast)
     return base, _largest(table, "contribution"), _largest(effects, "effect")
 
 

@@ -13,9 +13,9 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.outlook import Outlook, own_method
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.making.artifact import Printed
+from pt_active.plans.making.artifact import KeptArtifact, Printed
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable, last_unseen_grades
-from pt_active.plans.plan import Plan
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class ModelCheck(Printed):
     bins: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
+    def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
         """Check the grade model of a plan.
 
         Args:
@@ -63,7 +63,7 @@ class ModelCheck(Printed):
         line = calibration(*labelled)
         optimism, promised, realised = _gains(plan, qrels, missing)
         return cls(
-            measure=str(plan.measure),
+            measure=str(plan.tables.measure),
             variable=variable,
             calibration=line,
             optimism=optimism,
@@ -112,14 +112,15 @@ def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarr
     return variable, (grades[use] @ values, values[pilot.label[use]], pilot.chance[use], pool.query_of_document[use])
 
 
-def _gains(plan: Plan, qrels: pd.DataFrame, missing: str) -> tuple[float, float, float]:
+def _gains(plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str) -> tuple[float, float, float]:
     """Optimism, and label-equivalents promised and realised; NaN where they cannot be told."""
-    if plan.manifest.get("later_rankers") or plan.manifest["census"]:
+    if plan.tables.manifest.get("later_rankers") or plan.tables.manifest["census"]:
         return np.nan, np.nan, np.nan
     own = own_method(plan)
     before, seen = (Outlook.of_plan(plan, labels, [YARDSTICK, own], missing) for labels in (None, qrels))
     promised, realised = (
-        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.manifest["spent"]) for look in (before, seen)
+        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.tables.manifest["spent"])
+        for look in (before, seen)
     )
     return seen.optimism[own], promised, realised
 
@@ -130,10 +131,10 @@ def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> fl
     return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / spent
 
 
-def _advice(plan: Plan, line: Calibration, optimism: float) -> str:
+def _advice(plan: KeptArtifact[PlanTables], line: Calibration, optimism: float) -> str:
     if not line.misleads and not optimism > FLATTERED:
         return ""
-    arguments = plan.manifest["arguments"]
+    arguments = plan.tables.manifest["arguments"]
     if arguments["level"] == "document":
         return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
     less = min(1.0, max(0.5, 2 * arguments["defensive"]))

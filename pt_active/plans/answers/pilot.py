@@ -11,11 +11,12 @@ import pandas as pd
 from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.inference.estimators import estimator_named, mean_and_variance
 from pt_active.inference.rounds import optimism, ranker_contrasts
-from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.judged import JudgedSample, judged_plan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import query_chance, round_chance
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import rank_form
 
 
@@ -40,7 +41,7 @@ class Pilot:
     chance: np.ndarray
 
     @classmethod
-    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> Pilot:
+    def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
         """Read the labels of a plan.
 
         Args:
@@ -51,18 +52,19 @@ class Pilot:
         Raises:
             ValueError: If a label is missing and ``missing`` does not allow it, or does not fit the plan.
         """
-        judged, pool = plan.judged(qrels, missing=missing), plan.tables.pool
+        tables, pool, measure = plan.tables, plan.tables.pool, plan.tables.measure
+        judged = judged_plan(tables, measure, qrels, missing)
         given = whole_labels(pool.keys, checked_qrels(qrels))
-        drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
+        drawn = np.flatnonzero(tables.queries["q_draws"].to_numpy() > 0)
         if isinstance(judged, JudgedDocuments):
             label, chance = np.where(judged.label >= 0, given, -1), round_chance(pool, judged.rounds)
-            return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
-        label = np.where(pool.seen(plan.measure), given, -1)
+            return cls(pool, measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
+        label = np.where(pool.seen(measure), given, -1)
         chance = np.zeros(len(label))
         chance[np.isin(pool.query_of_document, drawn)] = query_chance(
             pool.select(drawn), judged.draws, judged.importance
         )
-        return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
+        return cls(pool, measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
 
     @property
     def contrasts(self) -> list[np.ndarray]:

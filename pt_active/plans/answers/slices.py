@@ -12,10 +12,12 @@ import pandas as pd
 from pt_active.frames.checks import some
 from pt_active.frames.columns import query_columns
 from pt_active.frames.qrels import checked_qrels
-from pt_active.plans.answers.judged import JudgedSample, judged_sample
+from pt_active.plans.answers.judged import JudgedSample, judged_plan, judged_sample
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.plan import Plan
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import model_means
 
 MOST = 20
 """Groups that a column may make."""
@@ -75,7 +77,7 @@ def _row(found: Comparison | Estimate) -> dict[str, object]:
 
 
 def slices(
-    plan: Plan,
+    plan: KeptArtifact[PlanTables],
     qrels: pd.DataFrame,
     column: str,
     pair: tuple[int, int] | None = None,
@@ -107,13 +109,14 @@ def slices(
     Raises:
         ValueError: If the topics had no such column, it has more than `MOST` values, or as `Plan.estimate` does.
     """
-    groups = _groups(plan.queries, column)
+    tables = plan.tables
+    groups = _groups(tables.queries, column)
     found = []
     for value, rows in groups:
-        weight = float(plan.tables.pool.query_weight[rows].sum())
+        weight = float(tables.pool.query_weight[rows].sum())
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            judged = _judged(plan, qrels, rows, weight, measure or plan.measure, missing)
+            judged = _judged(tables, qrels, rows, weight, measure or tables.measure, missing)
             results = () if judged is None else _results(judged, pair, estimator, confidence)
         found.append(Slice(column, value, len(rows), weight, results))
     return found
@@ -148,32 +151,32 @@ def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
 
 
 def _judged(
-    plan: Plan, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
+    tables: PlanTables, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
 ) -> JudgedSample | JudgedDocuments | None:
     """The sample within some queries, or None if it has no label there."""
-    qids = plan.tables.pool.qids[rows]
-    drawn = qids[plan.tables.queries["q_draws"].to_numpy()[rows] > 0]
-    if not plan.tables.rounds:
+    qids = tables.pool.qids[rows]
+    drawn = qids[tables.queries["q_draws"].to_numpy()[rows] > 0]
+    if not tables.rounds:
         qrels = checked_qrels(qrels)
         qrels = qrels[qrels["qid"].isin(drawn)]
-        return None if qrels.empty or not share > 0 else _of_queries(plan, qrels, rows, share, measure, missing)
-    judged = plan.judged(qrels, measure, missing)
+        return None if qrels.empty or not share > 0 else _of_queries(tables, qrels, rows, share, measure, missing)
+    judged = judged_plan(tables, measure, qrels, missing)
     if not isinstance(judged, JudgedDocuments) or not share > 0:
         return None
     return _of_documents(judged, rows, share, set(qids))
 
 
 def _of_queries(
-    plan: Plan, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
+    tables: PlanTables, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
 ) -> JudgedSample:
-    pool, every = plan.tables.pool.select(rows), plan.tables.queries
+    pool, every = tables.pool.select(rows), tables.queries
     queries = every.iloc[rows].reset_index(drop=True)
     draws = int(queries["q_draws"].sum())
     inner = float(queries["q_prob"].sum()) if queries["q_inclusion"].isna().all() else draws / every["q_draws"].sum()
     queries = queries.assign(q_importance=queries["q_importance"] * inner / share)
     pool = replace(pool, query_weight=pool.query_weight / share)
     census = bool((queries["q_inclusion"][queries["q_weight"] > 0] == 1).all())
-    judged = judged_sample(pool, queries, measure, plan.model_means(measure)[rows], qrels, missing, census)
+    judged = judged_sample(pool, queries, measure, model_means(tables, measure)[rows], qrels, missing, census)
     return replace(judged, basis=replace(judged.basis, model_caution=""))
 
 

@@ -6,10 +6,12 @@ import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
@@ -17,6 +19,7 @@ from pt_active.inference.rounds import Round
 from pt_active.plans.making import artifact
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.costs import unit_of
+from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.sample import DocumentDesign, DocumentSample
 
 FORMAT_VERSION = 4
@@ -47,6 +50,11 @@ class PlanTables:
     assessments: pd.DataFrame
     manifest: dict[str, Any]
     rounds: tuple[Round, ...] = ()
+
+    @cached_property
+    def measure(self) -> irm.Measure:
+        """What the sample was designed for."""
+        return parse_measure(self.manifest["arguments"]["measure"])
 
 
 def plan_manifest(

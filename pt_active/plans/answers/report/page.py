@@ -6,11 +6,13 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
+from pt_active.plans.answers.report.findings import Findings
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import (
     budget_in_words,
@@ -23,10 +25,6 @@ from pt_active.plans.answers.report.words import (
     slices_in_words,
 )
 from pt_active.plans.answers.results import Comparison, Estimate
-
-if TYPE_CHECKING:
-    from pt_active.plans.answers.contributions import Contributions
-    from pt_active.plans.answers.report.report import Report
 
 ROWS = 50
 """Of a table that are shown; all are in the page's data."""
@@ -78,7 +76,7 @@ class Section:
     open: Shown | None = None
 
 
-def page(report: Report) -> str:
+def page(report: Findings) -> str:
     """The page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -102,7 +100,7 @@ def page(report: Report) -> str:
     )
 
 
-def _title(report: Report) -> str:
+def _title(report: Findings) -> str:
     names = [str(name) for name in report.manifest["rankers"]]
     more = f" and {len(names) - TITLED} more" if len(names) > TITLED else ""
     return f"{report.result.basis.measure} of {', '.join(names[:TITLED])}{more}"
@@ -126,13 +124,13 @@ def _shown(table: pd.DataFrame, caption: str) -> Shown:
     return Shown(caption, [str(name).replace("_", " ") for name in table.columns], rows, len(table) - len(head))
 
 
-def _sections(report: Report) -> list[Section]:
+def _sections(report: Findings) -> list[Section]:
     made = [_estimate(report), _budget(report), _design(report), _contributions(report), _check(report)]
     made += [_weights(report), _missing(report)]
     return [*made[:1], _slices(report), *made[1:]] if len(report.slices) else made
 
 
-def _estimate(report: Report) -> Section:
+def _estimate(report: Findings) -> Section:
     result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
     facts = _facts(result) if isinstance(result, (Comparison, Estimate)) else []
     figure = plots.plot_estimates(report.estimates, _quantity(report), null)
@@ -161,18 +159,18 @@ def _facts(printed: object) -> list[tuple[str, str]]:
     return [(name, rest[0]) for name, *rest in lines]
 
 
-def _pairs(report: Report) -> pd.DataFrame:
+def _pairs(report: Findings) -> pd.DataFrame:
     return pd.DataFrame(report.to_dict()["result"]["pairs"])
 
 
-def _quantity(report: Report) -> str:
+def _quantity(report: Findings) -> str:
     result, measure = report.result, report.result.basis.measure
     if not isinstance(result, Comparison):
         return measure
     return plots.toward(f"difference in {measure}", result.second, result.first)
 
 
-def _slices(report: Report) -> Section:
+def _slices(report: Findings) -> Section:
     table = report.slices.assign(name=[_label(row, report) for row in report.slices.to_dict("records")])
     drawn = table[table["estimate"].notna()]
     words = ["Each interval is for itself: of many groups some miss. Groups with few labels have wide ones."]
@@ -187,12 +185,12 @@ def _slices(report: Report) -> Section:
     return Section("Groups of queries", words, svg, caption, shown)
 
 
-def _label(row: Mapping[Any, Any], report: Report) -> str:
+def _label(row: Mapping[Any, Any], report: Findings) -> str:
     group = f"{row['column']} = {row['value']}"
     return group if len(report.estimates) == 1 else f"{group}: {row['name']}"
 
 
-def _budget(report: Report) -> Section:
+def _budget(report: Findings) -> Section:
     if report.budget_note:
         return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
     table = report.budget
@@ -208,7 +206,7 @@ def _budget(report: Report) -> Section:
     return Section("Budget", words, svg, caption, [_shown(table, "Expected errors over the budget")])
 
 
-def _design(report: Report) -> Section:
+def _design(report: Findings) -> Section:
     title, table = "Sampling distribution", report.design
     shown = [_shown(table, "Classes of queries")]
     if report.result.basis.census:
@@ -226,7 +224,7 @@ def _design(report: Report) -> Section:
     return Section(title, words, svg, caption, shown)
 
 
-def _contributions(report: Report) -> Section:
+def _contributions(report: Findings) -> Section:
     apart, sides = report.contributions, _sides(report)
     words = [
         f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
@@ -247,7 +245,7 @@ def _contributions(report: Report) -> Section:
     return Section("What decided", words, svg, caption, tables, open=_decided(apart))
 
 
-def _sides(report: Report) -> tuple[str, str]:
+def _sides(report: Findings) -> tuple[str, str]:
     """What negative and positive contributions say."""
     return ("down", "up") if report.pair is None else (f"towards {report.pair[1]}", f"towards {report.pair[0]}")
 
@@ -261,7 +259,7 @@ def _decided(apart: Contributions) -> Shown:
     return _shown(table, "The documents whose labels moved the estimate most")
 
 
-def _check(report: Report) -> Section:
+def _check(report: Findings) -> Section:
     check, line = report.check, report.check.calibration
     words, facts = [f"{str(check).splitlines()[0]}."], _facts(check)
     figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
@@ -272,7 +270,7 @@ def _check(report: Report) -> Section:
     return Section("Can the grade model be trusted?", words, svg, caption, tables, facts)
 
 
-def _weights(report: Report) -> Section:
+def _weights(report: Findings) -> Section:
     basis, unit = report.result.basis, "documents" if report.result.basis.level == "document" else "draws"
     words = [
         f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
@@ -280,7 +278,7 @@ def _weights(report: Report) -> Section:
     return Section("Weights", words, tables=[_shown(report.heaviest, "The largest shares of the weight")])
 
 
-def _missing(report: Report) -> Section:
+def _missing(report: Findings) -> Section:
     basis = report.result.basis
     ignored = f" {basis.ignored} labels of what was not sampled were ignored." if basis.ignored else ""
     if not report.missing:
