@@ -26,11 +26,14 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import extended, first_round
 from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write_tables
 from pt_active.plans.making.labelled import model_means
-from pt_active.plans.making.pool import Pool, graded_frame
-from pt_active.plans.making.queries import in_drawing_order, plan_of_queries
+from pt_active.plans.making.manifest import PlanArguments, Source
+from pt_active.plans.making.pool import Pool, graded_frame, seen_by
+from pt_active.plans.making.queries import DESIGN, in_drawing_order, plan_of_queries
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_lasting, parse_measure
+from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -112,18 +115,29 @@ class Plan(KeptArtifact[PlanTables]):
         grades = grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
-        arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
-        arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
-        arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
-        if level == "document":
-            return cls._of(first_round(arrays, arguments, frame, topics))
-        return cls._of(plan_of_queries(arrays, measure, arguments, frame, topics))
+        usual_design, usual_defensive = _usual(level, arrays, measure)
+        arguments = PlanArguments(
+            measure=str(measure),
+            cost=repr(cost),
+            per_query=float(cost.per_query),
+            design=design or usual_design,
+            level=level,
+            seed=seed,
+            budget=budget,
+            draws=draws,
+            replace=replace,
+            defensive=usual_defensive if defensive is None else defensive,
+            objective=objective,
+            pairs=weights,
+        )
+        make = first_round if level == "document" else plan_of_queries
+        return cls._of(make(Source(arrays, measure, frame, topics), arguments))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Seed, versions, arguments, measure, budget, counts, and digests of the inputs."""
-        return self.tables.manifest
+        return self.tables.manifest.to_json()
 
     @property
     def measure(self) -> irm.Measure:
@@ -184,7 +198,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
                 left to judge.
         """
-        seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
+        seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
         return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
@@ -383,3 +397,10 @@ class Plan(KeptArtifact[PlanTables]):
 
     def __str__(self) -> str:
         return in_words(self.tables)
+
+
+def _usual(level: str, pool: Pool, measure: irm.Measure) -> tuple[str, float]:
+    """The design and the defensive share or variance of a level, if none is said."""
+    if level == "query":
+        return DESIGN, DEFENSIVE_SHARE
+    return natural_drawing(seen_by(measure, pool).form), DEFENSIVE_VARIANCE

@@ -40,13 +40,13 @@ def judged_plan(
 
     A plan that was cut to what is judged takes no notice of labels of what was cut off.
     """
-    cut = "cut" in tables.manifest
+    cut = tables.manifest.cut is not None
     qrels = _of_sample(tables, qrels) if cut else qrels
     judged: JudgedSample | JudgedDocuments
     if tables.rounds:
         judged = judged_documents(tables.pool, tables.rounds, measure, qrels, missing)
     else:
-        census, means = bool(tables.manifest["census"]), model_means(tables, measure)
+        census, means = tables.manifest.census, model_means(tables, measure)
         judged = judged_sample(tables.pool, tables.queries, measure, means, qrels, missing, census)
     return replace(judged, basis=replace(judged.basis, stopping_caution=CUT)) if cut else judged
 

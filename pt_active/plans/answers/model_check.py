@@ -114,12 +114,12 @@ def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarr
 
 def _gains(plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str) -> tuple[float, float, float]:
     """Optimism, and label-equivalents promised and realised; NaN where they cannot be told."""
-    if plan.tables.manifest.get("later_rankers") or plan.tables.manifest["census"]:
+    if plan.tables.manifest.later_rankers or plan.tables.manifest.census:
         return np.nan, np.nan, np.nan
     own = own_method(plan)
     before, seen = (Outlook.of_plan(plan, labels, [YARDSTICK, own], missing) for labels in (None, qrels))
     promised, realised = (
-        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.tables.manifest["spent"])
+        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.tables.manifest.spent)
         for look in (before, seen)
     )
     return seen.optimism[own], promised, realised
@@ -134,11 +134,11 @@ def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> fl
 def _advice(plan: KeptArtifact[PlanTables], line: Calibration, optimism: float) -> str:
     if not line.misleads and not optimism > FLATTERED:
         return ""
-    arguments = plan.tables.manifest["arguments"]
-    if arguments["level"] == "document":
+    arguments = plan.tables.manifest.arguments
+    if arguments.level == "document":
         return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
-    less = min(1.0, max(0.5, 2 * arguments["defensive"]))
+    less = min(1.0, max(0.5, 2 * arguments.defensive))
     return (
         "plan the next queries with a model that is fitted to these labels, or lean on it less in a new plan "
-        f"(defensive={less:g} instead of {arguments['defensive']:g})"
+        f"(defensive={less:g} instead of {arguments.defensive:g})"
     )

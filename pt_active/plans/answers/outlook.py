@@ -20,10 +20,10 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact, Printed
+from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
 from pt_active.plans.making.queries import DESIGN
-from pt_active.plans.making.rankers import stored_weights
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
@@ -110,15 +110,15 @@ class Outlook(Printed):
             ValueError: If the plan was given rankers later, whose documents have no costs, a method cannot be foreseen,
                 or the labels do not fit.
         """
-        arguments, pool = plan.tables.manifest["arguments"], plan.tables.pool
-        if later := plan.tables.manifest.get("later_rankers"):
+        tables, pool = plan.tables, plan.tables.pool
+        arguments, measure = tables.manifest.arguments, tables.measure
+        if later := tables.manifest.later_rankers:
             raise ValueError(f"what documents of later rankers cost is not known ({some(later)})")
         if methods is None:
-            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(pool, plan.tables.measure)]))
-        weights = stored_weights(arguments.get("pairs"), pool.names)
-        own = RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], weights)
+            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(pool, measure)]))
+        own = round_settings(arguments, pool.names)
         learned = None if qrels is None else Pilot.of(plan, qrels, missing)
-        return cls._looked(pool, plan.tables.measure, methods, arguments["per_query"], learned, own, arguments["seed"])
+        return cls._looked(pool, measure, methods, arguments.per_query, learned, own, arguments.seed)
 
     @classmethod
     def _looked(
@@ -260,7 +260,7 @@ class Outlook(Printed):
 
 def own_method(plan: KeptArtifact[PlanTables], estimator: str = "regression") -> Method:
     """How a plan samples, without replacement and in one round."""
-    return Method(plan.tables.manifest["arguments"]["design"], estimator, with_replacement=False)
+    return Method(plan.tables.manifest.arguments.design, estimator, with_replacement=False)
 
 
 def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
@@ -275,7 +275,7 @@ def _pilot(pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame], digest: str, me
     if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and _is_plan(pilot[0])):
         raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
     plan, qrels = pilot
-    if plan.tables.manifest["inputs"]["pool"] != digest:
+    if plan.tables.manifest.inputs.pool != digest:
         raise ValueError(
             "the pilot is a plan on another pool (its digest differs); look ahead from the pilot's own pool"
         )

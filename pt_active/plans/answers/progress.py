@@ -21,10 +21,10 @@ from pt_active.plans.making.documents import round_settings, rounds_judged, work
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import foreign_labels, match_labels, measured_values, model_means
+from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
-from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.sample import Sample
 
 _STEPS = 50
@@ -113,8 +113,8 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
         ValueError: As `DrawingOrder.of`, or if the looks are unknown.
     """
     order = DrawingOrder.of(tables.queries)
-    if cut := tables.manifest.get("cut"):
-        order = replace(order, drawn=cut["of"])
+    if cut := tables.manifest.cut:
+        order = replace(order, drawn=cut.of)
     label = whole_labels(tables.pool.keys, qrels)
     judged = queries_judged(tables.pool, label, question.measure, order)
     spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)
@@ -133,7 +133,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
             "spent": float(spent[judged - 1]) if judged else 0.0,
             "budget": float(spent[order.drawn - 1]),
             "next_look": int(sizes[passed]) if passed < len(sizes) else None,
-            "everything": float(tables.manifest["pool_cost"]),
+            "everything": float(tables.manifest.pool_cost),
         },
     )
 
@@ -296,11 +296,11 @@ def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time
 
 def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
     """The errors that a further round is expected to have, over what it costs."""
-    pool, arguments = tables.pool, tables.manifest["arguments"]
-    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    drawn, last = judged_before(tables.rounds), tables.manifest["rounds"][-1]
+    pool, arguments = tables.pool, tables.manifest.arguments
+    graded = graded_pool(pool, tables.measure, arguments.per_query)
+    drawn, last = judged_before(tables.rounds), tables.manifest.rounds[-1]
     known = np.where(drawn, label, -1)
-    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last["budget"])
+    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
     rows = sizes.order[~drawn[sizes.order]]
     cost, query = pool.document_cost[rows], pool.query_of_document[rows]
     return ErrorCurve.of_documents(sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True)
@@ -333,7 +333,7 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
 
 def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
     order, pool = DrawingOrder.of(tables.queries), tables.pool
-    measure = parse_measure(tables.manifest["arguments"]["measure"])
+    measure = tables.measure
     foreign_labels(
         (label >= 0) & pool.seen(measure) & ~order.asked(len(pool.queries))[pool.query_of_document], "queries"
     )
@@ -347,9 +347,9 @@ def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
     queries = tables.queries.assign(**query_columns(_first(order, n, len(pool.queries))))
     listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
     assessments = tables.assessments[listed].reset_index(drop=True)
-    cut = {"unit": "queries", "of": order.drawn, "to": n}
-    manifest = _manifest(tables, queries, assessments, cut, float(order.cost[:n].sum()), census=False)
-    return replace(tables, queries=queries, assessments=assessments, manifest=manifest)
+    cut, draws = Cut("queries", order.drawn, n), int(queries["q_draws"].sum())
+    cut_off = replace(tables, queries=queries, assessments=assessments)
+    return _with_manifest(cut_off, cut, draws, spent=float(order.cost[:n].sum()), census=False)
 
 
 def _first(order: DrawingOrder, n: int, size: int) -> Sample:
@@ -377,28 +377,23 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     last = tables.rounds[n - 1]
     queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
     assessments = worklist(pool, last.sample, None)
-    described = tables.manifest["rounds"][:n]
-    cut = {"unit": "rounds", "of": len(tables.rounds), "to": n}
-    spent, census = float(sum(each["spent"] for each in described)), tables.rounds[n - 1].expected <= 0
-    manifest = _manifest(tables, queries, assessments, cut, spent, census) | {"rounds": described}
-    return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=tables.rounds[:n])
+    entries, cut = tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
+    draws = len(assessments) if n > 1 else int(queries["q_draws"].sum())
+    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=tables.rounds[:n])
+    spent = float(sum(each.spent for each in entries))
+    return _with_manifest(cut_off, cut, draws, spent=spent, census=last.expected <= 0, rounds=entries)
 
 
-def _manifest(
-    tables: PlanTables,
-    queries: pd.DataFrame,
-    assessments: pd.DataFrame,
-    cut: dict[str, Any],
-    spent: float,
-    census: bool,
-) -> dict[str, Any]:
-    """The manifest of the whole plan, but for what was cut."""
-    before = tables.manifest.get("cut", cut)
-    draws = len(assessments) if cut["unit"] == "rounds" and cut["to"] > 1 else int(queries["q_draws"].sum())
-    counts = {"sampled_queries": int((queries["q_draws"] > 0).sum()), "draws": draws, "assessments": len(assessments)}
-    return tables.manifest | {
-        "cut": cut | {"of": before["of"]},
-        "counts": tables.manifest["counts"] | counts,
-        "spent": spent,
-        "census": census,
-    }
+def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:
+    """What was cut, with what its manifest says of it.
+
+    Args:
+        tables: With the queries, assessments and rounds that are left.
+        cut: What was cut now; of a plan that was cut before, the whole is what it was before the first cut.
+        draws: How many are left.
+        **changes: Other fields of the manifest.
+    """
+    manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
+    counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
+    cut = replace(cut, of=(manifest.cut or cut).of)
+    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, **changes))

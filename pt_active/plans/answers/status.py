@@ -197,7 +197,7 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
-        "cost_unit": unit_of(tables.manifest["arguments"]["cost"]),
+        "cost_unit": unit_of(tables.manifest.arguments.cost),
     }
     return Status(**(about | grown.counts | _reached(grown, question) | _ahead(grown, question)))
 

@@ -6,6 +6,7 @@ import hashlib
 import html
 import json
 from abc import abstractmethod
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -25,6 +26,28 @@ class Printed:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A dataclass that is kept as an object in ``manifest.json``."""
+
+    @classmethod
+    def from_json(cls, values: Any) -> Self:
+        """Read what `to_json` wrote; keys that are no fields are left out.
+
+        Raises:
+            ValueError: If a field without a default is lacking.
+        """
+        values = values if isinstance(values, dict) else {}
+        needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
+        if absent := needed - set(values):
+            raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
+        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
+
+    def to_json(self) -> dict[str, Any]:
+        """A plain dictionary, with lists for tuples."""
+        return {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(self).items()}
 
 
 Tables = TypeVar("Tables")

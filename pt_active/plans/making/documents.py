@@ -28,12 +28,12 @@ from pt_active.inference.rounds import (
     pool_sizes,
 )
 from pt_active.plans.making import artifact
-from pt_active.plans.making.kept import PlanTables, plan_manifest
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
+from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, query_design
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, DocumentSizes, document_design, natural_drawing
+from pt_active.sampling.documents import DocumentSizes, document_design, natural_drawing
 from pt_active.sampling.sample import DocumentSample
 from pt_active.sampling.two_phase import draw_documents
 
@@ -129,36 +129,32 @@ def worklist(pool: Pool, sample: DocumentSample, texts: pd.DataFrame | None) -> 
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
-def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None) -> PlanTables:
-    """A plan of one round.
+def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
+    """A plan of one round of documents.
 
     Args:
-        pool: All queries.
-        arguments: Of ``Plan.create``, as plain values; None means the default of documents.
-        frame: The graded frame that the pool was made from.
-        topics: The topics, if any.
+        source: What the plan is made from.
+        arguments: Of ``Plan.create``.
 
     Raises:
         ValueError: As `draw_round` does.
     """
-    if arguments["budget"] is None or arguments["draws"] is not None:
+    if arguments.budget is None or arguments.draws is not None:
         raise ValueError('documents are drawn to a budget: say budget=, and not draws=, with level="document"')
-    if arguments["replace"]:
+    if arguments.replace:
         raise ValueError('a document is judged once: replace=True does not go with level="document"')
-    measure = parse_measure(arguments["measure"])
-    graded = graded_pool(pool, measure, arguments["per_query"])
-    chosen = {"design": arguments["design"] or natural_drawing(graded.seen.form)}
-    chosen |= {"defensive": DEFENSIVE_VARIANCE if arguments["defensive"] is None else arguments["defensive"]}
-    arguments = arguments | chosen
-    rng = np.random.default_rng(arguments["seed"])
-    drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments["budget"]), rng))
-    queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
+    pool, frame = source.pool, source.frame
+    graded, rng = graded_pool(pool, source.measure, arguments.per_query), np.random.default_rng(arguments.seed)
+    drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments.budget), rng))
+    queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
-    manifest = plan_manifest(
-        arguments, pool, queries, assessments, drawn.expected <= 0, drawn.sample.spent, frame, topics
+    sample = drawn.sample
+    entry = RoundEntry(
+        float(arguments.budget), arguments.seed, sample.spent, len(assessments), drawn.expected, False, None
     )
-    manifest["rounds"] = [_described(drawn, arguments["budget"], arguments["seed"], len(assessments), False, None)]
+    judging: dict[str, Any] = {"census": drawn.expected <= 0, "spent": sample.spent, "rounds": (entry,)}
+    manifest = plan_manifest(arguments, source, queries, assessments, **judging)
     return PlanTables(pool, queries, assessments, manifest, (drawn,))
 
 
@@ -179,9 +175,9 @@ def extended(
     """
     if not tables.rounds:
         raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
-    if "cut" in tables.manifest:
+    if tables.manifest.cut:
         raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
-    if later := tables.manifest.get("later_rankers"):
+    if later := tables.manifest.later_rankers:
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     if isinstance(grades, pt.Transformer):
         if topics is None:
@@ -227,19 +223,17 @@ def next_round(
         labels = np.where(drawn & (labels < 0), 0, labels)
     grades = _trusted_less(tables, given) if frame is None else _refitted(pool, frame)
     rng = np.random.default_rng([seed, len(tables.rounds)])
-    arguments = manifest["arguments"]
-    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    settings = round_settings(arguments, pool.names)
+    graded = graded_pool(pool, tables.measure, manifest.arguments.per_query)
+    settings = round_settings(manifest.arguments, pool.names)
     new = _something(draw_round(graded, settings, float(budget), rng, grades=grades, labels=labels))
     assessments = worklist(pool, new.sample, texts)
-    entry = _described(new, budget, seed, len(assessments), grades is not None, artifact.digest(qrels))
+    found = len(assessments), new.expected, grades is not None, artifact.digest(qrels)
+    rounds = (*manifest.rounds, RoundEntry(float(budget), seed, new.sample.spent, *found))
     queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
-    rounds = [*manifest["rounds"], entry]
-    counts = manifest["counts"] | {"assessments": len(assessments), "draws": len(assessments)}
-    counts |= {"sampled_queries": int((queries["q_draws"] > 0).sum())}
-    spent = float(sum(each["spent"] for each in rounds))
-    census = manifest["census"] or new.expected <= 0
-    manifest = manifest | {"rounds": rounds, "counts": counts, "spent": spent, "census": census}
+    sampled, spent = int((queries["q_draws"] > 0).sum()), float(sum(each.spent for each in rounds))
+    counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
+    census = manifest.census or new.expected <= 0
+    manifest = replace(manifest, rounds=rounds, counts=counts, spent=spent, census=census)
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
 
 
@@ -270,14 +264,13 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
     The slope of the model check, cut to [0, 1], where its expectations mislead, and not more than the errors that it
     promised over those that came where it flatters itself.
     """
-    arguments = tables.manifest["arguments"]
-    measure = parse_measure(arguments["measure"])
+    arguments, measure = tables.manifest.arguments, tables.measure
     line = label_calibration(tables.pool, measure, label, chance)
     if line is None:
         return 1.0, ""
-    graded = graded_pool(tables.pool, measure, arguments["per_query"])
-    gain = expected_gain(graded, arguments["design"], arguments["seed"])
-    times = 1.0 if tables.manifest["census"] else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
+    graded = graded_pool(tables.pool, measure, arguments.per_query)
+    gain = expected_gain(graded, arguments.design, arguments.seed)
+    times = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
     slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
     if not times > FLATTERED:
         return slope, line.caution
@@ -291,15 +284,15 @@ def _something(drawn: Round) -> Round:
     return drawn
 
 
-def round_settings(arguments: dict[str, Any], names: tuple[str, ...]) -> RoundSettings:
+def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
     """How the rounds of a plan are designed.
 
     Args:
-        arguments: Of ``Plan.create``, with its defaults filled in.
+        arguments: Of ``Plan.create``.
         names: Of the rankers.
     """
-    pairs = stored_weights(arguments.get("pairs"), names)
-    return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], pairs)
+    pairs = stored_weights(arguments.pairs, names)
+    return RoundSettings(arguments.design, arguments.defensive, arguments.objective, pairs)
 
 
 def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
@@ -307,21 +300,6 @@ def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
     has = np.bincount(pool.query_of_document[drawn.sample.drawn], minlength=len(pool.queries)) > 0
     inclusion = np.where(has, drawn.sample.opening, np.nan)
     return {"q_draws": has.astype(np.int64), "q_importance": pool.query_weight / inclusion, "q_inclusion": inclusion}
-
-
-def _described(
-    drawn: Round, budget: float, seed: int, assessments: int, refitted: bool, labels: str | None
-) -> dict[str, Any]:
-    """What the manifest says of a round."""
-    return {
-        "budget": float(budget),
-        "seed": seed,
-        "spent": drawn.sample.spent,
-        "assessments": assessments,
-        "expected_variance": drawn.expected,
-        "refitted": refitted,
-        "labels": labels,
-    }
 
 
 def _refitted(pool: Pool, frame: pd.DataFrame) -> np.ndarray:

@@ -23,7 +23,7 @@ from pt_active.inference.calibration import Calibration, calibration
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.measures import has_rank_form, parse_measure, rank_form
+from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
 
@@ -45,7 +45,7 @@ def foreign_labels(which: np.ndarray, what: str) -> None:
 
 def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
     """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
-    if measure == parse_measure(tables.manifest["arguments"]["measure"]):
+    if measure == tables.measure:
         return tables.queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
     return tables.pool.moments(measure).mean
 

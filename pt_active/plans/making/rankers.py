@@ -152,8 +152,8 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
-    later = [*tables.manifest.get("later_rankers", []), *runs]
-    manifest = tables.manifest | {"rankers": list(pool.names), "later_rankers": later}
+    later = (*tables.manifest.later_rankers, *runs)
+    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later)
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
 
 

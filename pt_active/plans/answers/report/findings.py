@@ -14,6 +14,7 @@ from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Printed, plain_rows
+from pt_active.plans.making.manifest import Manifest
 from pt_active.relevance.costs import unit_of
 
 HEAVIEST = 10
@@ -40,7 +41,7 @@ class Findings(Printed):
         contrast: What that is, in words.
         check: Of the grade model, on the plan's measure.
         slices: One row a group of queries, and a ranker if there are more than two.
-        manifest: Of the plan.
+        made: The manifest of the plan.
         status: Of the judging, where the labels are those so far; its sentence is the answer.
     """
 
@@ -54,7 +55,7 @@ class Findings(Printed):
     contrast: str
     check: ModelCheck
     slices: pd.DataFrame
-    manifest: dict[str, Any]
+    made: Manifest
     status: Status | None = None
 
     @property
@@ -73,14 +74,19 @@ class Findings(Printed):
         return self.result.basis.missing
 
     @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest of the plan, as plain values."""
+        return self.made.to_json()
+
+    @property
     def spent(self) -> float:
         """What the judgments of the plan cost, in the unit of its cost."""
-        return float(self.manifest["spent"])
+        return self.made.spent
 
     @property
     def cost_unit(self) -> str:
         """Stands behind costs; empty unless they are hours."""
-        return unit_of(self.manifest["arguments"]["cost"])
+        return unit_of(self.made.arguments.cost)
 
     @property
     def heaviest(self) -> pd.DataFrame:

@@ -101,7 +101,7 @@ def page(report: Findings) -> str:
 
 
 def _title(report: Findings) -> str:
-    names = [str(name) for name in report.manifest["rankers"]]
+    names = report.made.rankers
     more = f" and {len(names) - TITLED} more" if len(names) > TITLED else ""
     return f"{report.result.basis.measure} of {', '.join(names[:TITLED])}{more}"
 
@@ -212,7 +212,7 @@ def _design(report: Findings) -> Section:
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["What was drawn is not typical of the pool, and the weights make up for it."]
-    if report.manifest["arguments"]["design"] == "passive":
+    if report.made.arguments.design == "passive":
         words = ["Queries were drawn as plain random sampling does, by their weights alone."]
     svg = inline_svg(
         plots.plot_design(table),

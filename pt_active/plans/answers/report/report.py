@@ -102,7 +102,7 @@ class Report(Findings):
                 contrast=_named(tables, pair),
                 check=ModelCheck.of(plan, qrels, missing),
                 slices=pd.DataFrame([row for s in groups for row in s.rows()], columns=_SLICE_COLUMNS),
-                manifest=tables.manifest,
+                made=tables.manifest,
                 status=status,
             )
 
@@ -206,14 +206,14 @@ def _spread(found: Estimate | Comparison) -> tuple[float, float, float]:
 def _budget(
     plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, estimator: str, confidence: float, missing: str
 ) -> tuple[pd.DataFrame, str]:
-    if plan.tables.manifest.get("later_rankers"):
+    if plan.tables.manifest.later_rankers:
         return pd.DataFrame(), "rankers were added later, and what their documents cost is not known"
-    if plan.tables.manifest["census"]:
+    if plan.tables.manifest.census:
         return pd.DataFrame(), "everything was judged, so there is no sampling error that a budget could make smaller"
     outlook = Outlook.of_plan(plan, qrels, [YARDSTICK, own_method(plan, estimator)], missing)
     if not np.isfinite(list(outlook.optimism.values())).all():
         return pd.DataFrame(), "the model expects no error at all, so the labels cannot correct its opinion of itself"
-    spent, whole = float(plan.tables.manifest["spent"]), next(iter(outlook.curves.values())).total
+    spent, whole = plan.tables.manifest.spent, next(iter(outlook.curves.values())).total
     grid = sorted({spent, *(share * whole for share in GRID), *(spent * f for f in (0.5, 2.0) if spent * f < whole)})
     return outlook.table(grid, confidence=confidence), ""
 
@@ -239,21 +239,21 @@ def _design(tables: PlanTables, contrast: np.ndarray) -> pd.DataFrame:
 
 def _chance(tables: PlanTables) -> tuple[np.ndarray, str]:
     """How much of each query was to be judged, float64[m], and what that is."""
-    arguments = tables.manifest["arguments"]
+    manifest, arguments = tables.manifest, tables.manifest.arguments
     if tables.rounds:
         query = tables.pool.query_of_document
         each = [e.sample.design.opening[query] * e.sample.design.inclusion for e in tables.rounds]
         left = np.prod([1 - chance for chance in each], axis=0)
         return np.bincount(query, weights=1 - left, minlength=len(tables.queries)), "documents to be judged"
     q, cost = tables.queries["q_prob"].to_numpy(), tables.queries["q_cost"].to_numpy(float)
-    if tables.manifest["census"]:
+    if manifest.census:
         return np.ones(len(q)), "chance of being drawn"
-    if arguments["replace"]:
+    if arguments.replace:
         return q * int(tables.queries["q_draws"].sum()), "expected draws"
-    if "cut" in tables.manifest:
-        amount = tables.manifest["spent"]
-    elif arguments["budget"] is None:
-        amount, cost = arguments["draws"], np.ones(len(q))
+    if manifest.cut:
+        amount = manifest.spent
+    elif arguments.budget is not None:
+        amount = arguments.budget
     else:
-        amount = arguments["budget"]
-    return np.minimum(1.0, Clipped.of(q, cost).factor(float(amount)) * q), "chance of being drawn"
+        amount, cost = float(arguments.draws or 0), np.ones(len(q))
+    return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"
