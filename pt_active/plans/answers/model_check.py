@@ -13,7 +13,7 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.outlook import Outlook, own_method
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.making.artifact import KeptArtifact, Printed
+from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import document_variable, last_unseen_grades
 
@@ -85,22 +85,32 @@ class ModelCheck(Printed):
         row |= {"slope_low": low, "slope_high": high, "optimism": self.optimism, "promised": self.promised}
         return pd.DataFrame([row | {"realised": self.realised, "misleads": self.misleads, "advice": self.advice}])
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """What was checked, and on how many labels."""
+        line = self.calibration
+        return (
+            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
+        )
+
+    def facts(self) -> Facts:
+        """The line through the labels, what the variance and a label are worth, and what to do."""
         line, (low, high) = self.calibration, self.calibration.interval
         slope = "none: the model expects the same of every document"
         if np.isfinite(line.slope):
             slope = f"{line.slope:.2f}, 95% interval [{low:.2f}, {high:.2f}]; 1 where the model is right"
-        lines = [
-            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
-        ]
-        lines.append(f"slope       {slope}")
+        facts = [("slope", slope)]
         if np.isfinite(line.intercept):
-            lines.append(f"intercept   {line.intercept:.3f} ± {line.intercept_error:.3f}")
+            facts.append(("intercept", f"{line.intercept:.3f} ± {line.intercept_error:.3f}"))
         if np.isfinite(self.optimism):
-            lines.append(f"variance    {self.optimism:.2f} times the promised one")
+            facts.append(("variance", f"{self.optimism:.2f} times the promised one"))
         if np.isfinite(self.realised):
-            lines.append(f"one label   worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}")
-        return "\n  ".join(lines + ([f"advice      {self.advice}"] if self.advice else []))
+            worth = f"worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}"
+            facts.append(("one label", worth))
+        return facts + ([("advice", self.advice)] if self.advice else [])
+
+    def __str__(self) -> str:
+        return printed(self.head, self.facts())
 
 
 def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:

@@ -21,7 +21,7 @@ from pt_active.inference.significance import (
     tukey_pvalues,
 )
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
-from pt_active.plans.making.artifact import Printed, plain_rows
+from pt_active.plans.making.artifact import Printed, plain_rows, printed
 
 _SHOWN = 20
 """Rankers or predictors that are printed."""
@@ -162,11 +162,11 @@ class Ranking(Printed):
         level = f"{self.alpha:.2g} level, {self.correction}"
         ranked = _RANKED[self.basis.level]
         head = f"{self.basis.measure} of {len(self.names)} {ranked}, best first ({self.basis.estimator})"
-        lines = [head, *self._rows()]
         where = "those without a common letter" if len(self.groups) <= _LETTERS else "see groups and pairs()"
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
-        lines.append(f"told apart  {resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")
-        return "\n  ".join(lines + self._sample_lines() + ([f"note        {self.note}"] if self.note else []))
+        facts = [("told apart", f"{resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")]
+        facts += [*self.basis.facts(of_many=True), *([("note", self.note)] if self.note else [])]
+        return printed("\n  ".join([head, *self._rows()]), facts)
 
     def _letter_columns(self) -> dict[str, str]:
         """Each group's letter in a column of its own; after z come a', b' and so on."""
@@ -190,12 +190,6 @@ class Ranking(Printed):
         ]
         rest = len(self.names) - len(shown)
         return rows + ([f"… and {rest} more, see to_frame()"] if rest else [])
-
-    def _sample_lines(self) -> list[str]:
-        lines = [line for line in self.basis.lines() if not line.startswith("error from")]
-        if self.basis.level != "query" and not self.basis.census:
-            lines[0] = lines[0].replace(" effective", " effective in the comparison with the fewest", 1)
-        return lines
 
 
 def rank_judged(

@@ -21,11 +21,20 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+Facts = list[tuple[str, str]]
+"""Names and what is said of them, in the order in which they are printed."""
+
+
 class Printed:
     """What a notebook shows as it is printed."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def printed(head: str, facts: Facts) -> str:
+    """A heading, and a line for each fact below it."""
+    return "\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)])
 
 
 @dataclass(frozen=True)

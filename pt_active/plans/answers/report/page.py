@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -132,7 +131,7 @@ def _sections(report: Findings) -> list[Section]:
 
 def _estimate(report: Findings) -> Section:
     result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
-    facts = _facts(result) if isinstance(result, (Comparison, Estimate)) else []
+    facts = result.facts() if isinstance(result, (Comparison, Estimate)) else []
     figure = plots.plot_estimates(report.estimates, _quantity(report), null)
     said = estimates_in_words(report.estimates, report.answer)
     tables = [_shown(report.estimates, "Estimates and intervals")]
@@ -151,12 +150,6 @@ def _left_out(rows: int, drawn: int) -> str:
     return (
         "." if rows <= drawn else f". Drawn are the first {drawn} of {rows}; the data at the end of this page hold all."
     )
-
-
-def _facts(printed: object) -> list[tuple[str, str]]:
-    """The lines below the first of what is printed, taken apart at the first wide space."""
-    lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in str(printed).splitlines()[1:]]
-    return [(name, rest[0]) for name, *rest in lines]
 
 
 def _pairs(report: Findings) -> pd.DataFrame:
@@ -261,13 +254,12 @@ def _decided(apart: Contributions) -> Shown:
 
 def _check(report: Findings) -> Section:
     check, line = report.check, report.check.calibration
-    words, facts = [f"{str(check).splitlines()[0]}."], _facts(check)
     figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
     said = calibration_in_words(check.bins, line.slope)
     svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
     tables = [_shown(check.bins, "Bins of documents")]
-    return Section("Can the grade model be trusted?", words, svg, caption, tables, facts)
+    return Section("Can the grade model be trusted?", [f"{check.head}."], svg, caption, tables, check.facts())
 
 
 def _weights(report: Findings) -> Section:
