@@ -45,7 +45,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
     _refuse_labels(qrels, label < SPAM, "must not be below -2 (-1 is unjudged, -2 is spam)")
     if max_grade is not None:
-        _refuse_labels(qrels, label > max_grade, f"must not be above the highest grade, {max_grade}")
+        _refuse_labels(qrels, label > max_grade, _highest(max_grade))
     qrels["label"] = np.where(label == SPAM, 0, label).astype(np.int64)
     qrels = qrels[qrels["label"] != UNJUDGED].drop_duplicates().reset_index(drop=True)
     twice = qrels.duplicated(["qid", "docno"], keep=False)
@@ -54,6 +54,23 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
         raise ValueError(f"qrels: document {row.docno!r} of query {row.qid!r} has different labels: {labels}")
     return qrels
+
+
+def check_highest(qrels: pd.DataFrame, max_grade: int) -> None:
+    """Refuse labels above the highest grade.
+
+    Args:
+        qrels: As `checked_qrels` returns them.
+        max_grade: The highest grade that is allowed.
+
+    Raises:
+        ValueError: If there is one; the message names its document.
+    """
+    _refuse_labels(qrels, qrels["label"].to_numpy() > max_grade, _highest(max_grade))
+
+
+def _highest(max_grade: int) -> str:
+    return f"must not be above the highest grade, {max_grade}"
 
 
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
@@ -171,7 +188,7 @@ def drawn_labels(
     if not known.any():
         raise ValueError(f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?")
     if max_grade is not None:
-        checked_qrels(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
+        check_highest(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
     ignored = len(qrels) - int(known.sum())
     warn_of_ignored(ignored, f"{what}s that were not drawn")
     return label, ignored

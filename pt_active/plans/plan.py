@@ -15,8 +15,9 @@ from pt_active.frames import worklists
 from pt_active.frames.checks import number, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
-from pt_active.plans.answers.judged import JudgedSample, judged_plan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
@@ -31,7 +32,7 @@ from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import DESIGN, in_drawing_order, plan_of_queries
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
-from pt_active.relevance.measures import parse_lasting, parse_measure
+from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
 
@@ -282,8 +283,9 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
-        judged = self.judged(qrels, measure, missing)
-        return {name: judged.estimate(s, estimator, reference, confidence) for s, name in enumerate(judged.names)}
+        how = asked(self.tables, measure, estimator, confidence, missing, reference)
+        judged = labelled_plan(self.tables, qrels).judged(how)
+        return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
     def compare(
         self,
@@ -306,7 +308,8 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
         """
         pair = named_pair(self.rankers, first, second)
-        return self.judged(qrels, measure, missing).compare(*pair, estimator, reference, confidence)
+        how = asked(self.tables, measure, estimator, confidence, missing, reference)
+        return labelled_plan(self.tables, qrels).judged(how).compare(*pair, how)
 
     def rank(
         self,
@@ -327,7 +330,8 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker.
         """
-        return rank_judged(self.judged(qrels, measure, missing), estimator, reference, confidence, correction)
+        how = asked(self.tables, measure, estimator, confidence, missing, reference)
+        return rank_judged(labelled_plan(self.tables, qrels).judged(how), how, correction)
 
     def status(
         self,
@@ -347,8 +351,8 @@ class Plan(KeptArtifact[PlanTables]):
                 None: when all is judged. The intervals of all looks hold together.
             margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
             confidence: Of all intervals together.
-            first: See `compare`, like ``second``.
-            second: Another.
+            first: The ranker that is compared; the first of the plan if left out.
+            second: The ranker that it is compared with; of two rankers the other one if left out.
 
         Raises:
             ValueError: If an argument is out of range, no label fits, or the plan knows no order.
@@ -379,17 +383,25 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: As `Report.of` does.
         """
         check_page(Path(path))
-        more: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
-        found = Report.of(self, qrels, measure, estimator, confidence, missing, **more)
+        about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
+        found = Report.of(self, qrels, measure, estimator, confidence, missing, **about)
         found.save(path)
         return found
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
-    ) -> JudgedSample | JudgedDocuments:
-        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
-        wanted = self.measure if measure is None else parse_measure(measure, self.tables.pool.max_grade)
-        return judged_plan(self.tables, wanted, qrels, missing)
+    ) -> JudgedQueries | JudgedDocuments:
+        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow.
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`.
+            measure: Another measure than the plan's, on the same labels.
+            missing: What to do about a sampled document without a label, as in `estimate`.
+
+        Raises:
+            ValueError: If an argument is unknown or the labels do not fit the plan.
+        """
+        return labelled_plan(self.tables, qrels).judged(asked(self.tables, measure, missing=missing))
 
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""

@@ -11,13 +11,15 @@ import pandas as pd
 
 from pt_active.frames import columns, worklists
 from pt_active.frames.checks import number, truth_value, whole_number
+from pt_active.frames.qrels import check_policy
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import JudgedPairs, judged_pairs
+from pt_active.risk.judged import MISSING_LABELS, JudgedPairs, judged_pairs, usual_estimator
 from pt_active.risk.kept import AuditTables, audit_manifest, draw_pairs, pair_table, read_audit, worklist, write_audit
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
@@ -165,9 +167,14 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: If an argument is unknown, the labels do not fit the audit, or pairs that count could never be
                 drawn.
         """
-        judged = self.judged(qrels, missing)
-        found = [judged.estimate(s, estimator, reference, confidence) for s in range(len(self.predictors))]
+        how, judged = self._asked(estimator, confidence, missing, reference), self.judged(qrels, missing)
+        found = [judged.estimate(s, how) for s in range(len(self.predictors))]
         return {each.name: self._with_caution(each) for each in found}
+
+    def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
+        check_policy(missing, MISSING_LABELS)
+        estimator = usual_estimator(self.tables.sample, reference) if estimator is None else estimator
+        return How(self.loss, estimator, confidence, missing, reference)
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Say so where the pairs were drawn for differences, which says little of what both predictors get right."""
@@ -201,7 +208,8 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
         """
         pair = named_pair(self.predictors, first, second, "predictor", "audit")
-        return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
+        how = self._asked(estimator, confidence, missing, reference)
+        return self.judged(qrels, missing).compare(*pair, how)
 
     def rank(
         self,
@@ -225,12 +233,20 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: As `estimate` and `compare`, and if there is one predictor.
         """
         refuse_binomial(reference)
-        judged, lower_is_better = self.judged(qrels, missing), self.loss.lower_is_better
-        ranking = rank_judged(judged, estimator, reference, confidence, correction, lower_is_better)
+        how = self._asked(estimator, confidence, missing, reference)
+        ranking = rank_judged(self.judged(qrels, missing), how, correction)
         return replace(ranking, estimates=tuple(map(self._with_caution, ranking.estimates)))
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
-        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow; see there."""
+        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow.
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`.
+            missing: What to do about a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+
+        Raises:
+            ValueError: If the policy is unknown or the labels do not fit the audit.
+        """
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
 
     def __str__(self) -> str:

@@ -14,9 +14,10 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import level, shown, whole_number
+from pt_active.frames.checks import shown, whole_number
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference import weightings
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
@@ -24,6 +25,7 @@ from pt_active.plans.making.pool import graded_frame
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.losses import LEAST, Loss, PairMeasure
 from pt_active.rounds.instances import PairInstances
+from pt_active.rounds.judged import judged_instances
 from pt_active.rounds.kept import (
     FORMAT_VERSION,
     STRATEGIES,
@@ -204,16 +206,29 @@ class ActiveTest(KeptArtifact[Progress]):
                     f"a poisson round may draw nothing, and so it was in the {number} so far: call next_round again"
                 )
             raise ValueError(so_far)
-        confidence = level("confidence", confidence)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
         if estimator not in weightings.ROUND_ESTIMATORS:
             known = ", ".join(weightings.ROUND_ESTIMATORS)
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
-        return state.estimate(qrels, measure, estimator, confidence, missing, bandwidth, slice)
+        chosen = state.instances.parsed(state.instances.measure if measure is None else measure)
+        how = How(chosen, estimator, confidence, missing)
+        return judged_instances(state, qrels, how, bandwidth, slice).estimate(0, how)
 
     def export(self, path: str | Path, format: str = "trec") -> Path:
-        """Write the assessments of the last round for the judges; see `Plan.export`."""
+        """Write the assessments of the last round for the judges.
+
+        Args:
+            path: A new file.
+            format: A name in `worklists.FORMATS`, such as ``csv``.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format is unknown.
+        """
         worklists.write_assessments(self.assessments, path, format)
         return Path(path)
 

@@ -14,10 +14,7 @@ import pandas as pd
 from pt_active.frames.checks import some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.qrels import Labels
-from pt_active.inference.estimators import MeanEstimate
-from pt_active.inference.statistics import Area, RoundEstimate
-from pt_active.inference.weightings import CONTROLLED, estimate_mean, estimate_statistic, inclusion_regression
-from pt_active.plans.answers.results import Basis, Estimate, kept_to
+from pt_active.inference.weightings import inclusion_regression
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -35,7 +32,6 @@ from pt_active.relevance.losses import (
     from_description,
 )
 from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
-from pt_active.rounds.judged import inferred, is_share
 from pt_active.sampling.sample import Rounds
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
@@ -99,7 +95,7 @@ class Progress:
                 f'strategy={strategy!r} learns from labels: draw the first round by "ori" or "uniform", and give the '
                 "labels of all rounds as qrels"
             )
-        labels = self._labels(qrels, self.instances.measure, missing).label
+        labels = self.labels(qrels, self.instances.measure, missing).label
         if strategy == "rec":
             weights = 1 / np.where(self.rounds.drawn, inclusion_regression(self.rounds), 1.0)
             return recalibrated_grades(grades, labels, weights[self.instances.instance])
@@ -114,66 +110,18 @@ class Progress:
         fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
         return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
 
-    def estimate(
-        self,
-        qrels: pd.DataFrame,
-        measure: Measure | None,
-        estimator: str,
-        confidence: float,
-        missing: str,
-        bandwidth: float | str | None,
-        slice: str | None,
-    ) -> Estimate:
-        """As `ActiveTest.estimate`, with checked arguments."""
-        chosen = self.instances.parsed(self.instances.measure if measure is None else measure)
-        labels = self._labels(qrels, chosen, missing)
-        statistic, model = self.instances.statistic(chosen, labels.label, missing == "expected", slice)
-        if isinstance(statistic, np.ndarray):
-            found = estimate_mean(self.rounds, statistic, estimator, model, bandwidth)
-            values = statistic
-        else:
-            found = estimate_statistic(self.rounds, statistic, estimator, bandwidth)
-            values = np.ones(1)
-        basis = self._basis(chosen, estimator, labels, missing, found)
-        fields = inferred(found, basis, values, confidence)
-        if is_share(chosen) and estimator not in CONTROLLED:
-            fields = kept_to((0.0, 1.0), fields)
-        return Estimate(name=self.instances.name, value=float(found.value), **fields)
+    def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
+        """The labels of what was drawn.
 
-    def _labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
+        Args:
+            qrels: ``qid, docno, label``, of all rounds.
+            measure: Decides which documents need a label.
+            missing: One of `qrels.MISSING_POLICIES`.
+
+        Raises:
+            ValueError: If they do not fit.
+        """
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
-
-    def _basis(
-        self, measure: irm.Measure | PairMeasure, estimator: str, labels: Labels, missing: str, found: RoundEstimate
-    ) -> Basis:
-        drawn, frame = self.rounds.drawn, self.instances.frame
-        return Basis(
-            measure=str(measure),
-            estimator=estimator,
-            n_draws=int(drawn.sum()),
-            n_queries=int(frame["qid"][drawn[self.instances.instance]].nunique()),
-            n_judged=int((labels.label >= 0).sum()),
-            n_effective=found.effective,
-            census=self.rounds.census and bool(np.isfinite(found.value)),
-            missing=labels.missing,
-            missing_policy=missing,
-            ignored=labels.ignored,
-            level=self.instances.level,
-            n_rounds=len(self.manifest["rounds"]),
-            caution=self._caution(measure, estimator, found),
-        )
-
-    def _caution(self, measure: irm.Measure | PairMeasure, estimator: str, found: MeanEstimate) -> str:
-        if not np.isfinite(found.value):
-            lacking = measure.needs if isinstance(measure, Area) else "an instance that counts in its denominator"
-            return f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
-        beyond = sorted({row["strategy"] for row in self.manifest["rounds"]} & self.instances.beyond_score)
-        if beyond and estimator.startswith("ai") and not self.rounds.census:
-            return (
-                f"{estimator} takes for granted that what was drawn depends on the values through the model's own "
-                f"score alone; rounds drawn by {', '.join(beyond)} depend on more, so compare with lur"
-            )
-        return ""
 
 
 def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:

@@ -10,12 +10,12 @@ import pandas as pd
 from pt_active.inference.calibration import FLATTERED, Calibration, calibration, calibration_bins
 from pt_active.inference.methods import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.answers.outlook import Outlook, own_method
+from pt_active.plans.answers.outlook import Ahead, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import document_variable, last_unseen_grades
+from pt_active.plans.making.labelled import document_variable
+from pt_active.plans.making.manifest import PlanArguments
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,33 @@ class ModelCheck(Printed):
         Args:
             plan: Of queries or of documents.
             qrels: Its labels so far, of all rounds.
-            missing: As for `Plan.estimate`; documents without a label are left out.
+            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
+                The check itself leaves it out.
 
         Raises:
             ValueError: If the labels do not fit the plan.
         """
-        pilot = Pilot.of(plan, qrels, missing)
+        return cls.of_pilot(Pilot.of(plan, qrels, missing))
+
+    @classmethod
+    def of_pilot(cls, pilot: Pilot, ahead: Ahead | None = None) -> ModelCheck:
+        """Check the grade model of a plan whose labels were read.
+
+        Args:
+            pilot: The labels.
+            ahead: Of the same plan, where it was made already.
+        """
         variable, labelled = _labelled(pilot)
         line = calibration(*labelled)
-        optimism, promised, realised = _gains(plan, qrels, missing)
+        optimism, promised, realised = _gains(pilot, ahead)
         return cls(
-            measure=str(plan.tables.measure),
+            measure=str(pilot.measure),
             variable=variable,
             calibration=line,
             optimism=optimism,
             promised=promised,
             realised=realised,
-            advice=_advice(plan, line, optimism),
+            advice=_advice(pilot.plan.tables.manifest.arguments, line, optimism),
             bins=pd.DataFrame(vars(calibration_bins(*labelled))).astype({"documents": int}),
         )
 
@@ -115,22 +125,21 @@ class ModelCheck(Printed):
 
 def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
     """What is checked, and μ, κ, ψ and query of each labelled document."""
-    pool, judged = pilot.pool, pilot.judged
-    variable, values = document_variable(pilot.measure, pool)
-    grades = last_unseen_grades(judged.rounds) if isinstance(judged, JudgedDocuments) else pool.grades
-    use = pilot.chance > 0
-    return variable, (grades[use] @ values, values[pilot.label[use]], pilot.chance[use], pool.query_of_document[use])
+    variable, values = document_variable(pilot.measure, pilot.pool)
+    use, query = pilot.chance > 0, pilot.pool.query_of_document
+    expected = pilot.plan.unseen_grades[use] @ values
+    return variable, (expected, values[pilot.label[use]], pilot.chance[use], query[use])
 
 
-def _gains(plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str) -> tuple[float, float, float]:
+def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:
     """Optimism, and label-equivalents promised and realised; NaN where they cannot be told."""
-    if plan.tables.manifest.later_rankers or plan.tables.manifest.census:
+    tables, manifest = pilot.plan.tables, pilot.plan.tables.manifest
+    if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
-    own = own_method(plan)
-    before, seen = (Outlook.of_plan(plan, labels, [YARDSTICK, own], missing) for labels in (None, qrels))
+    ahead, own = ahead or Ahead.of(tables), method_of(manifest.arguments)
+    before, seen = (Outlook.looked(ahead, [YARDSTICK, own], labels) for labels in (None, pilot))
     promised, realised = (
-        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.tables.manifest.spent)
-        for look in (before, seen)
+        _label_equivalents(look.curves[YARDSTICK], look.curves[own], manifest.spent) for look in (before, seen)
     )
     return seen.optimism[own], promised, realised
 
@@ -141,10 +150,9 @@ def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> fl
     return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / spent
 
 
-def _advice(plan: KeptArtifact[PlanTables], line: Calibration, optimism: float) -> str:
+def _advice(arguments: PlanArguments, line: Calibration, optimism: float) -> str:
     if not line.misleads and not optimism > FLATTERED:
         return ""
-    arguments = plan.tables.manifest.arguments
     if arguments.level == "document":
         return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
     less = min(1.0, max(0.5, 2 * arguments.defensive))

@@ -15,12 +15,12 @@ from pt_active.inference.estimators import ESTIMATOR, estimator_named, is_roundi
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import Looks, critical_values, information, look_sizes, nested_estimates
-from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
-from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.judged import Contrast, How, inferred
+from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import foreign_labels, match_labels, measured_values, model_means
+from pt_active.plans.making.labelled import foreign_labels, measured_values, model_means
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
@@ -39,8 +39,9 @@ class Question:
         pair: Indices of the two rankers, or of the only one.
         measure: As `parse_measure` returns it.
         looks: One of `looks.LOOKS`, or None.
-        margin: See `Plan.status`.
-        confidence: See there.
+        margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be. None if it
+            was not said.
+        confidence: Of all intervals together.
 
     Raises:
         ValueError: If the level or the margin is out of range, or there is one ranker and no margin.
@@ -65,10 +66,10 @@ class Question:
         """Whether two rankers are compared, rather than one estimated."""
         return len(self.pair) > 1
 
-    def contrast(self, values: np.ndarray) -> np.ndarray:
-        """float64[m], of float64[m, k]: first minus second, or the only one."""
-        first, *others = self.pair
-        return np.asarray(values[:, first] - (values[:, others[0]] if others else 0.0))
+    @property
+    def contrast(self) -> Contrast:
+        """First minus second, or the only one."""
+        return Contrast(*self.pair)
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
     critical = critical_values(question.looks, sizes, time, 1 - question.confidence)
     passed = int((sizes <= judged).sum())
     return Growth(
-        past=_past(tables, qrels, question, order, sizes[:passed], time[:passed], critical[:passed]),
+        past=_past(tables, label, question, order, sizes[:passed], time[:passed], critical[:passed]),
         plan=to_come(spent[sizes - 1][passed:], time[passed:], critical[passed:]),
         rest=_rest_of_queries(order, question),
         counts={
@@ -140,7 +141,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
 
 def _past(
     tables: PlanTables,
-    qrels: pd.DataFrame,
+    label: np.ndarray,
     question: Question,
     order: DrawingOrder,
     sizes: np.ndarray,
@@ -149,8 +150,8 @@ def _past(
 ) -> Looks:
     """What the queries say at each look so far."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
-    n, expected = len(first), question.contrast(model_means(tables, question.measure))
-    values = question.contrast(_values(tables.pool, qrels, question.measure, first))
+    n, expected = len(first), question.contrast.of(model_means(tables, question.measure))
+    values = question.contrast.of(_values(tables.pool, label, question.measure, first))
     found = nested_estimates(
         estimator_named(ESTIMATOR),
         order.q[:n],
@@ -176,14 +177,13 @@ def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
 
 
-def _values(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
-    """float64[n, k], measured, of some queries in their order."""
+def _values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
+    """float64[n, k], measured, of some fully judged queries in their order."""
     if len(order) == 0:
         return np.empty((0, len(pool.names)))
     rows = np.sort(order)
-    part = pool.select(rows)
-    labels = match_labels(part, qrels[qrels["qid"].isin(part.qids)], measure, "error")
-    return measured_values(part, measure, labels.label, expected=False)[np.searchsorted(rows, order)]
+    labels = label[np.isin(pool.query_of_document, rows)]
+    return measured_values(pool.select(rows), measure, labels, expected=False)[np.searchsorted(rows, order)]
 
 
 def _labels_of_queries(
@@ -227,7 +227,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     critical = critical_values(question.looks, sizes, time[sizes - 1], 1 - question.confidence)
     passed = int((sizes <= judged).sum())
     at = sizes - 1
-    found = [_inference(tables, qrels, question, size) for size in sizes[:passed].tolist()]
+    found = [_inference(tables, label, question, size) for size in sizes[:passed].tolist()]
     value, error, degrees = np.array(found).reshape(-1, 3).T
     past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, critical[:passed])
     rest = _rest_of_documents(tables, label, float(spent[-1]), float(time[-1]), question)
@@ -261,23 +261,15 @@ def _unit(tables: PlanTables) -> float:
     return expected if expected > 0 else 1.0
 
 
-def _inference(tables: PlanTables, qrels: pd.DataFrame, question: Question, rounds: int) -> tuple[float, float, float]:
+def _inference(tables: PlanTables, label: np.ndarray, question: Question, rounds: int) -> tuple[float, float, float]:
     """Estimate, standard error (NaN if it cannot be told) and degrees of freedom after some rounds."""
-    pool, drawn = tables.pool, judged_before(tables.rounds[:rounds])
-    wanted = pd.DataFrame({"qid": pool.qids[pool.query_of_document[drawn]], "docno": pool.docno[drawn]})
+    so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        labelled = wanted.merge(qrels, on=["qid", "docno"])
-        judged = judged_documents(pool, tables.rounds[:rounds], question.measure, labelled, "error")
-        found = _inferred(judged, question)
-    value = found.difference if isinstance(found, Comparison) else found.value
-    return value, np.nan if found.degenerate else found.standard_error, found.degrees_of_freedom
-
-
-def _inferred(judged: JudgedDocuments, question: Question) -> Comparison | Estimate:
-    how = ESTIMATOR, "effective", question.confidence
-    first, *others = question.pair
-    return judged.compare(first, others[0], *how) if others else judged.estimate(first, *how)
+        judged = judged_documents(tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how)
+        found = judged.measured(question.contrast, how)
+    fields = inferred(found, how)
+    return found.value, np.nan if fields["degenerate"] else fields["standard_error"], fields["degrees_of_freedom"]
 
 
 def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time: float, question: Question) -> Looks:

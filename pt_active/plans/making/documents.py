@@ -15,7 +15,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
-from pt_active.frames.qrels import check_policy, missing_pairs
+from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import FLATTERED
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import (
@@ -216,7 +216,7 @@ def next_round(
     check_policy(missing)
     pool, manifest = tables.pool, tables.manifest
     drawn = judged_before(tables.rounds)
-    labels, _ = labels_of_drawn(pool, drawn, qrels)
+    labels, _ = labels_of_drawn(pool, drawn, checked_qrels(qrels))
     missing_pairs(pool.keys, drawn & (labels < 0), missing)
     given = labels
     if missing == "nonrelevant":

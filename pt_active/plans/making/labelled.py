@@ -11,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames.qrels import (
     Labels,
+    check_highest,
     check_judged,
     check_policy,
     checked_qrels,
@@ -60,15 +61,14 @@ def sample_arrays(sample: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndar
     return draws, importance, None if np.isnan(inclusion).any() else inclusion
 
 
-def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: str = "") -> Labels:
-    """Find the label of each document of the sampled queries.
+def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
+    """Find the label of each document of the sampled queries, and those that lack one.
 
     Args:
         pool: The sampled queries alone.
         qrels: ``qid, docno, label``, as they came back.
         measure: Decides which documents need a label.
         missing: One of `qrels.MISSING_POLICIES`.
-        otherwise: As for `qrels.missing_pairs`.
 
     Returns:
         The labels; a warning says how many belong to queries that were not sampled.
@@ -78,10 +78,27 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
             the measure sees has none and ``missing`` is ``"error"``.
     """
     check_policy(missing)
-    qrels = checked_qrels(qrels)
+    label, ignored = labels_of_queries(pool, checked_qrels(qrels))
+    return Labels(label, missing_pairs(pool.keys, pool.seen(measure) & (label < 0), missing), ignored)
+
+
+def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """Find the label of each document of the sampled queries.
+
+    Args:
+        pool: The sampled queries alone.
+        qrels: As `qrels.checked_qrels` returns them.
+
+    Returns:
+        int64[N], -1 where there is none, and how many labels belong to queries that were not sampled, of which a
+        warning tells.
+
+    Raises:
+        ValueError: If a label is not one of the model's grades, or no label belongs to the sample.
+    """
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
-    checked_qrels(qrels[sampled], pool.max_grade)
+    check_highest(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
     warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
     label = whole_labels(pool.keys, qrels)
@@ -89,8 +106,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         raise ValueError(
             "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         )
-    absent = pool.seen(measure) & (label < 0)
-    return Labels(label, missing_pairs(pool.keys, absent, missing, otherwise=otherwise), ignored)
+    return label, ignored
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
@@ -185,15 +201,15 @@ def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple
     Args:
         pool: All queries.
         drawn: bool[N].
-        qrels: ``qid, docno, label``.
+        qrels: As `qrels.checked_qrels` returns them.
 
     Returns:
-        int64[N], -1 where there is none, and how many labels belong to no drawn document.
+        int64[N], -1 where there is none, and how many labels belong to no drawn document, of which a warning tells.
 
     Raises:
         ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
     """
     label = np.full(len(drawn), -1, dtype=np.int64)
-    found, ignored = drawn_labels(pool.keys[drawn], checked_qrels(qrels), pool.max_grade)
+    found, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)
     label[drawn] = np.nan_to_num(found, nan=-1.0)
     return label, ignored

@@ -13,21 +13,22 @@ import pandas as pd
 
 from pt_active.inference.methods import YARDSTICK
 from pt_active.plans.answers.contributions import Contributions
-from pt_active.plans.answers.judged import judged_plan
+from pt_active.plans.answers.judged import Contrast, How, Judged
+from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.outlook import GRID, Outlook, own_method
+from pt_active.plans.answers.outlook import GRID, Ahead, Outlook, method_of
+from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.findings import Findings, compared
 from pt_active.plans.answers.report.page import page
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.slices import slices as slices_of
+from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.rankers import named_pair
-from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.chances import Clipped
 
 BINS = 8
@@ -77,34 +78,46 @@ class Report(Findings):
         """
         if isinstance(slices, str):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
-        if status is not None:
-            plan = type(plan)._of(cut_to_judged(plan.tables, qrels))
-        tables = plan.tables
-        wanted = tables.measure if measure is None else parse_measure(measure, tables.pool.max_grade)
-        how = (wanted, estimator, confidence, missing)
-        result = _result(tables, qrels, how, first, second)
+        tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
+        how = asked(tables, measure, estimator, confidence, missing)
+        labelled = labelled_plan(tables, qrels)
+        result = _result(labelled.judged(how), how, first, second)
         _check_status(status, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            budget, budget_note = _budget(plan, qrels, estimator, confidence, missing)
-            pair = _pair(tables, result)
-            whole = pair if isinstance(result, Comparison) else None
-            groups = [s for c in slices for s in slices_of(plan, qrels, c, whole, *how)]
-            contrast = _contrast(tables, pair)
-            return cls(
-                answer=answer_in_words(result) if status is None else status_in_words(status),
-                result=result,
-                estimates=_estimates(result),
-                budget=budget,
-                budget_note=budget_note,
-                design=_design(tables, contrast if len(tables.pool.names) <= 2 else _contrast(tables, None)),
-                contributions=Contributions.of(plan, qrels, contrast, wanted, estimator, missing),
-                contrast=_named(tables, pair),
-                check=ModelCheck.of(plan, qrels, missing),
-                slices=pd.DataFrame([row for s in groups for row in s.rows()], columns=_SLICE_COLUMNS),
-                made=tables.manifest,
-                status=status,
-            )
+            return cls._gathered(labelled, how, result, slices, status)
+
+    @classmethod
+    def _gathered(
+        cls,
+        labelled: LabelledPlan[Any],
+        how: How[irm.Measure],
+        result: Estimate | Comparison | Ranking,
+        slices: Sequence[str],
+        status: Status | None,
+    ) -> Report:
+        """All that stands beside the result."""
+        tables, names = labelled.tables, labelled.tables.pool.names
+        pilot, ahead = Pilot.of_labelled(labelled, how.missing), _ahead(tables)
+        budget, budget_note = _budget(tables, ahead, pilot, how)
+        pair = _pair(names, result)
+        sliced = pair if isinstance(result, Comparison) else None
+        groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
+        contrast = _weights(names, pair)
+        return cls(
+            answer=answer_in_words(result) if status is None else status_in_words(status),
+            result=result,
+            estimates=_estimates(result),
+            budget=budget,
+            budget_note=budget_note,
+            design=_design(tables, contrast if len(names) <= 2 else _weights(names, None)),
+            contributions=Contributions.of_labelled(labelled, contrast, how),
+            contrast=Contrast(*(pair or (0,))).named(names),
+            check=ModelCheck.of_pilot(pilot, ahead),
+            slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
+            made=tables.manifest,
+            status=status,
+        )
 
     def to_html(self) -> str:
         """The page: one file that asks for no other."""
@@ -160,34 +173,25 @@ def _check_status(status: Status | None, result: Estimate | Comparison | Ranking
 
 
 def _result(
-    tables: PlanTables, qrels: pd.DataFrame, how: tuple[Any, str, float, str], first: str | None, second: str | None
+    judged: Judged, how: How[irm.Measure], first: str | None, second: str | None
 ) -> Estimate | Comparison | Ranking:
-    names, (measure, estimator, confidence, missing) = tables.pool.names, how
-    judged = judged_plan(tables, measure, qrels, missing)
+    names = judged.names
     if len(names) == 1 and first is None and second is None:
-        return judged.estimate(0, estimator, "effective", confidence)
+        return judged.estimate(0, how)
     if len(names) > 2 and first is None and second is None:
-        return rank_judged(judged, estimator, "effective", confidence, "holm")
-    return judged.compare(*named_pair(names, first, second), estimator, "effective", confidence)
+        return rank_judged(judged, how)
+    return judged.compare(*named_pair(names, first, second), how)
 
 
-def _pair(tables: PlanTables, result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
-    """Indices of the two rankers that are looked at closely; None if there is one."""
-    names = compared(result)
-    return None if names is None else named_pair(tables.pool.names, *names)
+def _pair(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
+    """The places of the two rankers that are looked at closely; None if there is one."""
+    two = compared(result)
+    return None if two is None else named_pair(names, *two)
 
 
-def _contrast(tables: PlanTables, pair: tuple[int, int] | None) -> np.ndarray:
+def _weights(names: tuple[str, ...], pair: tuple[int, int] | None) -> np.ndarray:
     """float64[k]: of two rankers their difference, else the mean of all."""
-    if pair is None:
-        return np.full(len(tables.pool.names), 1 / len(tables.pool.names))
-    contrast = np.zeros(len(tables.pool.names))
-    contrast[list(pair)] = 1.0, -1.0
-    return contrast
-
-
-def _named(tables: PlanTables, pair: tuple[int, int] | None) -> str:
-    return tables.pool.names[0] if pair is None else f"{tables.pool.names[pair[0]]} − {tables.pool.names[pair[1]]}"
+    return np.full(len(names), 1 / len(names)) if pair is None else Contrast(*pair).weights(len(names))
 
 
 def _estimates(result: Estimate | Comparison | Ranking) -> pd.DataFrame:
@@ -203,19 +207,24 @@ def _spread(found: Estimate | Comparison) -> tuple[float, float, float]:
     return (found.standard_error, *found.confidence_interval())
 
 
-def _budget(
-    plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, estimator: str, confidence: float, missing: str
-) -> tuple[pd.DataFrame, str]:
-    if plan.tables.manifest.later_rankers:
+def _ahead(tables: PlanTables) -> Ahead | None:
+    """What is looked ahead from; None where nothing can be foreseen, or need be."""
+    return None if tables.manifest.later_rankers or tables.manifest.census else Ahead.of(tables)
+
+
+def _budget(tables: PlanTables, ahead: Ahead | None, pilot: Pilot, how: How[irm.Measure]) -> tuple[pd.DataFrame, str]:
+    """The budget curve, or why there is none."""
+    if tables.manifest.later_rankers:
         return pd.DataFrame(), "rankers were added later, and what their documents cost is not known"
-    if plan.tables.manifest.census:
+    if ahead is None:
         return pd.DataFrame(), "everything was judged, so there is no sampling error that a budget could make smaller"
-    outlook = Outlook.of_plan(plan, qrels, [YARDSTICK, own_method(plan, estimator)], missing)
+    own = method_of(tables.manifest.arguments, how.estimator)
+    outlook = Outlook.looked(ahead, [YARDSTICK, own], pilot)
     if not np.isfinite(list(outlook.optimism.values())).all():
         return pd.DataFrame(), "the model expects no error at all, so the labels cannot correct its opinion of itself"
-    spent, whole = plan.tables.manifest.spent, next(iter(outlook.curves.values())).total
+    spent, whole = tables.manifest.spent, next(iter(outlook.curves.values())).total
     grid = sorted({spent, *(share * whole for share in GRID), *(spent * f for f in (0.5, 2.0) if spent * f < whole)})
-    return outlook.table(grid, confidence=confidence), ""
+    return outlook.table(grid, confidence=how.confidence), ""
 
 
 def _design(tables: PlanTables, contrast: np.ndarray) -> pd.DataFrame:
