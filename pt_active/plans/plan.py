@@ -24,7 +24,7 @@ from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.documents import extended, first_round
+from pt_active.plans.making.documents import Extension, extended, first_round
 from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write_tables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source
@@ -200,7 +200,8 @@ class Plan(KeptArtifact[PlanTables]):
                 left to judge.
         """
         seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
-        return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
+        asked_for = Extension(number("budget", budget), qrels, grades, topics, texts, seed, missing)
+        return self._of(extended(self.tables, asked_for))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].

@@ -20,7 +20,16 @@ from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
 from pt_active.risk.judged import MISSING_LABELS, JudgedPairs, judged_pairs, usual_estimator
-from pt_active.risk.kept import AuditTables, audit_manifest, draw_pairs, pair_table, read_audit, worklist, write_audit
+from pt_active.risk.kept import (
+    AuditArguments,
+    AuditTables,
+    audit_manifest,
+    draw_pairs,
+    pair_table,
+    read_audit,
+    worklist,
+    write_audit,
+)
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
 from pt_active.sampling.designs import check_design, default_defensive
@@ -94,15 +103,23 @@ class Audit(KeptArtifact[AuditTables]):
         cost = UnitCost() if cost is None else cost
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
         sample = draw_pairs(pairs, design, budget, draws, replace, defensive, seed)
-        arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
-        arguments |= {"design": design, "defensive": defensive, "replace": replace, "seed": seed}
+        arguments = AuditArguments(
+            predictions=dict(predictions),
+            cost=repr(cost),
+            budget=budget,
+            draws=draws,
+            design=design,
+            defensive=defensive,
+            replace=replace,
+            seed=seed,
+        )
         manifest = audit_manifest(arguments, pairs, sample, frame)
         return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, columns.with_string_ids(frame)), manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Seed, versions, arguments, loss, counts, and the digest of the frame."""
-        return self.tables.manifest
+        return self.tables.manifest.to_json()
 
     @property
     def loss(self) -> Loss:
@@ -178,7 +195,7 @@ class Audit(KeptArtifact[AuditTables]):
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Say so where the pairs were drawn for differences, which says little of what both predictors get right."""
-        for_differences = len(self.predictors) > 1 and self.manifest["arguments"]["design"] not in SUIT_SINGLE_RISKS
+        for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SUIT_SINGLE_RISKS
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
@@ -250,11 +267,11 @@ class Audit(KeptArtifact[AuditTables]):
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
 
     def __str__(self) -> str:
-        counts, arguments = self.manifest["counts"], self.manifest["arguments"]
-        repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
-        kind = "census" if self.manifest["census"] else f"{repeated}by {arguments['design']}"
+        manifest, counts, arguments = self.tables.manifest, self.tables.manifest.counts, self.tables.manifest.arguments
+        repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
+        kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
         return (
             f"Audit of {', '.join(self.predictors)} for {self.loss}\n"
-            f"  judge     {counts['assessments']} of {counts['pairs']} pairs of {counts['queries']} queries ({kind})\n"
-            f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for all pairs"
+            f"  judge     {counts.assessments} of {counts.pairs} pairs of {counts.queries} queries ({kind})\n"
+            f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g} for all pairs"
         )

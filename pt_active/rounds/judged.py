@@ -116,7 +116,7 @@ def judged_instances(
         missing_policy=how.missing,
         ignored=labels.ignored,
         level=instances.level,
-        n_rounds=len(state.manifest["rounds"]),
+        n_rounds=len(state.manifest.rounds),
     )
-    beyond = {row["strategy"] for row in state.manifest["rounds"]} & instances.beyond_score
+    beyond = {each.strategy for each in state.manifest.rounds} & instances.beyond_score
     return JudgedInstances((instances.name,), basis, state.rounds, statistic, model, bandwidth, tuple(sorted(beyond)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ir_measures.measures as irm
 import numpy as np
@@ -15,6 +15,7 @@ from pt_active.frames.checks import some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.qrels import Labels
 from pt_active.inference.weightings import inclusion_regression
+from pt_active.plans.making.artifact import Record
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -41,12 +42,61 @@ those of a model that is fitted anew, or nobody's."""
 FORMAT_VERSION = 2
 """Of the files on disk."""
 
-_NEEDED = {"format_version", "versions", "arguments", "inputs", "rounds"}
-
-_NEEDED_ARGUMENTS = {"measure", "seed"}
-
 _MIN_LEAF = 5
 """Of the forest that ``rf`` fits: the labels are few."""
+
+
+@dataclass(frozen=True)
+class ActiveTestArguments(Record):
+    """The arguments of ``ActiveTest.create``.
+
+    Attributes:
+        measure: Fully spelt out, or as `losses.described` has it.
+        seed: Of everything random.
+    """
+
+    measure: str | dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class RoundEntry(Record):
+    """What is kept of a round.
+
+    Attributes:
+        size: How many were asked for.
+        strategy: One of `STRATEGIES`.
+        drawing: How they were drawn.
+        drawn: How many were.
+        labels: Digest of the labels that it learnt from; None without any.
+    """
+
+    size: int
+    strategy: str
+    drawing: str
+    drawn: int
+    labels: str | None
+
+
+@dataclass(frozen=True)
+class ActiveTestManifest(Record):
+    """Everything that is needed to make an active test again, and to see that it is the same.
+
+    Attributes:
+        format_version: Of the files on disk.
+        versions: Package → version.
+        arguments: Of ``ActiveTest.create``.
+        inputs: Digest of the pool.
+        rounds: One entry a round.
+    """
+
+    PARTS: ClassVar = {"arguments": ActiveTestArguments, "rounds": RoundEntry}
+
+    format_version: int
+    versions: dict[str, str]
+    arguments: ActiveTestArguments
+    inputs: dict[str, str]
+    rounds: tuple[RoundEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -63,7 +113,7 @@ class Progress:
     instances: Instances
     rounds: Rounds
     new: np.ndarray
-    manifest: dict[str, Any]
+    manifest: ActiveTestManifest
 
     def worklist(self) -> pd.DataFrame:
         """What the last round asks for: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
@@ -149,8 +199,8 @@ def kept_measure(measure: irm.Measure | Loss) -> str | dict[str, Any]:
     return described(measure) if isinstance(measure, Loss) else str(measure)
 
 
-def _measure_kept(arguments: dict[str, Any]) -> Measure:
-    kept = arguments["measure"]
+def _measure_kept(arguments: ActiveTestArguments) -> Measure:
+    kept = arguments.measure
     return kept if isinstance(kept, str) else from_description(kept)
 
 
@@ -173,7 +223,7 @@ def write_state(state: Progress, folder: Path) -> None:
     pd.DataFrame(columns).to_parquet(folder / "drawn.parquet", index=False)
     steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
     steps.to_parquet(folder / "steps.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(state.manifest, indent=2) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(state.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def read_state(folder: Path) -> Progress:
@@ -186,17 +236,14 @@ def read_state(folder: Path) -> Progress:
     if not (folder / "manifest.json").is_file():
         raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
-            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
-        if manifest.get("format_version") == 1:
-            manifest = _from_format_1(manifest)
-        if manifest.get("format_version") != FORMAT_VERSION:
-            raise ValueError(
-                f"its format is {manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
-            )
+        values = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = ActiveTestManifest.from_json(values)
+        if manifest.format_version == 1:
+            manifest = ActiveTestManifest.from_json(_from_format_1(values))
+        if manifest.format_version != FORMAT_VERSION:
+            raise ValueError(f"its format is {manifest.format_version}; this version reads format {FORMAT_VERSION}")
         pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
-        instances = instances_of(pool, _measure_kept(manifest["arguments"]))
+        instances = instances_of(pool, _measure_kept(manifest.arguments))
         if len(drawn) != instances.number:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
     except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.calibration import FLATTERED, Calibration, calibration, calibration_bins
+from pt_active.inference.calibration import FLATTERED, Calibration, CalibrationBins, calibration, calibration_bins
 from pt_active.inference.methods import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.outlook import Ahead, Outlook, method_of
@@ -69,8 +69,7 @@ class ModelCheck(Printed):
             pilot: The labels.
             ahead: Of the same plan, where it was made already.
         """
-        variable, labelled = _labelled(pilot)
-        line = calibration(*labelled)
+        variable, line, bins = _lines(pilot)
         optimism, promised, realised = _gains(pilot, ahead)
         return cls(
             measure=str(pilot.measure),
@@ -80,7 +79,7 @@ class ModelCheck(Printed):
             promised=promised,
             realised=realised,
             advice=_advice(pilot.plan.tables.manifest.arguments, line, optimism),
-            bins=pd.DataFrame(vars(calibration_bins(*labelled))).astype({"documents": int}),
+            bins=pd.DataFrame(vars(bins)).astype({"documents": int}),
         )
 
     @property
@@ -123,12 +122,14 @@ class ModelCheck(Printed):
         return printed(self.head, self.facts())
 
 
-def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """What is checked, and μ, κ, ψ and query of each labelled document."""
+def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
+    """What is checked of each document, the line through the labels, and their bins."""
     variable, values = document_variable(pilot.measure, pilot.pool)
-    use, query = pilot.chance > 0, pilot.pool.query_of_document
-    expected = pilot.plan.unseen_grades[use] @ values
-    return variable, (expected, values[pilot.label[use]], pilot.chance[use], query[use])
+    use = pilot.chance > 0
+    expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
+    chance, query = pilot.chance[use], pilot.pool.query_of_document[use]
+    line = calibration(expected, observed, chance, query)
+    return variable, line, calibration_bins(expected, observed, chance, query)
 
 
 def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:

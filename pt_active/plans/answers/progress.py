@@ -98,8 +98,12 @@ def to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
         critical: float64[L].
     """
     some = np.unique(np.linspace(0, len(cost) - 1, min(_STEPS, len(cost))).astype(np.int64))
-    unknown = np.full(len(some), np.nan)
-    return Looks(cost[some], time[some], unknown, unknown, unknown, critical[some])
+    return _without_labels(cost[some], time[some], critical[some])
+
+
+def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
+    unknown = np.full(len(cost), np.nan)
+    return Looks(cost, time, unknown, unknown, unknown, critical)
 
 
 def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
@@ -122,9 +126,10 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
     time = information(order.curve, spent[sizes - 1], spent[order.drawn - 1])
     critical = critical_values(question.looks, sizes, time, 1 - question.confidence)
     passed = int((sizes <= judged).sum())
+    planned = _without_labels(spent[sizes - 1], time, critical)
     return Growth(
-        past=_past(tables, label, question, order, sizes[:passed], time[:passed], critical[:passed]),
-        plan=to_come(spent[sizes - 1][passed:], time[passed:], critical[passed:]),
+        past=_past(planned.part(slice(passed)), tables, label, question, order, sizes[:passed]),
+        plan=to_come(planned.cost[passed:], time[passed:], critical[passed:]),
         rest=_rest_of_queries(order, question),
         counts={
             **_labels_of_queries(tables.pool, label, question, order, judged),
@@ -140,15 +145,9 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
 
 
 def _past(
-    tables: PlanTables,
-    label: np.ndarray,
-    question: Question,
-    order: DrawingOrder,
-    sizes: np.ndarray,
-    time: np.ndarray,
-    critical: np.ndarray,
+    looks: Looks, tables: PlanTables, label: np.ndarray, question: Question, order: DrawingOrder, sizes: np.ndarray
 ) -> Looks:
-    """What the queries say at each look so far."""
+    """The looks so far, with what the queries say at each."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
     n, expected = len(first), question.contrast.of(model_means(tables, question.measure))
     values = question.contrast.of(_values(tables.pool, label, question.measure, first))
@@ -164,8 +163,8 @@ def _past(
     )
     largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
     still = is_rounding(found.standard_error, np.ones((len(sizes), 1)), largest[:, None])
-    error = np.where(np.isinf(time), 0.0, np.where(still, np.nan, found.standard_error))
-    return Looks(np.cumsum(order.cost)[sizes - 1], time, found.value, error, found.degrees_of_freedom, critical)
+    error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, found.standard_error))
+    return replace(looks, value=found.value, standard_error=error, degrees=found.degrees_of_freedom)
 
 
 def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:

@@ -285,8 +285,9 @@ class Estimate(_Inference):
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
         level = self._level(confidence_level)
-        sample = self.value, self.standard_error, self.degrees_of_freedom
-        return ConfidenceInterval(*map(float, score_interval(*sample, level, self.bounds, self.n_effective)))
+        error, degrees = self.standard_error, self.degrees_of_freedom
+        ends = score_interval(self.value, error, degrees, level, self.bounds, self.n_effective)
+        return ConfidenceInterval(*map(float, ends))
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the estimate."""

@@ -6,9 +6,10 @@ import hashlib
 import html
 import json
 from abc import abstractmethod
-from dataclasses import MISSING, asdict, dataclass, fields
+from copy import deepcopy
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -39,7 +40,9 @@ def printed(head: str, facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A dataclass that is kept as an object in ``manifest.json``."""
+    """A dataclass that is kept as an object in ``manifest.json``; fields that are records themselves are in `PARTS`."""
+
+    PARTS: ClassVar[dict[str, type[Record]]] = {}
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
@@ -52,11 +55,25 @@ class Record:
         needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
         if absent := needed - set(values):
             raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
-        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
+        return cls(
+            **{each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in values}
+        )
+
+    @classmethod
+    def _read(cls, name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(cls._read(name, each) for each in value)
+        return cls.PARTS[name].from_json(value) if name in cls.PARTS and value is not None else value
 
     def to_json(self) -> dict[str, Any]:
-        """A plain dictionary, with lists for tuples."""
-        return {name: list(each) if isinstance(each, tuple) else each for name, each in asdict(self).items()}
+        """Plain dictionaries and lists."""
+        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_json()
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else deepcopy(value)
 
 
 Tables = TypeVar("Tables")

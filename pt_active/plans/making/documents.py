@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -153,25 +152,60 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
     entry = RoundEntry(
         float(arguments.budget), arguments.seed, sample.spent, len(assessments), drawn.expected, False, None
     )
-    judging: dict[str, Any] = {"census": drawn.expected <= 0, "spent": sample.spent, "rounds": (entry,)}
-    manifest = plan_manifest(arguments, source, queries, assessments, **judging)
-    return PlanTables(pool, queries, assessments, manifest, (drawn,))
+    census = drawn.expected <= 0
+    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=sample.spent)
+    return PlanTables(pool, queries, assessments, replace(manifest, rounds=(entry,)), (drawn,))
 
 
-def extended(
-    tables: PlanTables,
-    budget: float,
-    qrels: pd.DataFrame,
-    grades: pt.Transformer | pd.DataFrame | None,
-    topics: pd.DataFrame | None,
-    texts: pd.DataFrame | None,
-    seed: int,
-    missing: str,
-) -> PlanTables:
-    """A plan with one round more; see `Plan.extend` for the arguments, and `next_round`.
+@dataclass(frozen=True)
+class Extension:
+    """What another round may spend, and what it learns from.
+
+    Attributes:
+        budget: What the round may spend.
+        qrels: The labels so far.
+        grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
+            that makes them; None keeps the grades.
+        topics: ``qid, query``, for a pipeline.
+        texts: ``docno, text``, for the judges, if there are any; those of the grades if left out.
+        seed: Of the draws; with the number of the round it makes them new.
+        missing: What to do about a drawn document without a label.
+    """
+
+    budget: float
+    qrels: pd.DataFrame
+    grades: pt.Transformer | pd.DataFrame | None
+    topics: pd.DataFrame | None
+    texts: pd.DataFrame | None
+    seed: int
+    missing: str
+
+    def frames(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+        """The grades and the texts.
+
+        Raises:
+            ValueError: If the grades are a pipeline and there are no topics.
+        """
+        grades, texts = self.grades, self.texts
+        if isinstance(grades, pt.Transformer):
+            if self.topics is None:
+                raise ValueError("topics are needed where grades is a pipeline")
+            grades = grades.transform(self.topics)
+        if texts is None and grades is not None and "text" in grades.columns:
+            texts = grades[["docno", "text"]]
+        return grades, texts
+
+
+def extended(tables: PlanTables, asked: Extension) -> PlanTables:
+    """A plan with one round more.
+
+    Args:
+        tables: Of the plan so far.
+        asked: The round.
 
     Raises:
-        ValueError: If the plan cannot be extended, topics are needed, or as `next_round`.
+        ValueError: If the plan cannot be extended, an argument is out of range, topics are needed, labels are missing,
+            a document of the pool has no grades, or nothing is left to judge.
     """
     if not tables.rounds:
         raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
@@ -179,56 +213,38 @@ def extended(
         raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
     if later := tables.manifest.later_rankers:
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
-    if isinstance(grades, pt.Transformer):
-        if topics is None:
-            raise ValueError("topics are needed where grades is a pipeline")
-        grades = grades.transform(topics)
-    if texts is None and grades is not None and "text" in grades.columns:
-        texts = grades[["docno", "text"]]
-    return next_round(tables, budget, qrels, grades, texts, seed, missing)
+    frame, texts = asked.frames()
+    new = _next_round(tables, asked, frame)
+    return _with_round(tables, asked, new, worklist(tables.pool, new.sample, texts))
 
 
-def next_round(
-    tables: PlanTables,
-    budget: float,
-    qrels: pd.DataFrame,
-    frame: pd.DataFrame | None,
-    texts: pd.DataFrame | None,
-    seed: int,
-    missing: str,
-) -> PlanTables:
-    """A plan with one round more.
-
-    Args:
-        tables: Of the plan so far.
-        budget: What the round may spend.
-        qrels: The labels so far.
-        frame: Grade probabilities for every document of the pool, from a model that was fitted again; None keeps the
-            grades.
-        texts: ``docno, text``, for the judges, if there are any.
-        seed: Of the draws; with the number of the round it makes them new.
-        missing: What to do about a drawn document without a label.
-
-    Raises:
-        ValueError: If an argument is out of range, labels are missing, a document of the pool has no grades, or nothing
-            is left to judge.
-    """
-    check_policy(missing)
-    pool, manifest = tables.pool, tables.manifest
-    drawn = judged_before(tables.rounds)
-    labels, _ = labels_of_drawn(pool, drawn, checked_qrels(qrels))
-    missing_pairs(pool.keys, drawn & (labels < 0), missing)
-    given = labels
-    if missing == "nonrelevant":
-        labels = np.where(drawn & (labels < 0), 0, labels)
+def _next_round(tables: PlanTables, asked: Extension, frame: pd.DataFrame | None) -> Round:
+    """Draw the round, with the grades of a frame if there is one."""
+    check_policy(asked.missing)
+    pool, manifest, drawn = tables.pool, tables.manifest, judged_before(tables.rounds)
+    given, _ = labels_of_drawn(pool, drawn, checked_qrels(asked.qrels))
+    missing_pairs(pool.keys, drawn & (given < 0), asked.missing)
+    labels = np.where(drawn & (given < 0), 0, given) if asked.missing == "nonrelevant" else given
     grades = _trusted_less(tables, given) if frame is None else _refitted(pool, frame)
-    rng = np.random.default_rng([seed, len(tables.rounds)])
+    rng = np.random.default_rng([asked.seed, len(tables.rounds)])
     graded = graded_pool(pool, tables.measure, manifest.arguments.per_query)
     settings = round_settings(manifest.arguments, pool.names)
-    new = _something(draw_round(graded, settings, float(budget), rng, grades=grades, labels=labels))
-    assessments = worklist(pool, new.sample, texts)
-    found = len(assessments), new.expected, grades is not None, artifact.digest(qrels)
-    rounds = (*manifest.rounds, RoundEntry(float(budget), seed, new.sample.spent, *found))
+    return _something(draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels))
+
+
+def _with_round(tables: PlanTables, asked: Extension, new: Round, assessments: pd.DataFrame) -> PlanTables:
+    """The plan with a round that was drawn."""
+    manifest, pool = tables.manifest, tables.pool
+    entry = RoundEntry(
+        budget=float(asked.budget),
+        seed=asked.seed,
+        spent=new.sample.spent,
+        assessments=len(assessments),
+        expected_variance=new.expected,
+        refitted=new.grades is not pool.grades,
+        labels=artifact.digest(asked.qrels),
+    )
+    rounds = (*manifest.rounds, entry)
     queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
     sampled, spent = int((queries["q_draws"] > 0).sum()), float(sum(each.spent for each in rounds))
     counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -51,7 +52,7 @@ class PlanArguments(Record):
     replace: bool
     defensive: float
     objective: str
-    pairs: list[list[str | float]] | None = None
+    pairs: Sequence[Sequence[str | float]] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,14 @@ class Manifest(Record):
         cut: To what the plan was cut; None if it was not.
     """
 
+    PARTS: ClassVar = {
+        "arguments": PlanArguments,
+        "counts": Counts,
+        "inputs": Inputs,
+        "rounds": RoundEntry,
+        "cut": Cut,
+    }
+
     format_version: int = FORMAT_VERSION
     versions: dict[str, str] = field(default_factory=dict)
     arguments: PlanArguments
@@ -137,19 +146,6 @@ class Manifest(Record):
     rounds: tuple[RoundEntry, ...] = ()
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
-
-    @classmethod
-    def from_json(cls, values: Any) -> Manifest:
-        """Read what `to_json` wrote.
-
-        Raises:
-            ValueError: If something is lacking.
-        """
-        parts: dict[str, type[Record]] = {"arguments": PlanArguments, "counts": Counts, "inputs": Inputs, "cut": Cut}
-        found = dict(values) | {n: kind.from_json(values[n]) for n, kind in parts.items() if values.get(n) is not None}
-        found |= {name: tuple(values.get(name, ())) for name in ("rankers", "later_rankers")}
-        found["rounds"] = tuple(map(RoundEntry.from_json, values.get("rounds", ())))
-        return super().from_json(found)
 
     def to_json(self) -> dict[str, Any]:
         """A plain dictionary; without rounds, later rankers and cut where there are none."""
@@ -181,7 +177,6 @@ def plan_manifest(
     *,
     census: bool,
     spent: float,
-    rounds: tuple[RoundEntry, ...] = (),
 ) -> Manifest:
     """The manifest of a new plan.
 
@@ -192,7 +187,6 @@ def plan_manifest(
         assessments: What is to be judged.
         census: Whether nothing was left to chance.
         spent: What the judgments cost.
-        rounds: The entry of the first round, where documents are drawn.
     """
     packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
     draws, pool, topics = queries["q_draws"].to_numpy(), source.pool, source.topics
@@ -206,5 +200,4 @@ def plan_manifest(
         spent=spent,
         pool_cost=float(pool.query_cost.sum()),
         inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
-        rounds=rounds,
     )

@@ -60,7 +60,7 @@ def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[lis
     return [[a, b, float(w)] for (a, b), w in zip(combinations(names, 2), weights, strict=True) if w > 0]
 
 
-def stored_weights(listed: list[list[str | float]] | None, names: Sequence[str]) -> np.ndarray | None:
+def stored_weights(listed: Sequence[Sequence[str | float]] | None, names: Sequence[str]) -> np.ndarray | None:
     """Read back what `listed_weights` wrote."""
     if listed is None:
         return None
