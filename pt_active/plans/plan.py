@@ -308,9 +308,9 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
         """
-        pair = named_pair(self.rankers, first, second)
+        one, other = named_pair(self.rankers, first, second)
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return labelled_plan(self.tables, qrels).judged(how).compare(*pair, how)
+        return labelled_plan(self.tables, qrels).judged(how).compare(one, other, how)
 
     def rank(
         self,

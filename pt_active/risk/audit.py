@@ -214,8 +214,8 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        The arguments are those of `estimate`, but for the binomial references, and two predictors, as for
-        `Plan.compare`.
+        The arguments are those of `estimate`, but for the binomial references, and two predictors: ``first``, the first
+        of the audit if left out, and ``second``, of two predictors the other one if left out.
 
         Returns:
             The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
@@ -224,9 +224,9 @@ class Audit(KeptArtifact[AuditTables]):
         Raises:
             ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
         """
-        pair = named_pair(self.predictors, first, second, "predictor", "audit")
+        one, other = named_pair(self.predictors, first, second, "predictor", "audit")
         how = self._asked(estimator, confidence, missing, reference)
-        return self.judged(qrels, missing).compare(*pair, how)
+        return self.judged(qrels, missing).compare(one, other, how)
 
     def rank(
         self,
@@ -240,7 +240,9 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Ranking:
         """Estimate all predictors, test all their differences, and say which cannot be told apart [theory 5].
 
-        The arguments are those of `compare`, and a ``correction``, as for `Plan.rank`.
+        The arguments are those of `estimate`, but for the binomial references, and a ``correction`` of the p-values:
+        ``"tukey"``, or a method of statsmodels' ``multipletests``. The level of all tests together is 1 minus the
+        confidence.
 
         Returns:
             The predictors, the best first: that with the smallest error or cost, or the largest accuracy, precision,

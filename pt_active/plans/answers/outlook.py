@@ -122,9 +122,9 @@ class Outlook(Printed):
         """Look ahead from what the grade model expects, or from the labels of a pilot.
 
         Args:
-            pool: As for `Plan.create`, like ``topics``, ``measure`` and ``cost``.
-            topics: The target population.
-            measure: ``DCG@10``, …
+            pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
+            topics: ``qid, query`` (+ ``traffic``), the target population. May be None if ``pool`` is a frame.
+            measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
             cost: Labelling cost; with `TimeCost` budgets are hours.
             methods: What to look at: plain random queries, the default of queries and, where the measure allows, the
                 default of documents, if left out. All are drawn without replacement.

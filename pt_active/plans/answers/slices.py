@@ -141,7 +141,8 @@ def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]
     if isinstance(judged, JudgedQueries) and how.estimator == "regression" and judged.basis.n_effective < FEW:
         how = replace(how, estimator="snis")
     if pair is not None:
-        return (judged.compare(*pair, how),)
+        first, second = pair
+        return (judged.compare(first, second, how),)
     return tuple(judged.estimate(s, how) for s in range(len(judged.names)))
 
 

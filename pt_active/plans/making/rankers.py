@@ -78,7 +78,7 @@ def named_pair(
         first: One; if left out, of two the first that is not ``second``.
         second: Another; if left out, of two the other one.
         kind: What they are, for messages.
-        where: What they belong to, likewise.
+        where: What they belong to, for messages.
 
     Raises:
         ValueError: If there is only one, or more than two and not both are named, or a name is unknown.

@@ -64,12 +64,14 @@ class Report(Findings):
             plan: Of queries or of documents.
             qrels: Its labels, of all rounds.
             measure: Another measure than the plan's; budget curve and model check stay with the plan's own.
-            estimator: As for `Plan.estimate`, like the arguments after it.
+            estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in
+                `documents.DOCUMENT_ESTIMATORS`.
             confidence: Of all intervals.
-            missing: What to do about missing labels.
+            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
             slices: Columns of ``plan.queries`` by which to look at groups of queries.
-            first: A ranker, to compare two of more; see `Plan.compare`.
-            second: Another.
+            first: The ranker that is compared, to look at two of more; all are ranked if left out.
+            second: The ranker that it is compared with.
             status: What `Plan.status` says of these labels, which need to be those so far only: the report is then of
                 `Plan.so_far`, and its answer is that of the status, whose interval holds however often one has looked.
 
@@ -180,13 +182,16 @@ def _result(
         return judged.estimate(0, how)
     if len(names) > 2 and first is None and second is None:
         return rank_judged(judged, how)
-    return judged.compare(*named_pair(names, first, second), how)
+    one, other = named_pair(names, first, second)
+    return judged.compare(one, other, how)
 
 
 def _pair(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
     """The places of the two rankers that are looked at closely; None if there is one."""
-    two = compared(result)
-    return None if two is None else named_pair(names, *two)
+    if (two := compared(result)) is None:
+        return None
+    first, second = two
+    return names.index(first), names.index(second)
 
 
 def _weights(names: tuple[str, ...], pair: tuple[int, int] | None) -> np.ndarray:
