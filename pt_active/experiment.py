@@ -280,7 +280,7 @@ def _judged(
         n_queries=len(sample),
         n_judged=len(tables.assessments),
         n_effective=float(effective_size(draws, importance)),
-        census=bool(plan.manifest["census"]),
+        census=tables.manifest.census,
         missing=unlabelled,
         missing_policy=missing,
         ignored=0,

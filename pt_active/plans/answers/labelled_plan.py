@@ -27,6 +27,7 @@ from pt_active.plans.making.labelled import (
     sample_arrays,
 )
 from pt_active.relevance.measures import parse_measure
+from pt_active.sampling.chances import Clipped
 
 CUT = (
     "the plan was cut to what is judged; the interval is that of a sample whose end was fixed beforehand, `status` has "
@@ -145,6 +146,11 @@ class LabelledPlan(ABC, Generic[Sample]):
         """float64[N, G+1], of each document the grades of the model that chose it, which had not seen its label."""
 
     @property
+    @abstractmethod
+    def planned(self) -> tuple[np.ndarray, str]:
+        """How much of each query was to be judged, float64[m], and what that is."""
+
+    @property
     def drawn(self) -> np.ndarray:
         """int64[s], the queries that were drawn, or of which documents were."""
         return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)
@@ -193,6 +199,23 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         """The pool's."""
         return self.tables.pool.grades
 
+    @property
+    def planned(self) -> tuple[np.ndarray, str]:
+        """The chance of each query to be drawn; with replacement the expected draws."""
+        queries, manifest = self.tables.queries, self.tables.manifest
+        q, cost, arguments = queries["q_prob"].to_numpy(), queries["q_cost"].to_numpy(float), manifest.arguments
+        if manifest.census:
+            return np.ones(len(q)), "chance of being drawn"
+        if arguments.replace:
+            return q * int(queries["q_draws"].sum()), "expected draws"
+        if manifest.cut:
+            amount = manifest.spent
+        elif arguments.budget is not None:
+            amount = arguments.budget
+        else:
+            amount, cost = float(arguments.draws or 0), np.ones(len(q))
+        return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"
+
 
 @dataclass(frozen=True)
 class DocumentPlan(LabelledPlan[JudgedDocuments]):
@@ -214,3 +237,11 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
     def unseen_grades(self) -> np.ndarray:
         """Those of the round that drew each document."""
         return last_unseen_grades(self.tables.rounds)
+
+    @property
+    def planned(self) -> tuple[np.ndarray, str]:
+        """The expected number of documents of each query that some round draws."""
+        query = self.tables.pool.query_of_document
+        chances = [each.sample.design.opening[query] * each.sample.design.inclusion for each in self.tables.rounds]
+        left = np.prod([1 - chance for chance in chances], axis=0)
+        return np.bincount(query, weights=1 - left, minlength=len(self.tables.queries)), "documents to be judged"

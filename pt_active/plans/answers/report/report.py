@@ -29,7 +29,6 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.rankers import named_pair
-from pt_active.sampling.chances import Clipped
 
 BINS = 8
 """Classes of queries, by cost and by expected performance."""
@@ -112,7 +111,7 @@ class Report(Findings):
             estimates=_estimates(result),
             budget=budget,
             budget_note=budget_note,
-            design=_design(tables, contrast if len(names) <= 2 else _weights(names, None)),
+            design=_design(labelled, contrast if len(names) <= 2 else _weights(names, None)),
             contributions=Contributions.of_labelled(labelled, contrast, how),
             contrast=Contrast(*(pair or (0,))).named(names),
             check=ModelCheck.of_pilot(pilot, ahead),
@@ -232,9 +231,10 @@ def _budget(tables: PlanTables, ahead: Ahead | None, pilot: Pilot, how: How[irm.
     return outlook.table(grid, confidence=how.confidence), ""
 
 
-def _design(tables: PlanTables, contrast: np.ndarray) -> pd.DataFrame:
+def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
     """Classes of queries by cost and by expectation, and how much of them was to be judged."""
-    queries, (chance, chance_of) = tables.queries, _chance(tables)
+    tables, (chance, chance_of) = labelled.tables, labelled.planned
+    queries = tables.queries
     means = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy() @ contrast
     what = "expected difference" if (contrast < 0).any() else "expected performance"
     rows = []
@@ -249,25 +249,3 @@ def _design(tables: PlanTables, contrast: np.ndarray) -> pd.DataFrame:
             ends = float(values[here].min()), float(values[here].max())
             rows.append((axis, *ends, int(here.sum()), drawn, float(chance[here].mean()), chance_of))
     return pd.DataFrame(rows, columns=["axis", "low", "high", "queries", "drawn", "chance", "chance_of"])
-
-
-def _chance(tables: PlanTables) -> tuple[np.ndarray, str]:
-    """How much of each query was to be judged, float64[m], and what that is."""
-    manifest, arguments = tables.manifest, tables.manifest.arguments
-    if tables.rounds:
-        query = tables.pool.query_of_document
-        each = [e.sample.design.opening[query] * e.sample.design.inclusion for e in tables.rounds]
-        left = np.prod([1 - chance for chance in each], axis=0)
-        return np.bincount(query, weights=1 - left, minlength=len(tables.queries)), "documents to be judged"
-    q, cost = tables.queries["q_prob"].to_numpy(), tables.queries["q_cost"].to_numpy(float)
-    if manifest.census:
-        return np.ones(len(q)), "chance of being drawn"
-    if arguments.replace:
-        return q * int(tables.queries["q_draws"].sum()), "expected draws"
-    if manifest.cut:
-        amount = manifest.spent
-    elif arguments.budget is not None:
-        amount = arguments.budget
-    else:
-        amount, cost = float(arguments.draws or 0), np.ones(len(q))
-    return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"
