@@ -55,15 +55,14 @@ class Record:
         needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
         if absent := needed - set(values):
             raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
-        return cls(
-            **{each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in values}
-        )
+        said = [name for name, value in values.items() if value is not None or name in needed]
+        return cls(**{each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in said})
 
     @classmethod
     def _read(cls, name: str, value: Any) -> Any:
         if isinstance(value, list):
             return tuple(cls._read(name, each) for each in value)
-        return cls.PARTS[name].from_json(value) if name in cls.PARTS and value is not None else value
+        return cls.PARTS[name].from_json(value) if name in cls.PARTS else value
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and lists."""
