@@ -61,10 +61,10 @@ def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
 
     Args:
         qrels: ``qid, docno, label``, whole numbers.
-        max_grade: The highest grade.
+        max_grade: The highest grade that is allowed.
 
     Raises:
-        ValueError: If there is one.
+        ValueError: If there is one; the message names its document.
     """
     wrong = qrels["label"].to_numpy() > max_grade
     _refuse_labels(qrels, wrong, f"must not be above the highest grade, {max_grade}")
