@@ -288,7 +288,7 @@ class TestFeatures:
             (RUN.assign(score=np.inf), "no finite score"),
             (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"one width, got 1, 2"),
             (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
-            (pd.concat([RUN, RUN]), "stands more than once"),
+            (pd.concat([RUN, RUN]), "occurs more than once"),
         ],
     )
     def test_errors(self, frame, message):
