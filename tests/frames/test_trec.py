@@ -201,7 +201,10 @@ def test_tables_of_topics_keep_their_columns(write, name, content):
         ("qid,title\n1,lamp\n", "must name qid, query and any further"),
         ("qid\tquery\n\n", "a header but no topics"),
         ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several different rows: '1'"),
-        ("1\tlamp\n\n2\tshoes\t1\n", r"line 3: expected qid<TAB>query; got more columns.*add a first line that names all columns"),
+        (
+            "1\tlamp\n\n2\tshoes\t1\n",
+            r"line 3: expected qid<TAB>query; got more columns.*add a first line that names all columns",
+        ),
         ("1\tlamp\n2 shoes\n", r"line 2: expected qid<TAB>query in UTF-8; got '2 shoes"),
         ("1\tlamp\n\tshoes\n", r"line 2: expected qid<TAB>query"),
         (b"1\tlamp\n2\tcaf\xe9\n", r"line 2: expected qid<TAB>query in UTF-8"),
