@@ -232,7 +232,7 @@ def missing_pairs(
         unlabelled: bool[N], whether the label of a row is missing.
         missing: What to do about missing labels, one of `MISSING_POLICIES`.
         what: What was drawn, ``document`` or ``pair``.
-        others: Whether the policy ``expected`` is available too, for the message.
+        others: Whether the model can stand in for a label.
         otherwise: What else can be done about it, for the message.
 
     Raises:

@@ -24,7 +24,7 @@ LEAST = 1e-15
 
 @dataclass(frozen=True, kw_only=True)
 class PairMeasure(ABC):
-    """A measure of how good a predictor is on query–document pairs.
+    """What is measured of a predictor on query–document pairs.
 
     Args:
         slice: The name of a boolean column; only pairs where it is true count. None counts all pairs.
@@ -55,7 +55,7 @@ class PairMeasure(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(PairMeasure):
-    """A loss of predictions on query–document pairs. Outside the slice ``u = w = 0``.
+    """What all losses share; outside the slice ``u = w = 0``.
 
     Attributes:
         proportion: Whether the risk lies in [0, 1].

@@ -1,4 +1,4 @@
-"""From a plan's assessments to a judge's file and back."""
+"""Worklists written from assessments, and labels read back from the filled-in files."""
 
 import csv
 import json
