@@ -133,7 +133,7 @@ def _uniform_share(
 ) -> float:
     """The least t in [0, 1] for which ``(1 − t) P + t/|Y|`` keeps the bounds of `MIN_RISK_SHARE`.
 
-    Each bound is linear in t and holds at t = 1, so that it is first kept where the line through both ends crosses 0.
+    The slack of each bound is linear in t and not negative at t = 1, so t is the zero of the line through both ends.
     """
     model = [float(pair_weight @ _expected(grades, table)) for table in (u, w)]
     plain = [float(pair_weight @ table.mean(axis=1)) for table in (u, w)]
