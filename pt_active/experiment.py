@@ -19,8 +19,9 @@ from pt_active.inference.estimators import effective_size
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
 from pt_active.plans.answers.judged import JudgedSample
 from pt_active.plans.answers.results import Basis
-from pt_active.plans.making.labelled import match_labels, sample_arrays
+from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.queries import sample_of
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, parse_measure
 
@@ -270,23 +271,21 @@ def _judged(
         for s, name in enumerate(names):
             if (ranker := controls[name]) is not None:
                 model[:, s] = means[:, plan.rankers.index(ranker)]
-    draws, importance, inclusion = sample_arrays(sample)
+    queries = sample_of(tables.queries, bool(plan.manifest["census"]))
     basis = Basis(
         measure=str(measure),
         estimator="",
-        n_draws=int(draws.sum()),
+        n_draws=int(queries.draws),
         n_queries=len(sample),
         n_judged=len(tables.assessments),
-        n_effective=float(effective_size(draws, importance)),
-        census=bool(plan.manifest["census"]),
+        n_effective=float(effective_size(queries.count, queries.importance(tables.pool.query_weight))),
+        census=queries.census,
         missing=unlabelled,
         missing_policy=missing,
         ignored=0,
     )
-    rows = np.flatnonzero(tables.queries["q_draws"] > 0)
     measured = own.loc[sample["qid"], names].to_numpy()
-    about_pool = tables.pool.query_weight, model
-    return JudgedSample(tuple(names), draws, importance, inclusion, measured, model[rows], *about_pool, basis)
+    return JudgedSample(tuple(names), queries, measured, tables.pool.query_weight, model, basis)
 
 
 def _summary(

@@ -26,7 +26,7 @@ from pt_active.plans.answers.results import Basis, Comparison, Estimate, kept_to
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.sampling.designs import STRATIFIED
-from pt_active.sampling.sample import Drawn, PairSample
+from pt_active.sampling.sample import Sample
 
 MISSING_LABELS = ("error", "nonrelevant")
 """What to do about a sampled pair without a label: refuse, or take grade 0."""
@@ -41,15 +41,13 @@ class JudgedPairs:
 
     Attributes:
         pairs: All of them.
-        sample: The draws.
-        rows: int64[n], the pairs that were drawn.
+        sample: The n pairs that were drawn.
         observed: u and w of each predictor, float64[n] each.
         basis: What every inference rests on, but for the estimator.
     """
 
     pairs: Pairs
-    sample: PairSample
-    rows: np.ndarray
+    sample: Sample
     observed: list[tuple[np.ndarray, np.ndarray]]
     basis: Basis
 
@@ -57,14 +55,6 @@ class JudgedPairs:
     def names(self) -> tuple[str, ...]:
         """The k predictors."""
         return self.pairs.names
-
-    @property
-    def drawn(self) -> Drawn:
-        """How the rows came into the sample."""
-        sample, rows = self.sample.sample, self.rows
-        inclusion = sample.inclusion[rows]
-        chance = None if np.isnan(inclusion).any() else inclusion
-        return Drawn(rows, sample.draws[rows], sample.importance[rows], chance)
 
     def scores(self, predictor: int) -> Scores:
         """What labels and label model say of one predictor."""
@@ -114,24 +104,25 @@ class JudgedPairs:
 
     def _mean(self, scores: list[Scores], domain: Domain | None, estimator: str) -> MeanEstimate:
         if estimator == STRATIFIED:
-            stratum = self.sample.stratum
-            return stratified_estimate(scores, self.drawn, stratum[self.rows], np.bincount(stratum))
+            return stratified_estimate(scores, self.sample)
         if domain is None:
-            return ratio_estimate(scores, self.drawn, self.pairs.weight, estimator)
-        return domain_estimate(domain, self.drawn, estimator)
+            return ratio_estimate(scores, self.sample, self.pairs.weight, estimator)
+        return domain_estimate(domain, self.sample, estimator)
 
     def _proportion(self, predictor: int, estimator: str | None, method: str, confidence: float) -> ProportionEstimate:
         if estimator not in (None, "snis"):
             raise ValueError(f"a {method} interval belongs to the plain share, estimator='snis', not to {estimator!r}")
-        scores, drawn = self.scores(predictor), self.drawn
-        successes, trials = counted(scores.numerator, scores.weight, drawn.count, drawn.importance, method)
-        mean = ratio_estimate([scores], drawn, self.pairs.weight, "snis")
+        scores, p = self.scores(predictor), self.pairs.weight
+        successes, trials = counted(
+            scores.numerator, scores.weight, self.sample.count, self.sample.importance(p), method
+        )
+        mean = ratio_estimate([scores], self.sample, p, "snis")
         counts, name, value = self.pairs.counts(predictor), self.pairs.names[predictor], float(mean.value)
         fields = self._fields(mean, [scores], counts, "snis", "normal", confidence) | {"degenerate": False}
         return ProportionEstimate(name=name, value=value, successes=successes, trials=trials, method=method, **fields)
 
     def _estimator(self, estimator: str | None) -> str:
-        stratified = bool(self.sample.stratum.max() >= 0)
+        stratified = self.sample.stratum is not None
         if estimator is None:
             estimator = STRATIFIED if stratified else DEFAULT_ESTIMATOR
         if stratified != (estimator == STRATIFIED):
@@ -141,7 +132,7 @@ class JudgedPairs:
         return estimator
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
-        never = int((count & (self.sample.q <= 0)).sum())
+        never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
         if never and not self.basis.census:
             raise ValueError(
                 f"{never} pairs {what} could never be drawn, so it cannot be estimated from this sample; make the "
@@ -150,7 +141,8 @@ class JudgedPairs:
 
     def _all_judged(self, count: np.ndarray) -> bool:
         """Whether all pairs that count were certain to be drawn, so that nothing is left to chance."""
-        return self.basis.census or bool((self.sample.sample.inclusion[count] == 1).all())
+        certain = self.sample.rows[self.sample.expected == 1]
+        return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
 
     def _fields(
         self,
@@ -163,13 +155,14 @@ class JudgedPairs:
     ) -> dict[str, Any]:
         """The fields that `Estimate` and `Comparison` have in common."""
         confidence = level("confidence", confidence)
-        draws, census = self.drawn.count, self._all_judged(count)
+        draws, census = self.sample.count, self._all_judged(count)
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         still, undefined = bool(is_rounding(mean.standard_error, draws, size)), bool(np.isnan(mean.value))
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
         exact = census and not undefined
-        importance = [self.drawn.importance * score.weight * count[self.rows] for score in scores]
+        v = self.sample.importance(self.pairs.weight) * self.sample.of(count)
+        importance = [v * score.weight for score in scores]
         found: dict[str, Any] = {"estimator": estimator, "census": exact, "caution": reason if undefined else ""}
         found |= {"n_effective": min(float(effective_size(draws, v)) for v in importance)}
         return {
@@ -189,12 +182,12 @@ class JudgedPairs:
         return Comparison.tested(first, second, 0.0, fields)
 
 
-def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
+def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
     """Bring labels and sample together.
 
     Args:
         pairs: All of them.
-        sample: The draws.
+        sample: The drawn pairs.
         qrels: ``qid, docno, label``, as they came back; labels of pairs that were not drawn are ignored and counted.
         missing: One of `MISSING_LABELS`.
 
@@ -203,27 +196,25 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
             ``"error"``.
     """
     check_policy(missing, MISSING_LABELS)
-    rows = np.flatnonzero(sample.sample.draws > 0)
-    keys = pairs.keys.iloc[rows]
+    keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     without = missing_pairs(keys, absent, missing, "pair", others=False)
-    draws = sample.sample.draws[rows]
     basis = Basis(
         measure=str(pairs.loss),
         estimator="",
-        n_draws=int(draws.sum()),
+        n_draws=int(sample.draws),
         n_queries=keys["qid"].nunique(),
         n_judged=int((~absent).sum()),
-        n_effective=float(effective_size(draws, sample.sample.importance[rows])),
-        census=sample.sample.census,
+        n_effective=float(effective_size(sample.count, sample.importance(pairs.weight))),
+        census=sample.census,
         missing=without,
         missing_policy=missing,
         ignored=ignored,
         level="pair",
     )
-    return JudgedPairs(pairs, sample, rows, pairs.observed(rows, np.where(absent, 0.0, label)), basis)
+    return JudgedPairs(pairs, sample, pairs.observed(sample.rows, np.where(absent, 0.0, label)), basis)
 
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:

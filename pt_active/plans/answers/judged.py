@@ -10,7 +10,7 @@ import pandas as pd
 
 from pt_active.frames.checks import level
 from pt_active.frames.qrels import LOOK_SO_FAR, checked_qrels
-from pt_active.inference.estimators import effective_size, estimator_named, is_rounding, mean_and_variance
+from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
 from pt_active.inference.intervals import reference_degrees
 from pt_active.inference.rounds import judged_before
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
@@ -22,9 +22,10 @@ from pt_active.plans.making.labelled import (
     measured_values,
     model_means,
     query_chance,
-    sample_arrays,
 )
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.queries import sample_of
+from pt_active.sampling.sample import Sample
 
 CUT = (
     "the plan was cut to what is judged; the interval is that of a sample whose end was fixed beforehand, `status` has "
@@ -46,8 +47,8 @@ def judged_plan(
     if tables.rounds:
         judged = judged_documents(tables.pool, tables.rounds, measure, qrels, missing)
     else:
-        census, means = bool(tables.manifest["census"]), model_means(tables, measure)
-        judged = judged_sample(tables.pool, tables.queries, measure, means, qrels, missing, census)
+        sample = sample_of(tables.queries, bool(tables.manifest["census"]))
+        judged = judged_sample(tables.pool, sample, measure, model_means(tables, measure), qrels, missing)
     return replace(judged, basis=replace(judged.basis, stopping_caution=CUT)) if cut else judged
 
 
@@ -61,26 +62,20 @@ def _of_sample(tables: PlanTables, qrels: pd.DataFrame) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class JudgedSample:
-    """One row a sampled query.
+    """What the labels say of s sampled queries.
 
     Attributes:
         names: The k rankers.
-        draws: int64[s], how often each query was drawn.
-        importance: float64[s], p/q, or n p/π without replacement.
-        inclusion: float64[s], π; None with replacement.
+        sample: The queries that were drawn, as rows of the pool's m.
         values: float64[s, k], measured.
-        model: float64[s, k], expected by the grade model; NaN where it has no opinion.
         pool_weight: float64[m], p of all queries.
-        pool_model: float64[m, k], M of all queries.
+        pool_model: float64[m, k], expected by the grade model of all queries; NaN where it has no opinion.
         basis: What every inference from it rests on, but for the estimator.
     """
 
     names: tuple[str, ...]
-    draws: np.ndarray
-    importance: np.ndarray
-    inclusion: np.ndarray | None
+    sample: Sample
     values: np.ndarray
-    model: np.ndarray
     pool_weight: np.ndarray
     pool_model: np.ndarray
     basis: Basis
@@ -94,34 +89,27 @@ class JudgedSample:
             reference: A name in `intervals.REFERENCES`.
             confidence: Level of the interval, in (0, 1).
         """
-        columns = self.values[:, ranker], self.model[:, ranker], self.pool_model[:, ranker]
+        columns = self.values[:, ranker], self.pool_model[:, ranker]
         value, fields = self._infer(*columns, estimator, reference, confidence)
         return Estimate(name=self.names[ranker], value=value, **fields)
 
     def compare(self, first: int, second: int, estimator: str, reference: str, confidence: float) -> Comparison:
         """Estimate and test the difference of two rankers, first minus second [theory 5]; see `estimate`."""
         values = self.values[:, first] - self.values[:, second]
-        model = self.model[:, first] - self.model[:, second]
         pool_model = self.pool_model[:, first] - self.pool_model[:, second]
-        difference, fields = self._infer(values, model, pool_model, estimator, reference, confidence)
+        difference, fields = self._infer(values, pool_model, estimator, reference, confidence)
         return Comparison.tested(self.names[first], self.names[second], difference, fields)
 
     def _infer(
-        self,
-        values: np.ndarray,
-        model: np.ndarray,
-        pool_model: np.ndarray,
-        estimator: str,
-        reference: str,
-        confidence: float,
+        self, values: np.ndarray, pool_model: np.ndarray, estimator: str, reference: str, confidence: float
     ) -> tuple[float, dict]:
         confidence = level("confidence", confidence)
-        pool = mean_and_variance(self.pool_weight, pool_model)
-        mean = estimator_named(estimator)(self.draws, self.importance, values, model, *pool, self.inclusion)
+        weighting = estimator_named(estimator).weigh(self.sample, Controls(self.pool_weight, pool_model))
+        mean, count = weighting.estimate(values), self.sample.count
         error, census = float(mean.standard_error), self.basis.census
         degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
-        still = bool(is_rounding(mean.standard_error, self.draws, values))
-        nothing = census and bool(is_rounding(np.abs(mean.value), self.draws, values))
+        still = bool(is_rounding(mean.standard_error, count, values))
+        nothing = census and bool(is_rounding(np.abs(mean.value), count, values))
         fields = {
             "basis": Basis(**{**vars(self.basis), "estimator": estimator}),
             "standard_error": 0.0 if census or still else error,
@@ -133,48 +121,37 @@ class JudgedSample:
 
 
 def judged_sample(
-    pool: Pool,
-    queries: pd.DataFrame,
-    measure: irm.Measure,
-    model: np.ndarray,
-    qrels: pd.DataFrame,
-    missing: str,
-    census: bool,
+    pool: Pool, sample: Sample, measure: irm.Measure, model: np.ndarray, qrels: pd.DataFrame, missing: str
 ) -> JudgedSample:
     """Bring the labels of a plan together with its sample.
 
     Args:
         pool: All queries.
-        queries: The plan's table of all queries, with the columns of its sample.
+        sample: The queries that were drawn.
         measure: The measure to estimate.
         model: float64[m, k], what the grade model expects of it.
         qrels: The labels that came back.
         missing: One of `qrels.MISSING_POLICIES`.
-        census: Whether all queries were to be judged.
 
     Raises:
         ValueError: As `match_labels` does.
     """
-    rows = np.flatnonzero(queries["q_draws"].to_numpy() > 0)
-    sampled = pool.select(rows)
-    draws, importance, inclusion = sample_arrays(queries.iloc[rows])
-    labels = match_labels(sampled, qrels, measure, missing, "" if inclusion is None else LOOK_SO_FAR)
+    sampled = pool.select(sample.rows)
+    labels = match_labels(sampled, qrels, measure, missing, "" if sample.repeated else LOOK_SO_FAR)
     basis = Basis(
         measure=str(measure),
         estimator="",
-        n_draws=int(draws.sum()),
-        n_queries=len(rows),
+        n_draws=int(sample.draws),
+        n_queries=len(sample.rows),
         n_judged=int((sampled.seen(measure) & (labels.label >= 0)).sum()),
-        n_effective=float(effective_size(draws, importance)),
-        census=census,
+        n_effective=float(effective_size(sample.count, sample.importance(pool.query_weight))),
+        census=sample.census,
         missing=labels.missing,
         missing_policy=missing,
         ignored=labels.ignored,
     )
-    line = (
-        None if census else label_calibration(sampled, measure, labels.label, query_chance(sampled, draws, importance))
-    )
-    basis = replace(basis, model_caution="" if line is None else line.caution)
+    if not sample.census:
+        line = label_calibration(sampled, measure, labels.label, query_chance(sampled, sample))
+        basis = replace(basis, model_caution="" if line is None else line.caution)
     values = measured_values(sampled, measure, labels.label, expected=missing == "expected")
-    about_pool = pool.query_weight, model
-    return JudgedSample(pool.names, draws, importance, inclusion, values, model[rows], *about_pool, basis)
+    return JudgedSample(pool.names, sample, values, pool.query_weight, model, basis)

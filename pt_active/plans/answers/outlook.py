@@ -14,8 +14,9 @@ import pyterrier as pt
 
 from pt_active.frames.checks import level, number, shown, some
 from pt_active.frames.columns import grade_columns
+from pt_active.inference.estimators import estimator_named
 from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.rounds import RoundSettings, expected_gain, pool_sizes
+from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making import artifact
@@ -27,7 +28,7 @@ from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import natural_drawing
+from pt_active.sampling.documents import RoundSettings, natural_drawing
 
 GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Budgets of the table if none are said, as shares of what the whole pool costs."""
@@ -299,20 +300,14 @@ def _queries(
     weight = pool.query_weight
     defensive, pairs = (DEFENSIVE_SHARE, None) if settings is None else (settings.defensive, settings.pairs)
     q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
-    parts = [_expected(mean, variance, weight, method.estimator) for mean, variance in contrasts(moments)]
+    kind = estimator_named(method.estimator)
+    parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
     documents = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(weight)).astype(float)
-    fitted = {"regression": 2, "snis": 1}.get(method.estimator, 1)
-    curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=fitted)
+    curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=kind.fitted)
     if pilot is None:
         return curve, 1.0
     return curve, pilot.of_queries(method.estimator, gain, _document_gain(pool, measure, None, seed))
-
-
-def _expected(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray, estimator: str) -> np.ndarray:
-    """What the model expects of the squared residual of an estimator, float64[m]."""
-    centre = {"regression": mean, "difference": mean, "snis": weight @ mean, "ht": 0.0}[estimator]
-    return np.asarray((mean - centre) ** 2 + variance)
 
 
 def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: int) -> np.ndarray:

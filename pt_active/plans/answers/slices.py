@@ -15,6 +15,7 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.plans.answers.judged import JudgedSample, judged_sample
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.queries import sample_of
 from pt_active.plans.plan import Plan
 
 MOST = 20
@@ -166,14 +167,12 @@ def _judged(
 def _of_queries(
     plan: Plan, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
 ) -> JudgedSample:
-    pool, every = plan.tables.pool.select(rows), plan.tables.queries
-    queries = every.iloc[rows].reset_index(drop=True)
-    draws = int(queries["q_draws"].sum())
-    inner = float(queries["q_prob"].sum()) if queries["q_inclusion"].isna().all() else draws / every["q_draws"].sum()
-    queries = queries.assign(q_importance=queries["q_importance"] * inner / share)
+    pool, whole = plan.tables.pool.select(rows), sample_of(plan.tables.queries)
+    sample = whole.within(np.isin(np.arange(len(plan.tables.queries)), rows))
+    certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
+    sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
     pool = replace(pool, query_weight=pool.query_weight / share)
-    census = bool((queries["q_inclusion"][queries["q_weight"] > 0] == 1).all())
-    judged = judged_sample(pool, queries, measure, plan.model_means(measure)[rows], qrels, missing, census)
+    judged = judged_sample(pool, sample, measure, plan.model_means(measure)[rows], qrels, missing)
     return replace(judged, basis=replace(judged.basis, model_caution=""))
 
 

@@ -17,7 +17,7 @@ from pt_active.inference.rounds import Round
 from pt_active.plans.making import artifact
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.costs import unit_of
-from pt_active.sampling.sample import DocumentDesign, DocumentSample
+from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 FORMAT_VERSION = 4
 """Of the tables on disk; a plan of another format is refused rather than misread."""
@@ -215,8 +215,8 @@ def rounds_from(
         inclusion, drawn = np.zeros(len(pool.docno)), np.zeros(len(pool.docno), dtype=bool)
         inclusion[order], drawn[order] = documents["inclusion"], documents["drawn"]
         design = DocumentDesign(drawing, order, queries["planned_opening"].to_numpy(), inclusion)
-        opening, apart = queries["opening"].to_numpy(), queries["apart"].to_numpy()
-        sample = DocumentSample(design, opening, drawn, apart, float(entry["spent"]))
+        opened, apart = Sample.once(queries["opening"].to_numpy()), queries["apart"].to_numpy()
+        sample = TwoPhase(design, opened, drawn, apart, float(entry["spent"]))
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
         rounds.append(Round(sample, grades, float(entry["expected_variance"])))

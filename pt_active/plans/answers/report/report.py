@@ -343,7 +343,7 @@ def _chance(plan: Plan) -> tuple[np.ndarray, str]:
     tables, arguments = plan.tables, plan.manifest["arguments"]
     if tables.rounds:
         query = tables.pool.query_of_document
-        each = [e.sample.design.opening[query] * e.sample.design.inclusion for e in tables.rounds]
+        each = [e.sample.design.chance(query) for e in tables.rounds]
         left = np.prod([1 - chance for chance in each], axis=0)
         return np.bincount(query, weights=1 - left, minlength=len(tables.queries)), "documents to be judged"
     q, cost = tables.queries["q_prob"].to_numpy(), tables.queries["q_cost"].to_numpy(float)
