@@ -26,11 +26,12 @@ from pt_active import (
     measure_values,
 )
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval, reference_degrees
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.judged import JudgedSample
 from pt_active.relevance.grades.learned import OrderedLogitGrades
+from pt_active.sampling.sample import Sample
 
 BUDGET = 600
 
@@ -99,13 +100,13 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
     sample = plan.sample
     run = demo.runs["candidate"]
     values = measure_values(run, qrels, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
-    draws, model = sample.q_draws.to_numpy(), sample.q_mean_candidate.to_numpy()
-    inclusion = sample.q_inclusion.to_numpy()
-    importance = len(sample) * sample.q_weight / inclusion
+    importance = len(sample) * sample.q_weight / sample.q_inclusion
     assert sample.q_importance.to_numpy() == pytest.approx(importance.to_numpy())
-    pool = mean_and_variance(plan.queries.q_weight.to_numpy(), plan.queries.q_mean_candidate.to_numpy())
+    controls = Controls(plan.queries.q_weight.to_numpy(), plan.queries.q_mean_candidate.to_numpy())
+    drawn = np.flatnonzero(plan.queries.q_draws > 0)
+    queries = Sample(drawn, sample.q_draws.to_numpy(), sample.q_inclusion.to_numpy())
     for name, estimator in ESTIMATORS.items():
-        expected = estimator(draws, importance.to_numpy(), values, model, *pool, inclusion)
+        expected = estimator.weigh(queries, controls).estimate(values)
         found = plan.estimate(qrels, estimator=name)["candidate"]
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
@@ -114,9 +115,9 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
 def test_a_comparison_sees_the_pool_of_differences(plan: Plan, qrels: pd.DataFrame) -> None:
     judged = plan.judged(qrels)
     assert isinstance(judged, JudgedSample)
-    values, model, pool = (each[:, 0] - each[:, 1] for each in (judged.values, judged.model, judged.pool_model))
-    about = mean_and_variance(judged.pool_weight, pool)
-    expected = ESTIMATORS["regression"](judged.draws, judged.importance, values, model, *about, judged.inclusion)
+    values, pool = (each[:, 0] - each[:, 1] for each in (judged.values, judged.pool_model))
+    weighting = ESTIMATORS["regression"].weigh(judged.sample, Controls(judged.pool_weight, pool))
+    expected = weighting.estimate(values)
     found = judged.compare(0, 1, "regression", "effective", 0.95)
     assert found.difference == pytest.approx(expected.value, abs=1e-12)
     assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
@@ -129,7 +130,9 @@ def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: p
     assert sample.q_importance.to_numpy() == pytest.approx((sample.q_weight / sample.q_prob).to_numpy())
     assert sample.q_inclusion.isna().all()
     values = measure_values(demo.runs["candidate"], judged, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
-    expected = ESTIMATORS["snis"](sample.q_draws.to_numpy(), sample.q_importance.to_numpy(), values, values, 0.0, 0.0)
+    drawn, q = np.flatnonzero(plan.queries.q_draws > 0), plan.queries.q_prob.to_numpy()
+    queries = Sample(drawn, sample.q_draws.to_numpy(), 90 * q[drawn], repeated=True)
+    expected = ESTIMATORS["snis"].weigh(queries, Controls(plan.queries.q_weight.to_numpy(), q)).estimate(values)
     found = plan.estimate(judged, estimator="snis")["candidate"]
     assert (found.value, found.standard_error) == pytest.approx((expected.value, expected.standard_error), abs=1e-12)
     assert f"90 draws of {len(sample)} queries" in str(found)
@@ -433,8 +436,8 @@ def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) 
             ("difference", difference, model),
             ("one", replay.true_candidate.to_numpy(), replay.q_mean_candidate.to_numpy()),
         ):
-            pool = mean_and_variance(weight, expected)
-            mean = ESTIMATORS[estimator](once, (weight / q)[drawn], values[drawn], expected[drawn], *pool)
+            sample = Sample(drawn, once, 60 * q[drawn], repeated=True)
+            mean = ESTIMATORS[estimator].weigh(sample, Controls(weight, expected)).estimate(values[drawn])
             low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
             covered[what] += low <= weight @ values <= high
     assert 0.93 <= covered["difference"] / 4000 <= 0.97
@@ -451,9 +454,9 @@ def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
     for _ in range(6000):
         sign = rng.choice([-1, 1], len(q))
         drawn = rng.choice(len(q), 60, p=q)
-        values, expected = (sign * difference)[drawn], (sign * model)[drawn]
-        pool = mean_and_variance(weight, sign * model)
-        mean = ESTIMATORS["regression"](np.ones(60), (weight / q)[drawn], values, expected, *pool)
+        sample = Sample(drawn, np.ones(60), 60 * q[drawn], repeated=True)
+        weighting = ESTIMATORS["regression"].weigh(sample, Controls(weight, sign * model))
+        mean = weighting.estimate((sign * difference)[drawn])
         degrees = reference_degrees("effective", mean.degrees_of_freedom, 60)
         rejected += two_sided_pvalue(mean.value - weight @ (sign * difference), mean.standard_error, degrees) < 0.05
     assert 0.035 <= rejected / 6000 <= 0.065

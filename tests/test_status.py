@@ -18,15 +18,16 @@ from scipy import stats
 from pt_active import DCG, OrderedLogitGrades, Outlook, Plan, Runs, TimeCost, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.worklists import read_judgments
-from pt_active.inference.documents import DocumentPool
 from pt_active.inference.replay import LabelledPool
-from pt_active.inference.rounds import GradedPool, RoundSettings, draw_round, estimate_rounds
+from pt_active.inference.rounds import draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary
 from pt_active.inference.stopping.looks import Looks, critical_values
 from pt_active.plans.answers.outlook import own_method
 from pt_active.plans.answers.progress import Question, grown_documents, grown_queries
 from pt_active.plans.making.queries import DrawingOrder, draw
 from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.pools import DocumentPool, GradedPool
 
 
 @pytest.fixture(scope="module")
