@@ -143,11 +143,8 @@ def test_a_round_that_judges_the_rest_decides_alone() -> None:
 @pytest.mark.parametrize(("measure", "drawing"), [("DCG@5", "spread"), ("DCG@5", "poisson"), ("ERR@5", "depth")])
 def test_replays_are_unbiased_and_swap_systems(measure: str, drawing: str) -> None:
     pool, _ = labelled(measure)
-    methods, budgets, how = (
-        [Method(drawing, name) for name in ("difference", "regression")],
-        [60.0],
-        Repetitions(300, 1),
-    )
+    methods = [Method(drawing, name) for name in ("difference", "regression")]
+    budgets, how = [60.0], Repetitions(300, 1)
     (chunk, *rest) = replay(pool, methods, budgets, how)
     assert len(rest) == 2
     for name in ("difference", "regression"):
