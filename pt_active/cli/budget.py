@@ -15,7 +15,7 @@ from pt_active.cli.pools import PoolFiles
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import unit_of
+from pt_active.relevance.costs import kept_unit, unit_of
 
 
 def budget(
@@ -41,7 +41,7 @@ def budget(
     grades: options.Grades = None,
     judge: options.Judge = None,
     max_grade: options.MaxGrade = None,
-    cost: options.CostName = "unit",
+    cost: options.CostName = options.DEFAULT_COST,
     per_query: options.PerQuery = 0.0,
     depth: options.Depth = None,
     allow_missing_queries: options.AllowMissingQueries = False,
@@ -52,7 +52,7 @@ def budget(
     """Say how many judgments, or hours, it takes, before any is made or after a first round."""
     if budget and width is not None:
         raise ValueError("say either --budget, or the --width that it is to reach")
-    check_names({"--cost": (cost, options.COSTS)})
+    check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
@@ -61,25 +61,30 @@ def budget(
         source.check()
         if measure is None:
             raise ValueError("say what to estimate, such as --measure DCG@10")
-        frame, queries = source.read(cost)
+        frame, queries = source.read(cost, price)
         outlook = Outlook.of(frame, queries, measure, price, seed=seed)
-        again, unit = [*source.words(), "--measure", measure, *prices], repr(price)
+        again, priced, unit = [*source.words(), "--measure", measure, *prices], repr(price), unit_of(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
         loaded, labels = read_judged(plan, qrels or [], so_far)
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
-        unit = loaded.manifest["arguments"]["cost"]
+        priced, unit = loaded.manifest["arguments"]["cost"], _unit(loaded).strip()
     if budget or (width is None and difference is None):
         table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
     head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
-    hours = f"\nBudgets are{unit_of(unit)} of judging." if unit_of(unit) else ""
-    return Answer(head | {"cost": unit, "rows": plain_rows(table)}, outlook.described(table) + hours, hint)
+    counted = f"\nBudgets are {unit} of judging." if unit else ""
+    return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted, hint)
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
+
+
+def _unit(plan: Plan) -> str:
+    arguments = plan.manifest["arguments"]
+    return kept_unit(arguments["cost"], arguments.get("cost_unit"))
 
 
 def _check_alone(given: list[str]) -> None:
@@ -104,7 +109,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     if lacking <= 0:
         return "The plan's own budget is enough."
     arguments = plan.manifest["arguments"]
-    lack = f"The plan lacks {lacking:.4g}{unit_of(arguments['cost'])} of it"
+    lack = f"The plan lacks {lacking:.4g}{_unit(plan)} of it"
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
     if not (own.of_documents and qrels):

@@ -12,7 +12,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import number, truth_value, whole_number
+from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.plans.answers.judged import JudgedSample, judged_plan
@@ -28,7 +28,7 @@ from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import Pool, graded_frame
 from pt_active.plans.making.queries import in_drawing_order, plan_of_queries
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
-from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting, parse_measure
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ class Plan(KeptArtifact[PlanTables]):
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
         seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1)
-        budget = None if budget is None else number("budget", budget)
+        budget = None if budget is None else positive("budget", budget)
         defensive = None if defensive is None else number("defensive", defensive)
         cost = UnitCost() if cost is None else cost
         check_per_query(cost)
@@ -115,6 +115,7 @@ class Plan(KeptArtifact[PlanTables]):
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
         arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
+        arguments |= {"cost_unit": unit_of(cost)} if unit_of(cost) else {}
         arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
         arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
@@ -187,7 +188,7 @@ class Plan(KeptArtifact[PlanTables]):
                 left to judge.
         """
         seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
-        return self._of(extended(self.tables, number("budget", budget), qrels, grades, topics, texts, seed, missing))
+        return self._of(extended(self.tables, positive("budget", budget), qrels, grades, topics, texts, seed, missing))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
@@ -331,8 +332,8 @@ class Plan(KeptArtifact[PlanTables]):
 
         Args:
             qrels: The labels so far; none is needed to begin with.
-            looks: ``"always"``: at any time; ``"obrien-fleming"`` or ``"pocock"``: after each fifth of the queries;
-                None: when all is judged. The intervals of all looks hold together.
+            looks: ``"always"``: at any time; a name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of
+                the queries; None: when all is judged. The intervals of all looks hold together.
             margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
             confidence: Of all intervals together.
             first: See `compare`, like ``second``.

@@ -137,7 +137,7 @@ def judged_sample(
         ValueError: As `match_labels` does.
     """
     sampled = pool.select(sample.rows)
-    labels = match_labels(sampled, qrels, measure, missing, "" if sample.repeated else LOOK_SO_FAR)
+    labels = match_labels(sampled, qrels, measure, missing, () if sample.repeated else LOOK_SO_FAR)
     basis = Basis(
         measure=str(measure),
         estimator="",

@@ -151,7 +151,7 @@ def judged_documents(
     drawn = judged_before(rounds)
     label, ignored = labels_of_drawn(pool, drawn, qrels)
     line = label_calibration(pool, measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
-    otherwise = LOOK_SO_FAR if (label[rounds[0].sample.drawn] >= 0).all() else ""
+    otherwise = LOOK_SO_FAR if (label[rounds[0].sample.drawn] >= 0).all() else ()
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), missing, otherwise=otherwise)
     if missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)

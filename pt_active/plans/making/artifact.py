@@ -41,7 +41,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
 
     ARTIFACT_TYPE: str
     ARTIFACT_FORMAT = "parquet"
-    ARTIFACT_PACKAGE_HINT = "pyterrier-active"
+    ARTIFACT_PACKAGE_HINT = "pt-active"
 
     def __init__(self, path: str | Path) -> None:
         super().__init__(path)

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import Argument, ArgumentError, some, within
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import check_policy, missing_pairs
 from pt_active.inference.calibration import FLATTERED
@@ -98,7 +98,12 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
         ValueError: If there is no budget, or it is out of range.
     """
     if budget is None:
-        raise ValueError("documents are drawn to a budget: say budget=, and not draws=")
+        raise ArgumentError(
+            "documents are drawn to a budget: say ",
+            Argument("budget", asked=True),
+            ", and not ",
+            Argument("draws", asked=True),
+        )
     sizes = with_string_ids(sizes).sort_values(["qid", "doc_place", "docno"]).reset_index(drop=True)
     query, qids = pd.factorize(sizes["qid"])
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
@@ -147,9 +152,19 @@ def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topi
         ValueError: As `draw_round` does.
     """
     if arguments["budget"] is None or arguments["draws"] is not None:
-        raise ValueError('documents are drawn to a budget: say budget=, and not draws=, with level="document"')
+        said = (
+            Argument("budget", asked=True),
+            ", and not ",
+            Argument("draws", asked=True),
+            ", with ",
+            Argument("level", "document"),
+        )
+        raise ArgumentError("documents are drawn to a budget: say ", *said)
     if arguments["replace"]:
-        raise ValueError('a document is judged once: replace=True does not go with level="document"')
+        both = Argument("replace", True), " does not go with ", Argument("level", "document")
+        raise ArgumentError("a document is judged once: ", *both)
+    if arguments["defensive"] is not None:
+        within("defensive", arguments["defensive"], 0)
     measure = parse_measure(arguments["measure"])
     graded = graded_pool(pool, measure, arguments["per_query"])
     chosen = {"design": arguments["design"] or natural_drawing(graded.seen.form)}
@@ -183,7 +198,8 @@ def extended(
         ValueError: If the plan cannot be extended, topics are needed, or as `next_round`.
     """
     if not tables.rounds:
-        raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
+        by_documents = Argument("level", "document")
+        raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
     if "cut" in tables.manifest:
         raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
     if later := tables.manifest.get("later_rankers"):

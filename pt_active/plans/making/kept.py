@@ -16,7 +16,7 @@ import pandas as pd
 from pt_active.inference.rounds import Round
 from pt_active.plans.making import artifact
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.costs import unit_of
+from pt_active.relevance.costs import kept_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 FORMAT_VERSION = 4
@@ -71,7 +71,7 @@ def plan_manifest(
         frame: The graded frame that the pool was made from.
         topics: The topics, if any.
     """
-    packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
     draws = queries["q_draws"].to_numpy()
     counts = {"queries": len(queries), "documents": len(pool.docno), "rankers": len(pool.names)}
     counts |= {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum())}
@@ -93,7 +93,7 @@ def in_words(tables: PlanTables) -> str:
     counts, arguments = tables.manifest["counts"], tables.manifest["arguments"]
     repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
     kind = "census" if tables.manifest["census"] else f"{repeated}by {arguments['design']}"
-    rounds, unit = len(tables.rounds), unit_of(arguments["cost"])
+    rounds, unit = len(tables.rounds), kept_unit(arguments["cost"], arguments.get("cost_unit"))
     again = f" in round {rounds}" if rounds > 1 else ""
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
@@ -138,9 +138,9 @@ def read_tables(folder: Path) -> PlanTables:
         raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
     manifest = _manifest(manifest_file)
     if manifest.get("format_version") not in READABLE:
-        saved_by = manifest.get("versions", {}).get("pyterrier-active", "an unknown version")
+        saved_by = manifest.get("versions", {}).get("pt-active", "an unknown version")
         raise ValueError(
-            f"the plan at {folder} was saved by pyterrier-active {saved_by} in format "
+            f"the plan at {folder} was saved by pt-active {saved_by} in format "
             f"{manifest.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
         )
     if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):

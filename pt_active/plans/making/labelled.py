@@ -9,8 +9,10 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import Named
 from pt_active.frames.qrels import (
     Labels,
+    check_highest_grade,
     check_judged,
     check_policy,
     checked_qrels,
@@ -51,7 +53,9 @@ def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
     return tables.pool.moments(measure).mean
 
 
-def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: str = "") -> Labels:
+def match_labels(
+    pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: Sequence[str | Named] = ()
+) -> Labels:
     """Find the label of each document of the sampled queries.
 
     Args:
@@ -59,7 +63,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
         qrels: ``qid, docno, label``, as they came back.
         measure: Decides which documents need a label.
         missing: One of `qrels.MISSING_POLICIES`.
-        otherwise: As for `qrels.missing_pairs`.
+        otherwise: What else can be done about a missing label; the end of the complaint.
 
     Returns:
         The labels; a warning says how many belong to queries that were not sampled.
@@ -72,7 +76,7 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
     qrels = checked_qrels(qrels)
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
-    checked_qrels(qrels[sampled], pool.max_grade)
+    check_highest_grade(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
     warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
     label = whole_labels(pool.keys, qrels)

@@ -23,6 +23,7 @@ from pt_active.plans.answers.report.words import (
     slices_in_words,
 )
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.sampling.designs import draws_by_weight
 
 if TYPE_CHECKING:
     from pt_active.plans.answers.contributions import Contributions
@@ -214,7 +215,7 @@ def _design(report: Report) -> Section:
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["What was drawn is not typical of the pool, and the weights make up for it."]
-    if report.manifest["arguments"]["design"] == "passive":
+    if draws_by_weight(report.manifest["arguments"]["design"]):
         words = ["Queries were drawn as plain random sampling does, by their weights alone."]
     svg = inline_svg(
         plots.plot_design(table),

@@ -12,6 +12,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.methods import YARDSTICK
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
@@ -24,7 +25,7 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.plans.making.rankers import named_pair
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import unit_of
+from pt_active.relevance.costs import kept_unit
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.chances import Clipped
 
@@ -161,8 +162,9 @@ class Report(Printed):
 
     @property
     def cost_unit(self) -> str:
-        """Stands behind costs; empty unless they are hours."""
-        return unit_of(self.manifest["arguments"]["cost"])
+        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
+        arguments = self.manifest["arguments"]
+        return kept_unit(arguments["cost"], arguments.get("cost_unit"))
 
     @property
     def heaviest(self) -> pd.DataFrame:
@@ -241,7 +243,7 @@ def _check_status(status: Status | None, result: Estimate | Comparison | Ranking
     if status is None:
         return
     if isinstance(result, Ranking):
-        raise ValueError("a status is of two rankers: name them as first and second")
+        raise ArgumentError("a status is of two rankers: name them as ", Argument("first"), " and ", Argument("second"))
     pair = (result.first, result.second) if isinstance(result, Comparison) else (result.name, None)
     if (status.first, status.second, status.measure) != (*pair, result.basis.measure):
         other = " − ".join(filter(None, pair))

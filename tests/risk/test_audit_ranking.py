@@ -1,0 +1,261 @@
+"""Rankings of the predictors of an audit: the comparisons of the audit, corrected, and the best one first."""
+
+from __future__ import annotations
+
+import gc
+import json
+import re
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import Plan
+from pt_active.inference.significance import studentized_range_tail
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.relevance.losses import Loss
+from pt_active.risk import F1, Accuracy, Audit, Precision, Recall, Squared, ZeroOne
+
+FOUR = {"poor": "d", "best": "a", "good": "b", "fair": "c"}
+RIGHT = {"a": 0.85, "b": 0.8, "c": 0.6, "d": 0.3}
+SAMPLES = 100
+
+LOSSES = pytest.mark.parametrize("loss", [ZeroOne(), Squared(), Accuracy(), F1(), Precision(rel=2)], ids=str)
+
+
+def pool_of(rng: np.random.Generator, pairs: int, right: dict[str, float]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Pairs with three grades, judges that are right as often as said, else guess, and every label."""
+    grades = rng.dirichlet([2.0, 1, 1], pairs)
+    label = np.array([rng.choice(3, p=row) for row in grades])
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:03d}" for i in range(pairs)]})
+    frame = frame.assign(**{f"grade_{g}": grades[:, g] for g in range(3)})
+    judges = {k: np.where(rng.random(pairs) < p, label, rng.integers(0, 3, pairs)) for k, p in right.items()}
+    return frame.assign(**judges), frame[["qid", "docno"]].assign(label=label)
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[pd.DataFrame, pd.DataFrame]:
+    return pool_of(np.random.default_rng(0), 400, RIGHT)
+
+
+def audited(world: tuple[pd.DataFrame, pd.DataFrame], loss: Loss, **options: object) -> tuple[Audit, pd.DataFrame]:
+    """An audit of the four judges, and its labels."""
+    frame, qrels = world
+    audit = Audit.create(frame, **({"predictions": FOUR, "loss": loss, "budget": 150, "seed": 1} | options))
+    return audit, audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
+
+
+@LOSSES
+@pytest.mark.parametrize("estimator", [None, "snis"])
+def test_it_holds_the_estimates_and_comparisons_of_the_audit(world, loss: Loss, estimator: str | None) -> None:
+    audit, qrels = audited(world, loss)
+    ranking = audit.rank(qrels, estimator, 0.9, reference="t")
+    assert isinstance(ranking, Ranking)
+    assert {found.name: found for found in ranking.estimates} == audit.estimate(qrels, estimator, 0.9, reference="t")
+    assert len(ranking.comparisons) == 6
+    for (a, b), found in zip(combinations(ranking.names, 2), ranking.comparisons, strict=True):
+        assert found == audit.compare(qrels, estimator, 0.9, reference="t", first=a, second=b)
+
+
+@LOSSES
+def test_the_best_stands_first_whichever_way_the_loss_runs(world, loss: Loss) -> None:
+    audit, qrels = audited(world, loss, budget=1e6)
+    ranking = audit.rank(qrels)
+    values = [found.value for found in ranking.estimates]
+    assert values == sorted(values, reverse=not loss.lower_is_better)
+    assert ranking.names[-1] == "poor"
+    assert ranking.winners == tuple(a for a, _ in combinations(ranking.names, 2))
+    assert [len(group) for group in ranking.groups] == [1] * 4
+    assert "sample      census of 400 pairs of 1 queries" in str(ranking)
+    assert ranking.note == "every pair that counts was judged, so there is no sampling error"
+
+
+@pytest.mark.parametrize("loss", [ZeroOne(), Accuracy()], ids=str)
+def test_winners_letters_and_pvalues_agree(world, loss: Loss) -> None:
+    audit, qrels = audited(world, loss)
+    ranking = audit.rank(qrels)
+    assert ranking.winners.count(None) == 1
+    for (a, b), winner, p in zip(combinations(ranking.names, 2), ranking.winners, ranking.corrected, strict=True):
+        assert (winner is None) == (p >= 0.05) == bool(set(ranking.letters[a]) & set(ranking.letters[b]))
+        assert winner in (a, None)
+    assert ranking.letters == {"best": "a", "good": "a", "fair": "b", "poor": "c"}
+
+
+def test_holm_by_hand(world) -> None:
+    audit, qrels = audited(world, ZeroOne(), predictions={"first": "a", "second": "b", "third": "c"}, budget=60)
+    ranking = audit.rank(qrels)
+    alone = [audit.compare(qrels, first=a, second=b).pvalue for a, b in combinations(ranking.names, 2)]
+    small, middle, large = np.argsort(alone)
+    expected = np.empty(3)
+    expected[small] = min(3 * alone[small], 1)
+    expected[middle] = max(expected[small], min(2 * alone[middle], 1))
+    expected[large] = max(expected[middle], alone[large])
+    assert len(set(expected)) == 3
+    np.testing.assert_allclose(ranking.corrected, expected, rtol=0, atol=1e-15)
+    assert ranking.pairs()["pvalue_corrected"].tolist() == list(ranking.corrected)
+
+
+def test_tukey_by_the_studentised_range(world) -> None:
+    audit, qrels = audited(world, F1())
+    ranking = audit.rank(qrels, correction="tukey")
+    t = np.array([abs(found.difference) / found.standard_error for found in ranking.comparisons])
+    degrees = np.array([found.degrees_of_freedom for found in ranking.comparisons])
+    alone = [found.pvalue for found in ranking.comparisons]
+    expected = np.maximum(alone, studentized_range_tail(np.sqrt(2) * t, 4, degrees))
+    np.testing.assert_allclose(ranking.corrected, expected, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("loss", [ZeroOne(), Recall()], ids=str)
+@pytest.mark.parametrize("correction", ["holm", "tukey"])
+def test_two_predictors_are_a_plain_comparison(world, loss: Loss, correction: str) -> None:
+    audit, qrels = audited(world, loss, predictions={"first": "c", "second": "a"})
+    ranking = audit.rank(qrels, correction=correction)
+    assert ranking.names == ("second", "first")
+    expected = audit.compare(qrels, first="second", second="first")
+    assert ranking.comparisons == (expected,)
+    assert ranking.corrected[0] == pytest.approx(expected.pvalue, abs=1e-9)
+    assert ranking.winners == (expected.winner,) == ("second",)
+
+
+@settings(max_examples=8)
+@given(order=st.permutations(range(4)), prefix=st.sampled_from(["x", "a judge ", "Ω"]), lower=st.booleans())
+def test_the_order_and_names_of_predictors_change_nothing(world, order, prefix, lower) -> None:
+    loss = ZeroOne() if lower else Accuracy()
+    expected = audited(world, loss)[0].rank(audited(world, loss)[1], correction="tukey")
+    old = {f"{prefix}{i}": list(FOUR)[s] for i, s in enumerate(order)}
+    audit, qrels = audited(world, loss, predictions={new: FOUR[name] for new, name in old.items()})
+    found = audit.rank(qrels.sample(frac=1, random_state=1), correction="tukey")
+    assert tuple(old[name] for name in found.names) == expected.names
+    assert [tuple(old[name] for name in group) for group in found.groups] == list(expected.groups)
+    np.testing.assert_allclose(found.corrected, expected.corrected, rtol=0, atol=1e-9)
+
+
+def test_what_is_printed(world) -> None:
+    audit, qrels = audited(world, ZeroOne())
+    ranking = audit.rank(qrels, confidence=0.9)
+    shown = str(ranking).splitlines()
+    assert shown[0] == "Error of 4 predictors, best first (regression)"
+    assert re.match(r"  best  0\.\d{4}  \[.*\]  a$", shown[1])
+    assert re.match(r"  told apart  \d of 6 pairs of predictors \(0\.1 level, holm\): those without a", shown[5])
+    fewest = min(found.n_effective for found in ranking.comparisons)
+    sample = f"{fewest:.1f} effective in the comparison with the fewest; 150 judgments"
+    assert shown[6] == f"  sample      150 pairs of 1 queries, {sample}"
+    assert shown[7].endswith("the pairs were drawn for differences; the interval of one risk alone may be too narrow")
+    said = json.loads(json.dumps(ranking.to_dict(), allow_nan=False))
+    assert [row["name"] for row in said["predictors"]] == list(ranking.names) == ranking.to_frame()["name"].tolist()
+    assert [row["winner"] for row in said["pairs"]] == list(ranking.winners)
+    assert (said["level"], said["confidence_level"], said["measure"]) == ("pair", 0.9, "Error")
+    audit, qrels = audited(world, ZeroOne(), design="passive")
+    assert "drawn for differences" not in str(audit.rank(qrels))
+
+
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
+def test_predictors_that_agree_have_no_test(world) -> None:
+    audit, qrels = audited(world, ZeroOne(), predictions=FOUR | {"twin": "c"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ranking = audit.rank(qrels)
+    assert ranking.letters["twin"] == ranking.letters["fair"]
+    pair = ranking.pairs().query("first == 'fair' and second == 'twin'").iloc[0]
+    assert pair["difference"] == 0
+    assert np.isnan(pair["pvalue_corrected"])
+    assert pair["winner"] is None
+    assert "fair − twin: 'fair' and 'twin' agree on every pair that counts" in ranking.note
+    assert ranking.note.endswith(
+        "; the pairs were drawn for differences; the interval of one risk alone may be too narrow"
+    )
+    assert all(found.lower_is_better for found in ranking.comparisons)
+    others = [p for p, found in zip(ranking.corrected, ranking.comparisons, strict=True) if found.difference != 0]
+    assert np.isfinite(others).all()
+    alone = min(found.pvalue for found in ranking.comparisons if found.difference != 0)
+    assert min(others) == pytest.approx(9 * alone, abs=1e-15)  # nine tests: none is spent on the twins
+
+
+def test_a_comparison_without_error_does_not_make_the_ranking_a_census(world) -> None:
+    """Two judges that differ on two pairs, both sure to be drawn; the others differ on many."""
+    frame, qrels = world
+    nearly = frame["a"].where(frame.index > 1, (frame["a"] + 1) % 3)
+    audit, known = audited(
+        (frame.assign(nearly=nearly), qrels), ZeroOne(), predictions={"best": "a", "nearly": "nearly", "poor": "d"}
+    )
+    ranking = audit.rank(known)
+    assert sorted(found.basis.census for found in ranking.comparisons) == [False, False, True]
+    assert not ranking.basis.census
+    assert "census" not in str(ranking)
+    assert "1 of 3 pairs have a note, see pairs(); best − nearly: every pair that counts was judged" in ranking.note
+
+
+def test_undefined_risks_stand_last(world) -> None:
+    """Nothing that the second judge calls relevant was drawn, so its precision is 0/0."""
+    frame, qrels = world
+    frame = frame.assign(a=(frame.index % 2) * 2, b=np.where(frame.index == 399, 2, 0))
+    for seed in range(20):
+        audit = Audit.create(
+            frame, {"second": "b", "first": "a", "third": "c"}, Precision(), draws=30, design="passive", seed=seed
+        )
+        if not (audit.assessments["docno"] == "d399").any():
+            break
+    ranking = audit.rank(audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"]))
+    assert ranking.names[-1] == "second"
+    assert np.isnan(ranking.estimates[-1].value)
+    assert ranking.pairs().query("second == 'second'")["winner"].isna().tolist() == [True, True]
+    assert "0/0" in ranking.note
+
+
+@pytest.mark.parametrize("design", ["passive", "optimal"])
+@pytest.mark.parametrize("reference", ["wilson", "clopper-pearson"])
+def test_binomial_intervals_are_refused(world, design: str, reference: str) -> None:
+    audit, qrels = audited(world, Accuracy(), design=design)
+    with pytest.raises(ValueError, match=f"the {reference} interval is for one share, not for the difference"):
+        audit.rank(qrels, reference=reference)
+
+
+def test_what_cannot_be_ranked(world) -> None:
+    audit, qrels = audited(world, ZeroOne(), predictions={"only": "a"})
+    with pytest.raises(ValueError, match="a ranking needs at least two predictors; there is only 'only'"):
+        audit.rank(qrels)
+    audit, qrels = audited(world, ZeroOne(), budget=None, draws=60, design="disagreement")
+    with pytest.raises(ValueError, match="that count in the risk of 'poor' could never be drawn"):
+        audit.rank(qrels)
+    audit, qrels = audited(world, ZeroOne())
+    for wrong in ("none", None, ["holm"]):
+        with pytest.raises(ValueError, match=re.escape(f"unknown correction {wrong!r}; it is tukey")):
+            audit.rank(qrels, correction=wrong)
+    with pytest.raises(ValueError, match="say which predictors to compare.*; or rank them all"):
+        audit.compare(qrels)
+
+
+def test_both_faces_rank_by_the_same_code() -> None:
+    import pt_active.plans.plan
+    import pt_active.risk.audit
+
+    assert pt_active.plans.plan.rank_judged is pt_active.risk.audit.rank_judged
+    assert Plan.rank.__annotations__["return"] == Audit.rank.__annotations__["return"] == "Ranking"
+
+
+def equal_judges(rng: np.random.Generator, pairs: int, wrong: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """A pool and five judges with exactly the same share of errors, each in pairs of its own."""
+    frame, qrels = pool_of(rng, pairs, {})
+    label = qrels["label"].to_numpy()
+    errors = {k: rng.permutation(pairs) < wrong * pairs for k in "abcde"}
+    judges = {k: np.where(e, (label + rng.integers(1, 3, pairs)) % 3, label) for k, e in errors.items()}
+    return frame.assign(**judges), qrels
+
+
+def test_equal_predictors_are_told_apart_in_one_of_twenty_samples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gc, "collect", lambda: 0)  # statsmodels does so at every call, which takes most of the time
+    rng, wrong = np.random.default_rng(3), {"holm": 0, "none": 0}
+    for seed in range(SAMPLES):
+        if seed % 25 == 0:
+            frame, qrels = equal_judges(rng, 400, 0.3)
+        five = {"predictions": {k: k for k in "abcde"}, "budget": 100, "design": "passive", "seed": seed}
+        audit, known = audited((frame, qrels), ZeroOne(), **five)
+        ranking = audit.rank(known, "snis")
+        wrong["holm"] += any(winner is not None for winner in ranking.winners)
+        wrong["none"] += any(found.winner is not None for found in ranking.comparisons)
+    most = SAMPLES * 0.05 + 3 * np.sqrt(SAMPLES * 0.05 * 0.95)
+    assert wrong["holm"] <= most < wrong["none"]
