@@ -217,8 +217,9 @@ def test_the_data_are_those_of_the_result(report: Report, graded, demo) -> None:
 def draws_of_queries(plan: Plan, seeds: range) -> np.ndarray:
     """int64[seeds, m], how often each query is drawn."""
     how = plan.manifest["arguments"]
-    drawn = (draw(plan.queries, how["budget"], how["draws"], seed, how["replace"]).draws for seed in seeds)
-    return np.array(list(drawn))
+    weight = plan.queries["q_weight"].to_numpy()
+    drawn = (draw(plan.queries, how["budget"], how["draws"], seed, how["replace"]) for seed in seeds)
+    return np.array([sample.columns(weight)["draws"] for sample in drawn])
 
 
 def draws_of_documents(graded: pd.DataFrame, seeds: range) -> np.ndarray:
