@@ -68,7 +68,7 @@ class Contributions:
             plan: Of queries or of documents.
             qrels: Its labels, of all rounds.
             contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            measure: Another than the plan's, as `measures.parse_measure` returns it.
+            measure: Another measure than the plan's, on the same labels.
             estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in
                 `documents.DOCUMENT_ESTIMATORS`.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.

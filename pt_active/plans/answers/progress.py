@@ -37,7 +37,7 @@ class Question:
 
     Attributes:
         pair: Indices of the two rankers, or of the only one.
-        measure: As `parse_measure` returns it.
+        measure: What is measured.
         looks: One of `looks.LOOKS`, or None.
         margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be. None if it
             was not said.
@@ -111,7 +111,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
 
     Args:
         tables: Of the plan.
-        qrels: As `qrels.checked_qrels` returns them.
+        qrels: ``qid, docno, label``, string ids and whole labels, each pair once.
         question: What is asked.
 
     Raises:
@@ -207,7 +207,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
 
     Args:
         tables: Of the plan.
-        qrels: As `qrels.checked_qrels` returns them.
+        qrels: ``qid, docno, label``, string ids and whole labels, each pair once.
         question: What is asked.
 
     Raises:

@@ -87,7 +87,7 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
 
     Args:
         pool: The sampled queries alone.
-        qrels: As `qrels.checked_qrels` returns them.
+        qrels: ``qid, docno, label``, string ids and whole labels, each pair once.
 
     Returns:
         int64[N], -1 where there is none, and how many labels belong to queries that were not sampled, of which a
@@ -159,7 +159,7 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
 
     Args:
         pool: The sampled queries alone.
-        measure: As `parse_measure` returns it.
+        measure: What is measured.
         label: int64[N]; -1 where there is none.
         expected: Whether a missing label counts as the model expects it, rather than as grade 0.
 
@@ -201,7 +201,7 @@ def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple
     Args:
         pool: All queries.
         drawn: bool[N].
-        qrels: As `qrels.checked_qrels` returns them.
+        qrels: ``qid, docno, label``, string ids and whole labels, each pair once.
 
     Returns:
         int64[N], -1 where there is none, and how many labels belong to no drawn document, of which a warning tells.
