@@ -34,7 +34,7 @@ from pt_active.plans.making.artifact import digest
 MANIFEST = "pt_active"
 """The key of the manifest in the file's metadata."""
 
-VERSIONS_OF = ("pyterrier-active", "numpy", "pandas", "pyarrow", "scikit-learn", "ir_datasets")
+VERSIONS_OF = ("pt-active", "numpy", "pandas", "pyarrow", "scikit-learn", "ir_datasets")
 """The packages whose versions the manifest records."""
 
 _TYPES = {"label": pa.int64(), "fold": pa.int64(), "length": pa.float64()}

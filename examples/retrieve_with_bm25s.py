@@ -3,7 +3,7 @@
 Both are BM25 (https://pypi.org/project/bm25s); the candidate gives more weight to titles. The judges are simulated
 too, so the script can print the truth beside what a few judgments say.
 
-    pip install pyterrier-active bm25s
+    pip install pt-active bm25s
     python retrieve_with_bm25s.py
 """
 

@@ -1,9 +1,21 @@
+# ruff: noqa: E402
 from __future__ import annotations
 
+import gc
 import importlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+
+WORKER = os.environ.get("PYTEST_XDIST_WORKER")
+
+# Before numpy is imported: the workers share the cores already, and the matrices of the tests are small.
+for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(threads, "1")
+if WORKER:  # two processes that compile the same function into one folder could mix up their files
+    folder = Path(__file__).parents[1] / "pt_active" / "__pycache__" / f"numba_{WORKER}"
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 import pandas as pd
 import pyterrier as pt
@@ -15,6 +27,17 @@ from pt_active.demo.collection import DemoCollection, demo_collection
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
+    """As many as there are cores, but none for a single file: its tests would only wait until workers have started."""
+    return 0 if len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py") else None
+
+
+def pytest_collection_finish() -> None:
+    """What is imported stays; statsmodels collects garbage at every correction, and would look through all of it."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -88,7 +88,7 @@ class Case:
         loss: Whose risk.
         judges: The predictors of the audit.
         compare: Whether their difference is estimated; otherwise the risk of the first.
-        design: A name in `AUDIT_DESIGNS`.
+        design: A name in `designs.audit_designs`.
     """
 
     loss: Loss
@@ -165,7 +165,7 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
     Args:
         pairs: What is audited.
         label: float64[N].
-        design: A name in `AUDIT_DESIGNS`.
+        design: A name in `designs.audit_designs`.
         seed: Of the draws.
     """
     drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)

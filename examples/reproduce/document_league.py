@@ -137,7 +137,7 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
         for pool in pools
         for number, fold in enumerate(pool.train_folds[: 1 if arguments.quick else None])
     ]
-    repetitions = 50 if arguments.quick else arguments.repetitions
+    repetitions = 20 if arguments.quick else arguments.repetitions
     rows: list[dict[str, object]] = []
     for job in tqdm(jobs, unit="fold"):
         rows += tqdm(rows_of(*job, repetitions, arguments.seed), unit="row", leave=False)
@@ -162,14 +162,14 @@ def page(table: pd.DataFrame) -> str:
     spoilt = table[(table["model"] != "fitted") & (table["opening"] == 0)]
     costs = table[(table["opening"] > 0) & (table["model"] == "fitted")]
     parts = [
-        "#### At equal judged documents\n\nFitted grade model, mean over the training folds.",
+        "### At equal judged documents\n\nFitted grade model, mean over the training folds.",
         wide(one_round, ["data", "measure", "task", "budget"]),
-        "#### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",
+        "### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",
         wide(spoilt, ["model", "data", "measure"]),
-        "#### Where opening a query costs as much as some documents\n\n"
+        "### Where opening a query costs as much as some documents\n\n"
         "At equal cost, first training fold, mean over tasks and budgets.",
         wide(costs, ["opening", "data", "measure"]),
-        f"#### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold, mean over tasks.",
+        f"### In one round and in {ROUNDS}\n\nThe grade model stays as it was; first training fold, mean over tasks.",
         wide(several, ["data", "measure", "budget"]),
     ]
     return "\n\n".join(parts)
@@ -177,7 +177,7 @@ def page(table: pd.DataFrame) -> str:
 
 def main() -> None:
     """Replay everything, print the tables, and write what was asked for."""
-    parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 50 repetitions")
+    parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 20 repetitions")
     print(page(written(parser.parse_args(), league, page)))
 
 

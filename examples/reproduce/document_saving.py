@@ -75,10 +75,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("documents.png"))
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--quick", action="store_true", help="30 repetitions")
+    parser.add_argument("--quick", action="store_true", help="10 repetitions")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    repetitions = 30 if arguments.quick else arguments.repetitions
+    repetitions = 10 if arguments.quick else arguments.repetitions
     pool = read_judged_pool(arguments.pool)
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)

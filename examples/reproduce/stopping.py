@@ -24,14 +24,14 @@ from pt_active.inference.replays import Replays, joined
 from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import LOOKS, PLANNED, critical_values, information
+from pt_active.inference.stopping.looks import PLANNED_LOOKS, critical_values, information, look_names
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
-WAYS = (None, *LOOKS)
+WAYS = (None, *look_names())
 ROUNDS = 5
 
 
@@ -39,7 +39,7 @@ def looked_at(looks: str | None) -> np.ndarray:
     """Which of the peeks a way of looking uses."""
     if looks is None:
         return np.array([PEEKS - 1])
-    return np.arange(PEEKS) if looks == "always" else np.arange(1, PLANNED + 1) * PEEKS // PLANNED - 1
+    return np.arange(PEEKS) if looks == "always" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
 
 
 def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:

@@ -8,9 +8,21 @@ from typing import Annotated
 import typer
 
 from pt_active.cli import options
-from pt_active.cli.command_line import Answer, check_new, command_line, given_words, new_path, read_judged, rounded_up
-from pt_active.cli.options import one_of
-from pt_active.inference.stopping.looks import LOOKS
+from pt_active.cli.command_line import (
+    Answer,
+    check_names,
+    check_new,
+    command_line,
+    given_words,
+    new_path,
+    read_judged,
+    rounded_up,
+)
+from pt_active.cli.options import AT_THE_END, look_choices, one_of
+from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.worklists import TABLE_FORMAT
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
@@ -20,9 +32,9 @@ def estimate(
     plan: options.PlanFolder,
     qrels: options.Judgments,
     measure: options.Measure = None,
-    estimator: options.Estimator = "regression",
+    estimator: options.Estimator = ESTIMATOR,
     confidence: options.Confidence = 0.95,
-    missing: options.Missing = "error",
+    missing: options.Missing = MISSING_POLICIES[0],
     so_far: options.SoFar = False,
 ) -> Answer:
     """Estimate how good each ranker is."""
@@ -40,9 +52,9 @@ def compare(
         str | None, typer.Option(metavar="NAME", help="What to compare it with; default: the second.")
     ] = None,
     measure: options.Measure = None,
-    estimator: options.Estimator = "regression",
+    estimator: options.Estimator = ESTIMATOR,
     confidence: options.Confidence = 0.95,
-    missing: options.Missing = "error",
+    missing: options.Missing = MISSING_POLICIES[0],
     correction: Annotated[
         str | None, typer.Option(metavar="NAME", help="For many rankers: holm (default), tukey, …")
     ] = None,
@@ -66,7 +78,7 @@ def compare(
 def status(
     plan: options.PlanFolder,
     qrels: options.Judgments,
-    looks: options.Looks = LOOKS[0],
+    looks: options.Looks = ALWAYS,
     margin: options.Margin = None,
     first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
     second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
@@ -75,7 +87,7 @@ def status(
     """Say whether enough has been judged to stop, from the labels so far."""
     loaded, labels = read_judged(plan, qrels)
     found = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
-    asked = given_words(looks=looks if looks != LOOKS[0] else None, margin=margin, first=first, second=second)
+    asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
     return Answer(found.to_dict(), str(found), _next_step(found, plan, qrels, asked))
 
 
@@ -87,11 +99,11 @@ def report(
         list[str] | None, typer.Option(metavar="COLUMN", help="Groups of queries by a column of the plan; repeat it.")
     ] = None,
     measure: options.Measure = None,
-    estimator: options.Estimator = "regression",
+    estimator: options.Estimator = ESTIMATOR,
     confidence: options.Confidence = 0.95,
-    missing: options.Missing = "error",
+    missing: options.Missing = MISSING_POLICIES[0],
     so_far: options.SoFar = False,
-    looks: Annotated[str | None, one_of((*LOOKS, "end"), "As for status, with --so-far.")] = None,
+    looks: Annotated[str | None, one_of(look_choices, "As for status, with --so-far.")] = None,
     margin: Annotated[float | None, typer.Option(metavar="X", help="As for status, with --so-far.")] = None,
     first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
     second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
@@ -107,7 +119,7 @@ def report(
     if so_far and len(loaded.rankers) > 2 and first is None and second is None:
         loaded = loaded.so_far(labels)
     elif so_far:
-        often = _often(looks or LOOKS[0])
+        often = _often(looks or ALWAYS)
         found = loaded.status(labels, often, margin, confidence, first=first, second=second)
     how = (measure, estimator, confidence, missing)
     made = Report.of(loaded, labels, *how, slices=slice or [], first=first, second=second, status=found)
@@ -116,7 +128,8 @@ def report(
 
 
 def _often(looks: str) -> str | None:
-    return None if looks == "end" else looks
+    check_names({"--looks": (looks, look_choices())})
+    return None if looks == AT_THE_END else looks
 
 
 def _next_step(found: Status, plan: Path, qrels: list[Path], asked: list[str]) -> str:
@@ -128,7 +141,7 @@ def _next_step(found: Status, plan: Path, qrels: list[Path], asked: list[str]) -
     if found.judged < found.drawn:
         order = ["--order", "drawn"] if found.unit == "queries" else []
         out = new_path(plan.with_name(f"{plan.name}.csv"))
-        worklist = command_line("export", plan, "--out", out, "--format", "csv", *order)
+        worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
         return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
     if found.unit == "rounds":
         out = new_path(plan.with_name(f"{plan.name}-more"))
@@ -136,7 +149,7 @@ def _next_step(found: Status, plan: Path, qrels: list[Path], asked: list[str]) -
         budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
         more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
         return f"Next, draw another round:\n  {more}"
-    if found.looks == "always":
+    if found.looks == ALWAYS:
         budget = f"--budget {rounded_up(found.needed)}" if found.needed > 0 else "a larger --budget"
         return f"Next, plan again with the same --seed and {budget}: that sample begins with these queries."
     return "The planned looks are over."

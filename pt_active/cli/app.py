@@ -41,7 +41,7 @@ def main() -> None:
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"pt-active {version('pyterrier-active')}")
+        typer.echo(f"pt-active {version('pt-active')}")
         raise typer.Exit
 
 

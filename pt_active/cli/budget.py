@@ -41,7 +41,7 @@ def budget(
     grades: options.Grades = None,
     judge: options.Judge = None,
     max_grade: options.MaxGrade = None,
-    cost: options.CostName = "unit",
+    cost: options.CostName = options.DEFAULT_COST,
     per_query: options.PerQuery = 0.0,
     depth: options.Depth = None,
     allow_missing_queries: options.AllowMissingQueries = False,
@@ -52,7 +52,7 @@ def budget(
     """Say how many judgments, or hours, it takes, before any is made or after a first round."""
     if budget and width is not None:
         raise ValueError("say either --budget, or the --width that it is to reach")
-    check_names({"--cost": (cost, options.COSTS)})
+    check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
@@ -61,22 +61,22 @@ def budget(
         source.check()
         if measure is None:
             raise ValueError("say what to estimate, such as --measure DCG@10")
-        frame, queries = source.read(cost)
+        frame, queries = source.read(cost, price)
         outlook = Outlook.of(frame, queries, measure, price, seed=seed)
-        again, unit = [*source.words(), "--measure", measure, *prices], repr(price)
+        again, priced, unit = [*source.words(), "--measure", measure, *prices], repr(price), unit_of(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
         loaded, labels = read_judged(plan, qrels or [], so_far)
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
-        unit = loaded.manifest["arguments"]["cost"]
+        priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
     if budget or (width is None and difference is None):
         table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
     head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
-    hours = f"\nBudgets are{unit_of(unit)} of judging." if unit_of(unit) else ""
-    return Answer(head | {"cost": unit, "rows": plain_rows(table)}, outlook.described(table) + hours, hint)
+    counted = f"\nBudgets are {unit} of judging." if unit else ""
+    return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted, hint)
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
@@ -98,18 +98,17 @@ def _draw(table: pd.DataFrame, options: list[str]) -> str:
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
     """What a plan lacks; documents can be added to it, queries need another plan."""
-    own = own_method(plan)
-    row = table[(table["level"] == plan.manifest["arguments"]["level"]) & (table["design"] == own.design)]
-    lacking = float(row["budget"].iloc[0]) - plan.manifest["spent"]
+    own, manifest, arguments = own_method(plan), plan.tables.manifest, plan.tables.manifest.arguments
+    row = table[(table["level"] == arguments.level) & (table["design"] == own.design)]
+    lacking = float(row["budget"].iloc[0]) - manifest.spent
     if lacking <= 0:
         return "The plan's own budget is enough."
-    arguments = plan.manifest["arguments"]
-    lack = f"The plan lacks {lacking:.4g}{unit_of(arguments['cost'])} of it"
+    lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
     if not (own.of_documents and qrels):
-        again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments['seed']}"
-        begins = "" if own.of_documents or arguments["replace"] else ": that sample begins with the same queries"
+        again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments.seed}"
+        begins = "" if own.of_documents or arguments.replace else ": that sample begins with the same queries"
         return f"{lack}: plan again as before, but with {again}{begins}."
     out = new_path(folder.with_name(f"{folder.name}-more"))
     more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", out)

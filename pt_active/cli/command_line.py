@@ -8,7 +8,6 @@ import inspect
 import io
 import itertools
 import json
-import re
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -22,6 +21,7 @@ import typer
 from pyterrier.validate import InputValidationError
 from typer.core import TyperGroup
 
+from pt_active.frames.checks import Argument, ArgumentError, Named
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 
@@ -34,28 +34,6 @@ _BAD_INPUT = (
     NotADirectoryError,
     PermissionError,
 )
-
-_OPTIONS = (
-    *("budget", "confidence", "defensive", "design", "difference", "draws", "level", "looks", "margin", "max_grade"),
-    *("missing", "objective", "order", "per_query", "power", "replace", "seconds_per_document", "seconds_per_query"),
-    *("seed", "width"),
-)
-"""Options that functions take as arguments of the same names."""
-
-_NAMED = f"({'|'.join(_OPTIONS)})"
-
-_NOT_GIVEN = re.compile(rf"(?<![\w./=-]){_NAMED}=False\b")
-
-_GIVEN = re.compile(rf"""(?<![\w./=-]){_NAMED}=(?:True\b|["']([\w-]+)["'])?(?=[\s,;:.)]|$)""")
-
-_LEADING = re.compile(rf"^{_NAMED}(?= must )")
-
-_PHRASES = {
-    "plan.status(qrels), plan.so_far(qrels)": "pt-active status, or --so-far",
-    "or None for the end alone": "end",
-    "as first and second,": "with --first and --second,",
-}
-"""What functions say, and commands."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +76,8 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
     """A command that prints its answer: the function's options, ``--json`` and ``--quiet``."""
 
     @functools.wraps(function)
-    def run(json_output: bool = False, quiet: bool = False, **arguments: Any) -> None:
-        with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext():
+    def run(context: typer.Context, json_output: bool = False, quiet: bool = False, **arguments: Any) -> None:
+        with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext(), options_named(context):
             answer = function(**arguments)
         answer.show(json_output, quiet)
 
@@ -108,7 +86,8 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
         for name, annotation in (("json_output", Json), ("quiet", Quiet))
     ]
-    signature = inspect.Signature([*own, *added], return_annotation=None)
+    given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    signature = inspect.Signature([given, *own, *added], return_annotation=None)
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
@@ -223,6 +202,22 @@ def _earlier(plan: Plan) -> list[str]:
 
 
 @contextlib.contextmanager
+def options_named(context: typer.Context) -> Iterator[None]:
+    """Let complaints about arguments of functions name the options of the command that is run.
+
+    Args:
+        context: Of the command.
+
+    Raises:
+        ValueError: In the place of an `ArgumentError`.
+    """
+    try:
+        yield
+    except ArgumentError as error:
+        raise ValueError(error.told(lambda named: typed(named, context))) from error
+
+
+@contextlib.contextmanager
 def plain_complaints() -> Iterator[None]:
     """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
     with warnings.catch_warnings():
@@ -250,17 +245,34 @@ def _one_line(error: Exception) -> str:
     text = str(error)
     if isinstance(error, OSError) and error.filename is not None:
         text = f"{error.filename}: {error.strerror}"
-    return as_typed(" ".join(text.split()))
+    return " ".join(text.split())
 
 
-def as_typed(text: str) -> str:
-    """A message in which arguments of functions are options of commands."""
-    for said, typed in _PHRASES.items():
-        text = text.replace(said, typed)
-    text = _NOT_GIVEN.sub(lambda found: f"no --{_dashed(found[1])}", text)
-    text = _GIVEN.sub(lambda found: " ".join([f"--{_dashed(found[1])}", *filter(None, [found[2]])]), text)
-    return _LEADING.sub(lambda found: f"--{_dashed(found[1])}", text)
+def typed(named: Named, context: typer.Context) -> str:
+    """How one types what Python calls an argument or a method of a plan: an option, or a command.
+
+    Args:
+        named: An argument, for which any command may have the option; or a method, for which the command that is run
+            has one, or which is a command of its own. What is none of these keeps its name.
+        context: Of the command that is run.
+    """
+    group = context.parent.command if context.parent is not None else None
+    commands = group.commands if isinstance(group, Commands) else {}
+    own = _options(context.command)
+    if isinstance(named, Argument):
+        others = {name: option for each in commands.values() for name, option in _options(each).items()}
+        return _option(named, (others | own).get(named.name))
+    return own.get(named.name) or (f"pt-active {named.name}" if named.name in commands else str(named))
 
 
-def _dashed(name: str) -> str:
-    return name.replace("_", "-")
+def _options(command: Any) -> dict[str, str]:
+    """The options of a command by the names of its arguments."""
+    return {each.name: each.opts[0] for each in command.params if each.opts[0].startswith("--")}
+
+
+def _option(argument: Argument, option: str | None) -> str:
+    if option is None:
+        return str(argument)
+    if argument.value is False:
+        return f"no {option}"
+    return option if argument.value is True or argument.value is ... else f"{option} {argument.value}"

@@ -18,10 +18,11 @@ from pt_active.cli.command_line import (
     next_look,
     read_labels,
 )
-from pt_active.cli.options import one_of
+from pt_active.cli.options import design_choices, one_of
 from pt_active.cli.pools import PoolFiles, read_pool
+from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
-from pt_active.frames.worklists import FORMATS
+from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT
 from pt_active.plans.making.queries import ORDERS, has_order
 from pt_active.plans.plan import LEVELS, Plan
 from pt_active.sampling.designs import DESIGNS
@@ -47,26 +48,24 @@ def plan(
     grades: options.Grades = None,
     judge: options.Judge = None,
     max_grade: options.MaxGrade = None,
-    cost: options.CostName = "unit",
+    cost: options.CostName = options.DEFAULT_COST,
     per_query: options.PerQuery = 0.0,
     seconds_per_document: options.SecondsPerDocument = None,
     seconds_per_query: options.SecondsPerQuery = 0.0,
     replace: Annotated[
         bool, typer.Option("--replace", help="Draw with replacement: a query can come more than once.")
     ] = False,
-    level: Annotated[str, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}.")] = "query",
+    level: Annotated[str, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}.")] = LEVELS[0],
     design: Annotated[
         str | None,
-        one_of(
-            (*DESIGNS, *DOCUMENT_DRAWINGS), f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."
-        ),
+        one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."),
     ] = None,
     defensive: Annotated[
         float | None, typer.Option(metavar="X", help="How little the design trusts the model; see the docs.")
     ] = None,
     objective: Annotated[
         str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
-    ] = "mean",
+    ] = OBJECTIVES[0],
     depth: options.Depth = None,
     allow_missing_queries: options.AllowMissingQueries = False,
 ) -> Answer:
@@ -74,13 +73,13 @@ def plan(
     check_new(out)
     if (budget is None) == (draws is None):
         raise ValueError("say either --budget or --draws, and not both")
-    check_names({"--cost": (cost, options.COSTS), "--level": (level, LEVELS)})
+    check_names({"--cost": (cost, options.cost_names()), "--level": (level, LEVELS)})
     _check_level(level, design)
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
     source.check()
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
-    frame, queries = source.read(cost)
+    frame, queries = source.read(cost, price)
     made = Plan.create(
         frame,
         queries,
@@ -108,7 +107,7 @@ def extend(
     ] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
     seed: Annotated[int | None, typer.Option(metavar="N", help="Of the draws; default: the plan's own.")] = None,
-    missing: options.Missing = "error",
+    missing: options.Missing = MISSING_POLICIES[0],
 ) -> Answer:
     """Choose more documents to judge, with what the labels so far have taught."""
     check_new(out)
@@ -120,9 +119,9 @@ def extend(
 def export(
     plan: options.PlanFolder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
-    format: Annotated[str, one_of(FORMATS, f"One of {', '.join(FORMATS)}.")] = "trec",
+    format: Annotated[str, one_of(FORMATS, "One of {}.")] = FORMAT,
     labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are known already.")] = None,
-    order: Annotated[str, one_of(ORDERS, "sorted, or drawn: the order that status can use.")] = ORDERS[0],
+    order: Annotated[str, one_of(ORDERS, "One of {}. status can use labels in the order drawn.")] = ORDERS[0],
 ) -> Answer:
     """Write the documents that a plan wants judged, for people to fill in the labels."""
     check_new(out)
@@ -150,6 +149,6 @@ def _check_level(level: str, design: str | None) -> None:
 
 def _planned(made: Plan, out: Path) -> Answer:
     worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
-    export = command_line("export", out, "--out", worklist, "--format", "csv", *order)
+    export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
     return Answer({"plan": str(out), **made.manifest}, str(made), hint)

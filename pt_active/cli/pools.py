@@ -19,6 +19,7 @@ from pt_active.frames.checks import some
 from pt_active.frames.columns import grade_columns, with_string_ids
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import naming, read_qrels, read_run
+from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.learned import ForestGrades, OrderedLogitGrades
 from pt_active.relevance.grades.models import JudgeGrades, PriorGrades, UniformGrades
 from pt_active.transformers import Runs
@@ -32,7 +33,7 @@ GRADES: dict[str, Callable[..., Any]] = {
 """What ``--grades`` can be."""
 
 DEFAULT_GRADES = "ordered-logit"
-"""What it is if it is left out."""
+"""What ``--grades`` is if it is left out."""
 
 
 def read_pool(path: Path) -> pd.DataFrame:
@@ -77,6 +78,11 @@ def run_files(given: list[str]) -> dict[str, str]:
             raise ValueError(f"--run {entry}: the name {name!r} is taken")
         found[name] = file
     return found
+
+
+def reads_texts(cost: Cost) -> bool:
+    """Whether a cost is computed from the texts of the documents."""
+    return getattr(cost, "column", None) == "text"
 
 
 def check_file(path: str | Path) -> None:
@@ -263,11 +269,12 @@ class PoolFiles:
         for file in run_files(self.run or []).values():
             check_file(file)
 
-    def read(self, cost: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def read(self, cost: str, price: Cost) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.
 
         Args:
-            cost: The name of the cost, which may need texts.
+            cost: The name of the cost.
+            price: The cost itself, which may need texts.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -281,6 +288,6 @@ class PoolFiles:
             model = grade_model(self.grades, self.judge, self.max_grade, *learned)
             frame = model.transform(united(read_runs(self.run or []), queries, self.depth, self.allow_missing_queries))
         frame = frame if self.texts is None else with_texts(frame, self.texts)
-        if cost == "log-length" and "text" not in frame.columns:
-            raise ValueError("--cost log-length needs the texts of the documents: --texts FILE")
+        if reads_texts(price) and "text" not in frame.columns:
+            raise ValueError(f"--cost {cost} needs the texts of the documents: --texts FILE")
         return frame, queries

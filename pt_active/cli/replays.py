@@ -9,9 +9,11 @@ import typer
 
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line
-from pt_active.cli.options import one_of
-from pt_active.cli.pools import GRADES, labelled_pool
+from pt_active.cli.options import design_choices, one_of
+from pt_active.cli.pools import GRADES, labelled_pool, reads_texts
+from pt_active.inference.estimators import ESTIMATORS
 from pt_active.plans.making.artifact import plain_rows
+from pt_active.relevance.costs import COSTS
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
@@ -26,14 +28,14 @@ def simulate(
     train_fold: Annotated[
         int | None, typer.Option(metavar="N", help="The fold that the grade model learns from; the rest is replayed.")
     ] = None,
-    cost: options.CostName = "unit",
+    cost: options.CostName = options.DEFAULT_COST,
     per_query: options.PerQuery = 0.0,
     design: Annotated[
         list[str] | None,
-        one_of(DESIGN_NAMES, f"Repeat it; default {', '.join(DESIGN_NAMES)} and a drawing of documents."),
+        one_of(design_choices, f"Repeat it; default {', '.join(DESIGN_NAMES)} and a drawing of documents."),
     ] = None,
     estimator: Annotated[
-        list[str] | None, one_of(ESTIMATOR_NAMES, f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
+        list[str] | None, one_of(ESTIMATORS, f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
     ] = None,
     budget: Annotated[
         list[float] | None, typer.Option(metavar="X", help="Repeat it; default: eight, up to half of the pool.")
@@ -45,11 +47,13 @@ def simulate(
     """Replay designs and estimators on judged data: what would they have saved?"""
     if out is not None:
         check_new(out)
-    check_names({"--cost": (cost, options.COSTS), "--grades": (grades, GRADES)})
+    check_names({"--cost": (cost, options.cost_names()), "--grades": (grades, GRADES)})
     frame = labelled_pool(pool, grades, train_fold)
-    lengths = {"column": "length"} if cost == "log-length" and "length" in frame.columns else {}
+    price = options.cost_of(cost, per_query)
+    if reads_texts(price) and "length" in frame.columns:
+        price = COSTS[cost](per_query=per_query, column="length")
     table = replayed.simulate(
-        replayed.labelled_population(frame, measure, options.COSTS[cost](per_query=per_query, **lengths), ranker),
+        replayed.labelled_population(frame, measure, price, ranker),
         designs=design,
         estimators=estimator or ESTIMATOR_NAMES,
         budgets=sorted(set(budget)) if budget else None,

@@ -27,8 +27,6 @@ def write_demo(demo: Demo, folder: Path) -> None:
         demo: What to write.
         folder: Must not exist; it is written whole or not at all.
     """
-    from pt_active.demo.picture import save_picture
-
     active = demo.answers["active"]
     with pt.io.finalized_directory(str(folder.absolute())) as unfinished:
         inside = Path(unfinished)

@@ -1,15 +1,84 @@
-"""Checks of arguments that several faces share."""
+"""Checks of arguments, and complaints that know which arguments they are about."""
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument in a complaint, printed as it is written in Python: ``level``, ``level=`` or ``level="document"``.
+
+    Attributes:
+        name: Its name.
+        value: The value that the complaint is about; ``...`` if it is about none in particular.
+        asked: Whether the caller is asked to say it, so that it is printed as ``level=``.
+    """
+
+    name: str
+    value: Any = ...
+    asked: bool = False
+
+    def __str__(self) -> str:
+        if self.value is ...:
+            return f"{self.name}=" if self.asked else self.name
+        return f'{self.name}="{self.value}"' if isinstance(self.value, str) else f"{self.name}={self.value!r}"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of a plan in a complaint, printed as a call.
+
+    Attributes:
+        name: Its name.
+        arguments: What it takes, as it is to be printed.
+    """
+
+    name: str
+    arguments: str = "qrels"
+
+    def __str__(self) -> str:
+        return f"plan.{self.name}({self.arguments})"
+
+
+Named = Argument | Method
+"""What Python and a command line call by different names."""
+
+
+class ArgumentError(ValueError):
+    """A complaint that knows the arguments it names, so that the command line can name its options in their place.
+
+    Args:
+        *parts: What the message consists of: text, arguments and methods, in this order.
+
+    Attributes:
+        parts: The same.
+    """
+
+    def __init__(self, *parts: str | Named) -> None:
+        super().__init__("".join(map(str, parts)))
+        self.parts = parts
+
+    @classmethod
+    def either(cls, first: str, second: str) -> ArgumentError:
+        """The complaint that not exactly one of two arguments was given."""
+        return cls("say either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
+
+    def told(self, spelled: Callable[[Named], str]) -> str:
+        """The message with other words for the arguments and methods.
+
+        Args:
+            spelled: From each of them to what stands in its place.
+        """
+        return "".join(part if isinstance(part, str) else spelled(part) for part in self.parts)
 
 
 def shown(value: Any) -> str:
@@ -22,14 +91,14 @@ def whole_number(name: str, value: Any, least: int) -> int:
     """An argument that must be a whole number of at least ``least``.
 
     Raises:
-        ValueError: If it is not; the message names it.
+        ArgumentError: If it is not; the message names it.
     """
     try:
         whole = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} must be a whole number, got {shown(value)}") from None
+        raise ArgumentError(Argument(name), f" must be a whole number, got {shown(value)}") from None
     if isinstance(value, bool) or whole < least:
-        raise ValueError(f"{name} must be at least {least}, got {shown(value)}")
+        raise ArgumentError(Argument(name), f" must be at least {least}, got {shown(value)}")
     return whole
 
 
@@ -37,21 +106,46 @@ def number(name: str, value: Any) -> int | float:
     """An argument that must be a number; its range is checked where it is known.
 
     Raises:
-        ValueError: If it is not, or a truth value; the message names it.
+        ArgumentError: If it is not, or a truth value; the message names it.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        raise ValueError(f"{name} must be a number, got {shown(value)}")
+        raise ArgumentError(Argument(name), f" must be a number, got {shown(value)}")
     return value.item() if isinstance(value, np.generic) else value  # type: ignore[return-value]
+
+
+def positive(name: str, value: Any) -> int | float:
+    """An argument that must be a positive, finite number.
+
+    Raises:
+        ArgumentError: If it is not; the message names it.
+    """
+    checked = number(name, value)
+    if not (np.isfinite(checked) and checked > 0):
+        raise ArgumentError(Argument(name), f" must be a positive number, got {shown(value)}")
+    return checked
+
+
+def within(name: str, value: Any, least: float, most: float = np.inf) -> int | float:
+    """An argument that must be a finite number in a range that includes its ends.
+
+    Raises:
+        ArgumentError: If it is not; the message names it.
+    """
+    checked = number(name, value)
+    if not (np.isfinite(checked) and least <= checked <= most):
+        wanted = f"lie between {least:g} and {most:g}" if np.isfinite(most) else f"be a number from {least:g}"
+        raise ArgumentError(Argument(name), f" must {wanted}, got {shown(value)}")
+    return checked
 
 
 def level(name: str, value: Any) -> float:
     """A confidence level.
 
     Raises:
-        ValueError: If it is no number strictly between 0 and 1; the message names it.
+        ArgumentError: If it is no number strictly between 0 and 1; the message names it.
     """
     if not 0 < number(name, value) < 1:
-        raise ValueError(f"{name} must lie between 0 and 1, got {shown(value)}")
+        raise ArgumentError(Argument(name), f" must lie between 0 and 1, got {shown(value)}")
     return float(value)
 
 
@@ -59,10 +153,10 @@ def truth_value(name: str, value: Any) -> bool:
     """An argument that must be true or false.
 
     Raises:
-        ValueError: If it is neither; the message names it.
+        ArgumentError: If it is neither; the message names it.
     """
     if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name} must be True or False, got {shown(value)}")
+        raise ArgumentError(Argument(name), f" must be True or False, got {shown(value)}")
     return bool(value)
 
 
@@ -70,14 +164,16 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
     """An argument that must be a frame with some columns.
 
     Raises:
-        ValueError: If it is no frame, lacks a column or has it twice; the message names both.
+        ArgumentError: If it is no frame, lacks a column or has it twice; the message names both.
     """
     if not isinstance(value, pd.DataFrame):
-        raise ValueError(f"{name} must be a pandas DataFrame, got {shown(value)}")
+        raise ArgumentError(Argument(name), f" must be a pandas DataFrame, got {shown(value)}")
     if absent := [column for column in columns if column not in value.columns]:
-        raise ValueError(f"{name} must have the columns {', '.join(columns)}; it lacks {', '.join(map(repr, absent))}")
+        raise ArgumentError(
+            Argument(name), f" must have the columns {', '.join(columns)}; it lacks {', '.join(map(repr, absent))}"
+        )
     if twice := [column for column in columns if isinstance(value[column], pd.DataFrame)]:
-        raise ValueError(f"{name} has the column {twice[0]!r} more than once")
+        raise ArgumentError(Argument(name), f" has the column {twice[0]!r} more than once")
     return value
 
 
@@ -85,14 +181,14 @@ def file_path(name: str, value: Any) -> Path:
     """An argument that must name a file or a folder.
 
     Raises:
-        ValueError: If it is neither a string nor a path; the message names it.
+        ArgumentError: If it is neither a string nor a path; the message names it.
     """
     if not isinstance(value, (str, Path)):
-        raise ValueError(f"{name} must be a string or a Path, got {shown(value)}")
+        raise ArgumentError(Argument(name), f" must be a string or a Path, got {shown(value)}")
     return Path(value)
 
 
-HELP = "https://github.com/pyterrier-active/pt_active"
+HELP = "https://github.com/pt-active/pt_active"
 """Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, some
+from pt_active.frames.checks import Argument, ArgumentError, Method, Named, data_frame, some
 from pt_active.frames.columns import with_string_ids
 
 UNJUDGED = -1
@@ -44,9 +44,9 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     _refuse_labels(qrels, ~(label == np.floor(label)), "must be whole numbers")
     _refuse_labels(qrels, label > HIGHEST_LABEL, f"must not be above {HIGHEST_LABEL}")
     _refuse_labels(qrels, label < SPAM, "must not be below -2 (-1 is unjudged, -2 is spam)")
-    if max_grade is not None:
-        _refuse_labels(qrels, label > max_grade, _highest(max_grade))
     qrels["label"] = np.where(label == SPAM, 0, label).astype(np.int64)
+    if max_grade is not None:
+        check_highest_grade(qrels, max_grade)
     qrels = qrels[qrels["label"] != UNJUDGED].drop_duplicates().reset_index(drop=True)
     twice = qrels.duplicated(["qid", "docno"], keep=False)
     if twice.any():
@@ -56,21 +56,18 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     return qrels
 
 
-def check_highest(qrels: pd.DataFrame, max_grade: int) -> None:
+def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
     """Refuse labels above the highest grade.
 
     Args:
-        qrels: As `checked_qrels` returns them.
-        max_grade: The highest grade that is allowed.
+        qrels: ``qid, docno, label``, whole numbers.
+        max_grade: The highest grade.
 
     Raises:
-        ValueError: If there is one; the message names its document.
+        ValueError: If there is one.
     """
-    _refuse_labels(qrels, qrels["label"].to_numpy() > max_grade, _highest(max_grade))
-
-
-def _highest(max_grade: int) -> str:
-    return f"must not be above the highest grade, {max_grade}"
+    wrong = qrels["label"].to_numpy() > max_grade
+    _refuse_labels(qrels, wrong, f"must not be above the highest grade, {max_grade}")
 
 
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
@@ -97,8 +94,11 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
 
-LOOK_SO_FAR = "; or look at what is judged so far: plan.status(qrels), plan.so_far(qrels)"
-"""What else can be done where a beginning of the sample is judged, or could be."""
+LOOK_SO_FAR: tuple[str | Named, ...] = (
+    "; or look at what is judged so far: ",
+    *(Method("status"), ", or ", Method("so_far")),
+)
+"""What else can be done where a beginning of the sample is judged, or could be: the end of a complaint."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +188,7 @@ def drawn_labels(
     if not known.any():
         raise ValueError(f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?")
     if max_grade is not None:
-        check_highest(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
+        check_highest_grade(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
     ignored = len(qrels) - int(known.sum())
     warn_of_ignored(ignored, f"{what}s that were not drawn")
     return label, ignored
@@ -213,7 +213,7 @@ def missing_pairs(
     missing: str,
     what: str = "document",
     others: bool = True,
-    otherwise: str = "",
+    otherwise: Sequence[str | Named] = (),
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs of some documents.
 
@@ -223,15 +223,14 @@ def missing_pairs(
         missing: One of `MISSING_POLICIES`.
         what: What was drawn, ``document`` or ``pair``.
         others: Whether the model can stand in for a label.
-        otherwise: What else can be done about it, for the message.
+        otherwise: What else can be done about it; the end of the complaint.
 
     Raises:
         ValueError: If there are any and ``missing`` is ``"error"``.
     """
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
-        choices = 'missing="nonrelevant"' + (' or missing="expected"' if others else "")
-        raise ValueError(
-            f"{len(pairs)} sampled {what}s have no label: {some(pairs)}; judge them, or say {choices}{otherwise}"
-        )
+        complaint = f"{len(pairs)} sampled {what}s have no label: {some(pairs)}; judge them, or say "
+        also = (" or ", Argument("missing", "expected")) if others else ()
+        raise ArgumentError(complaint, Argument("missing", "nonrelevant"), *also, *otherwise)
     return pairs

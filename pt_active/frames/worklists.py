@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import file_path, some
+from pt_active.frames.checks import Argument, ArgumentError, file_path, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.trec import (
@@ -92,7 +92,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
             there twice, or an id, an inclusion probability or a stratum does not fit the format.
     """
     if format not in tuple(FORMATS):
-        raise ValueError(f"format must be one of {some(FORMATS)}, got {format!r}")
+        raise ArgumentError(Argument("format"), f" must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
     if file_path("path", path).exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
     content = FORMATS[format].write(_worklist(assessments, format))
@@ -123,7 +123,8 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
             labels, or stands twice in a file of ``prels`` or ``strata``.
     """
     opening = first_line(path)
-    format = next(f for f in FORMATS.values() if f.first_line.match(opening))
+    others = (format for name, format in FORMATS.items() if name != FORMAT)
+    format = next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
     given = _given_in(path, format)
     with naming(path):
         labels = _grades(given, format.place)
@@ -143,7 +144,7 @@ def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
     try:
         return format.read(path)
     except ValueError as error:
-        if Path(path).suffix != ".csv" or format is FORMATS["csv"]:
+        if Path(path).suffix != ".csv" or format is FORMATS[TABLE_FORMAT]:
             raise
         raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error
 
@@ -316,4 +317,11 @@ FORMATS: dict[str, Format] = {
     "prels": Format(_write_prels, _read_prels, "line", _PRELS_LINE, ("inclusion",)),
     "trec": Format(_write_trec, _read_trec, "line", re.compile("")),
 }
-"""The formats by name, in the order in which they are tried on a file; ``trec`` takes what is left."""
+"""The formats by name, in the order in which they are tried on a file. A new format is a function that writes, one that
+reads, and an entry here."""
+
+FORMAT = "trec"
+"""The format that is written if none is named, and as which a file is read that looks like none of the others."""
+
+TABLE_FORMAT = "csv"
+"""The format for people who fill in labels in a spreadsheet."""

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.interpolate import CubicSpline
 
 TUKEY = "tukey"
 """The correction that knows that the tests are those of all pairs; statsmodels has those that know nothing."""
 
 _TAIL = 1e-18
 """Probability that the integral over the estimated standard deviation leaves out at either end."""
+
+_WIDEST = 40.0
+"""Where the table ends; the range of k standard normals never gets there, for any k that a computer can hold."""
 
 
 def check_correction(correction: str) -> None:
@@ -55,7 +64,8 @@ def studentized_range_tail(q: np.ndarray, systems: int, degrees: np.ndarray) -> 
     """``P(Q_{k,ν} > q)`` of the studentised range, many at once.
 
     ``scipy.stats.studentized_range.sf`` takes about 20 ms for each, and 60 systems have 1,770 pairs. Here the tail for
-    ν = ∞ is tabulated once; that for ν is its mean over ``q s``, where ``ν s²`` is χ² with ν degrees of freedom.
+    ν = ∞ is tabulated once for each number of systems; that for ν is its mean over ``q s``, where ``ν s²`` is χ² with
+    ν degrees of freedom.
 
     Args:
         q: float64[n], from 0; may be infinite.
@@ -65,16 +75,13 @@ def studentized_range_tail(q: np.ndarray, systems: int, degrees: np.ndarray) -> 
     Returns:
         float64[n], to an absolute error of 1e-7 for ν ≥ 1; 1 where there are no degrees of freedom or q is NaN.
     """
-    from scipy.interpolate import CubicSpline
-
-    width = np.linspace(0, 40, 4001)
-    table = CubicSpline(width, _range_tail(width, systems))
+    table = _normal_table(systems)
     usable = (degrees > 0) & ~np.isnan(q)
-    found = np.where(usable, table(np.clip(np.nan_to_num(q), 0, width[-1])), 1.0)
+    found = np.where(usable, table(np.clip(np.nan_to_num(q), 0, _WIDEST)), 1.0)
     for nu in np.unique(degrees[usable & np.isfinite(degrees)]):
         scale, chance = _deviations(float(nu))
         same = usable & (degrees == nu)
-        found[same] = table(np.minimum(np.multiply.outer(q[same], scale), width[-1])) @ chance
+        found[same] = table(np.minimum(np.multiply.outer(q[same], scale), _WIDEST)) @ chance
     return np.where(usable & np.isinf(q), 0.0, np.clip(found, 0.0, 1.0))
 
 
@@ -110,6 +117,15 @@ def _grown(members: set[int], joined: np.ndarray, covered: np.ndarray) -> list[i
         new = (~covered[np.ix_(candidates, np.array(group))]).sum(axis=1)
         group.append(int(candidates[new.argmax()]))
     return sorted(group)
+
+
+@cache
+def _normal_table(systems: int) -> CubicSpline:
+    """``P(Q_{k,∞} > w)`` for w from 0 to ``_WIDEST``."""
+    from scipy.interpolate import CubicSpline
+
+    width = np.linspace(0, _WIDEST, 4001)
+    return CubicSpline(width, _range_tail(width, systems))
 
 
 def _range_tail(width: np.ndarray, systems: int) -> np.ndarray:

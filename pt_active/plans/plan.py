@@ -12,7 +12,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import number, truth_value, whole_number
+from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -31,7 +31,7 @@ from pt_active.plans.making.manifest import PlanArguments, Source
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import DESIGN, in_drawing_order, plan_of_queries
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
-from pt_active.relevance.costs import Cost, UnitCost, check_per_query
+from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
@@ -108,7 +108,7 @@ class Plan(KeptArtifact[PlanTables]):
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
         seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1)
-        budget = None if budget is None else number("budget", budget)
+        budget = None if budget is None else positive("budget", budget)
         defensive = None if defensive is None else number("defensive", defensive)
         cost = UnitCost() if cost is None else cost
         check_per_query(cost)
@@ -123,6 +123,7 @@ class Plan(KeptArtifact[PlanTables]):
             cost=repr(cost),
             per_query=float(cost.per_query),
             design=design or usual_design,
+            cost_unit=unit_of(cost) or None,
             level=level,
             seed=seed,
             budget=budget,
@@ -200,7 +201,7 @@ class Plan(KeptArtifact[PlanTables]):
                 left to judge.
         """
         seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
-        asked_for = Extension(number("budget", budget), qrels, grades, topics, texts, seed, missing)
+        asked_for = Extension(positive("budget", budget), qrels, grades, topics, texts, seed, missing)
         return self._of(extended(self.tables, asked_for))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
@@ -348,8 +349,8 @@ class Plan(KeptArtifact[PlanTables]):
 
         Args:
             qrels: The labels so far; none is needed to begin with.
-            looks: ``"always"``: at any time; ``"obrien-fleming"`` or ``"pocock"``: after each fifth of the queries;
-                None: when all is judged. The intervals of all looks hold together.
+            looks: ``"always"``: at any time; a name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of
+                the queries; None: when all is judged. The intervals of all looks hold together.
             margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
             confidence: Of all intervals together.
             first: The ranker that is compared; the first of the plan if left out.

@@ -1,20 +1,25 @@
 """What a judgment costs: one positive number a document, and an overhead a query.
 
 A cost reads columns and returns numbers; it never changes a frame. Costs are in the user's own unit: documents,
-minutes, money. The budget of a plan is in the same unit.
+minutes, money. The budget of a plan is in the same unit. A new cost is a class below and an entry in `COSTS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
+
+from pt_active.frames.checks import Argument, ArgumentError
 
 
 class Cost(Protocol):
     """What a plan needs to know of a labelling cost.
+
+    A cost may also have an attribute ``unit``, the name of what it counts (see `unit_of`), and an attribute ``column``,
+    the name of the column that it reads.
 
     Attributes:
         per_query: The fixed cost of opening a query, in the unit of the documents' costs.
@@ -107,19 +112,21 @@ class TimeCost:
         seconds_per_query: To understand what a query asks for, before its first document.
 
     Raises:
-        ValueError: If a document takes no time, or a query less than none.
+        ArgumentError: If a document takes no time, or a query less than none.
     """
+
+    unit: ClassVar[str] = "hours"
 
     seconds_per_document: float
     seconds_per_query: float = 0.0
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.seconds_per_document) and self.seconds_per_document > 0):
-            raise ValueError(f"seconds_per_document must be a positive number, got {self.seconds_per_document}")
+            said = f" must be a positive number, got {self.seconds_per_document}"
+            raise ArgumentError(Argument("seconds_per_document"), said)
         if not (np.isfinite(self.seconds_per_query) and self.seconds_per_query >= 0):
-            raise ValueError(
-                f"seconds_per_query must be a finite number and not negative, got {self.seconds_per_query}"
-            )
+            said = f" must be a finite number and not negative, got {self.seconds_per_query}"
+            raise ArgumentError(Argument("seconds_per_query"), said)
 
     @property
     def per_query(self) -> float:
@@ -131,6 +138,15 @@ class TimeCost:
         return np.full(len(query), self.seconds_per_document / 3600)
 
 
+COSTS: dict[str, type[Any]] = {
+    "unit": UnitCost,
+    "log-length": LogLengthCost,
+    "column": ColumnCost,
+    "time": TimeCost,
+}
+"""The costs by name. The command line offers those that can be made from ``per_query`` alone."""
+
+
 def check_per_query(cost: Cost) -> float:
     """The overhead of a query.
 
@@ -140,17 +156,27 @@ def check_per_query(cost: Cost) -> float:
     if isinstance(cost, type) or not (hasattr(cost, "per_query") and hasattr(cost, "document_costs")):
         raise ValueError(f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {cost!r}")
     if not (np.isfinite(cost.per_query) and cost.per_query >= 0):
-        raise ValueError(f"per_query must be a finite number and not negative, got {cost.per_query}")
+        raise ArgumentError(Argument("per_query"), f" must be a finite number and not negative, got {cost.per_query}")
     return float(cost.per_query)
 
 
-def unit_of(cost: str) -> str:
-    """``" hours"`` of a `TimeCost`, to stand behind a number; empty of others, whose unit is the user's own.
+def unit_of(cost: Cost) -> str:
+    """What a cost counts, such as ``hours``; empty if it has no attribute ``unit`` that says so."""
+    return str(getattr(cost, "unit", ""))
+
+
+def kept_unit(cost: str, unit: str | None) -> str:
+    """The unit of a saved plan's costs as it stands behind a number: ``" hours"``, or nothing.
 
     Args:
-        cost: Its ``repr``, as manifests hold it.
+        cost: The cost's ``repr``, as the manifest keeps it.
+        unit: What the manifest keeps of its unit. None, as in plans that were saved before units were kept: it is that
+            of the class of this name in `COSTS`.
     """
-    return " hours" if cost.startswith(f"{TimeCost.__name__}(") else ""
+    if unit is None:
+        by_class = {each.__name__: str(getattr(each, "unit", "")) for each in COSTS.values()}
+        unit = by_class.get(cost.partition("(")[0], "")
+    return f" {unit}" if unit else ""
 
 
 def _column(columns: Mapping[str, np.ndarray], name: str) -> np.ndarray:

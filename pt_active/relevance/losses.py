@@ -19,12 +19,12 @@ import numpy as np
 Terms = tuple[np.ndarray, np.ndarray]
 """``u`` and ``w``."""
 
-LEAST = 1e-15
-"""Probabilities below it count as it in the cross-entropy, which would otherwise be infinite."""
+MIN_PROBABILITY = 1e-15
+"""Smaller probabilities count as this in the cross-entropy, which would otherwise be infinite."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class PairMeasure(ABC):
+class PairMeasure:
     """What is measured of a predictor on query–document pairs.
 
     Args:
@@ -34,9 +34,9 @@ class PairMeasure(ABC):
     slice: str | None = None
 
     @property
-    @abstractmethod
     def name(self) -> str:
-        """The field's name."""
+        """How the measure is printed: as its class is called, unless the class says otherwise."""
+        return type(self).__name__
 
     def grades_allowed(self, max_grade: int) -> int:
         """The highest grade that a prediction may have, where labels go up to ``max_grade``.
@@ -55,7 +55,7 @@ class PairMeasure(ABC):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Loss(PairMeasure):
+class Loss(PairMeasure, ABC):
     """What all losses share; outside the slice ``u = w = 0``.
 
     Attributes:
@@ -120,11 +120,6 @@ class Accuracy(Loss):
     """The share of right predictions: ``ℓ = 1[f = y]``, ``w = 1``."""
 
     lower_is_better: ClassVar[bool] = False
-
-    @property
-    def name(self) -> str:
-        """``Accuracy``."""
-        return "Accuracy"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
         """See `Loss.terms`."""
@@ -236,15 +231,10 @@ class CrossEntropy(Loss):
     needs_distribution: ClassVar[bool] = True
     drawn_by_mean: ClassVar[bool] = True
 
-    @property
-    def name(self) -> str:
-        """``CrossEntropy``."""
-        return "CrossEntropy"
-
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`; probabilities below `LEAST` count as it."""
+        """See `Loss.terms`; probabilities below `MIN_PROBABILITY` count as it."""
         chance = (prediction * np.eye(prediction.shape[-1])[label.astype(np.int64)]).sum(axis=-1)
-        return _weighted(-np.log(np.maximum(chance, LEAST)))
+        return _weighted(-np.log(np.maximum(chance, MIN_PROBABILITY)))
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
         """The distribution itself."""
@@ -316,7 +306,7 @@ F1 = partial(FMeasure, 0.5)
 LOSSES: dict[str, type[Loss]] = {
     loss.__name__: loss for loss in (ZeroOne, Accuracy, Squared, GaussianSquared, CostMatrix, CrossEntropy, FMeasure)
 }
-"""The losses by name."""
+"""The losses by the names of their classes, which saved audits and tests hold."""
 
 
 def relevance(grades: np.ndarray, rel: int) -> np.ndarray:

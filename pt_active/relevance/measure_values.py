@@ -12,7 +12,7 @@ from ir_measures import providers
 
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
-from pt_active.relevance.measures import _DCG, _ERR, has_rank_form, parse_measure
+from pt_active.relevance.measures import has_rank_form, is_own, parse_measure
 from pt_active.relevance.moments import document_moments
 from pt_active.relevance.montecarlo import evaluator
 
@@ -98,9 +98,9 @@ class ActiveProvider(providers.Provider):
     NAME = "pt_active"
 
     def supports(self, measure: irm.Measure) -> bool:
-        """Whether the measure is DCG or ERR of this package, RBP, or nDCG with exponential gains."""
+        """Whether the measure is one that `measures.is_own`, such as DCG, or RBP, or nDCG with exponential gains."""
         measure.validate_params()
-        if isinstance(measure, (_DCG, _ERR)):
+        if is_own(measure):
             return True
         return measure.NAME in ("RBP", "nDCG") and _is_ours(measure)
 

@@ -2,14 +2,15 @@
 
 ``DCG`` and ``ERR`` are ours (`ir_measures` has no DCG, and its ERR needs Perl, numeric qids and five grades);
 ``P``, ``RBP`` and ``RR`` are `ir_measures`' own. For these five `rank_form` gives the weights and label values
-from which exact moments follow [theory 2]; any other measure is handled by Monte Carlo.
+from which exact moments follow [theory 2]; any other measure is handled by Monte Carlo. A new measure is a function
+that gives its `RankForm` and an entry in `RANK_FORMS`, with a class if `ir_measures` does not have it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import ir_measures
 import numpy as np
@@ -61,8 +62,6 @@ class _ERR(irm.Measure):
 DCG = _DCG()
 
 ERR = _ERR()
-
-irm.registry.setdefault("DCG", DCG)
 
 
 @dataclass(frozen=True)
@@ -119,11 +118,19 @@ def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> i
 
 
 def _by_name(name: str) -> irm.Measure:
+    _register()
     try:
         parsed = ir_measures.parse_measure(name)
     except (NameError, ValueError):
         parsed = _by_trec_name(name)
-    return _ERR(**parsed.params) if parsed.NAME == "ERR" else parsed
+    known = RANK_FORMS.get(str(parsed.NAME))
+    return parsed if known is None else type(known.measure)(**parsed.params)
+
+
+def _register() -> None:
+    """Let `ir_measures` parse the names of the measures in `RANK_FORMS`, where it has no measure of that name."""
+    for name, known in RANK_FORMS.items():
+        irm.registry.setdefault(name, known.measure)
 
 
 def _by_trec_name(name: str) -> irm.Measure:
@@ -170,7 +177,14 @@ def cutoff_of(measure: irm.Measure) -> int | None:
 
 def has_rank_form(measure: irm.Measure) -> bool:
     """Whether the measure is additive or cascade, so that its moments are exact."""
-    return measure.NAME in _RANK_FORMS and not measure.params.get("judged_only", False)
+    return measure.NAME in RANK_FORMS and not measure.params.get("judged_only", False)
+
+
+def is_own(measure: irm.Measure) -> bool:
+    """Whether the measure is one of `RANK_FORMS` by a class of its own, which `ir_measures` cannot compute."""
+    known = RANK_FORMS.get(str(measure.NAME))
+    ours = known is not None and isinstance(measure, type(known.measure))
+    return ours and not type(measure).__module__.startswith("ir_measures.")
 
 
 def rank_form(measure: irm.Measure, max_grade: int, depth: int) -> RankForm:
@@ -185,7 +199,7 @@ def rank_form(measure: irm.Measure, max_grade: int, depth: int) -> RankForm:
         ValueError: If a grade lies above ERR's ``max_rel``.
     """
     depth = min(depth, measure.params.get("cutoff") or depth)
-    return _RANK_FORMS[str(measure.NAME)](measure, np.arange(max_grade + 1), np.arange(1, depth + 1))
+    return RANK_FORMS[str(measure.NAME)].form(measure, np.arange(max_grade + 1), np.arange(1, depth + 1))
 
 
 def _dcg(measure: irm.Measure, grade: np.ndarray, rank: np.ndarray) -> RankForm:
@@ -216,10 +230,25 @@ def _relevant(measure: irm.Measure, grade: np.ndarray) -> np.ndarray:
     return (grade >= measure.params.get("rel", 1)).astype(float)
 
 
-_RANK_FORMS: dict[str, Callable[[irm.Measure, np.ndarray, np.ndarray], RankForm]] = {
-    "DCG": _dcg,
-    "ERR": _err,
-    "P": _precision,
-    "RBP": _rbp,
-    "RR": _rr,
+class RankMeasure(NamedTuple):
+    """A measure that is additive or cascade.
+
+    Attributes:
+        measure: The measure without parameters, which its name stands for.
+        form: From the measure with its parameters, the grades 0 … G and the ranks 1 … depth to its `RankForm`.
+    """
+
+    measure: irm.Measure
+    form: Callable[[irm.Measure, np.ndarray, np.ndarray], RankForm]
+
+
+RANK_FORMS: dict[str, RankMeasure] = {
+    "DCG": RankMeasure(DCG, _dcg),
+    "ERR": RankMeasure(ERR, _err),
+    "P": RankMeasure(irm.P, _precision),
+    "RBP": RankMeasure(irm.RBP, _rbp),
+    "RR": RankMeasure(irm.RR, _rr),
 }
+"""The measures that are additive or cascade, by name."""
+
+_register()

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames import columns, worklists
-from pt_active.frames.checks import number, truth_value, whole_number
+from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.qrels import check_policy
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
@@ -79,7 +79,7 @@ class Audit(KeptArtifact[AuditTables]):
                 more all differences of two.
             loss: `ZeroOne`, `FMeasure`, … of `pt_active.losses`.
             budget: What may be spent, in the unit of the cost. A budget that pays for all pairs is a census.
-            design: A name in `designs.AUDIT_DESIGNS`.
+            design: A name in `designs.audit_designs`.
             seed: Of the draws.
             draws: A number of draws, in the place of a budget.
             cost: Of a label; `UnitCost` (each pair 1) if left out.
@@ -97,7 +97,7 @@ class Audit(KeptArtifact[AuditTables]):
         check_design(design)
         seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1)
-        budget = None if budget is None else number("budget", budget)
+        budget = None if budget is None else positive("budget", budget)
         defensive = default_defensive(design) if defensive is None else number("defensive", defensive)
         described(loss)
         cost = UnitCost() if cost is None else cost

@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
@@ -30,7 +31,7 @@ def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarra
 
     Args:
         pairs: What is audited.
-        design: A name in `designs.AUDIT_DESIGNS` but `stratified`.
+        design: A name in `designs.audit_designs` but `stratified`.
         defensive: ε of the defensive mixture.
 
     Raises:
@@ -55,7 +56,7 @@ def draw_pairs(
 
     Args:
         pairs: What is audited.
-        design: A name in `designs.AUDIT_DESIGNS`.
+        design: A name in `designs.audit_designs`.
         budget: What may be spent, or None.
         draws: How many draws, or None.
         replace: Whether a pair can be drawn more than once.
@@ -66,7 +67,7 @@ def draw_pairs(
         ValueError: If not exactly one of ``budget`` and ``draws`` is given, or an argument is out of range.
     """
     if (budget is None) == (draws is None):
-        raise ValueError("say either budget= or draws=, and not both")
+        raise ArgumentError.either("budget", "draws")
     rng = np.random.default_rng(seed)
     if design == STRATIFIED:
         return _draw_strata(pairs, budget, draws, replace, rng)
@@ -99,8 +100,7 @@ def _draw_strata(
 
 
 def _check_budget(budget: float, cost: np.ndarray) -> None:
-    if not (np.isfinite(budget) and budget > 0):
-        raise ValueError(f"budget must be a positive number, got {budget}")
+    positive("budget", budget)
     if budget < cost.max():
         raise ValueError(
             f"budget {budget:g} does not pay for the dearest pair, which costs {cost.max():g}, so it could never be "
@@ -215,7 +215,7 @@ def worklist(pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> pd.DataFr
 
 def audit_manifest(arguments: AuditArguments, pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> AuditManifest:
     """The manifest of a new audit."""
-    packages = ("pyterrier-active", "pyterrier", "numpy", "pandas")
+    packages = ("pt-active", "pyterrier", "numpy", "pandas")
     draws = sample.sample.draws
     queries, assessments = int(pairs.keys["qid"].nunique()), int((draws > 0).sum())
     return AuditManifest(

@@ -24,7 +24,7 @@ from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.pool import graded_frame
 from pt_active.relevance.grades.models import FittedGrades
-from pt_active.relevance.losses import LEAST, Loss, PairMeasure
+from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure
 from pt_active.rounds.instances import PairInstances
 from pt_active.rounds.judged import judged_instances
 from pt_active.rounds.kept import (
@@ -86,7 +86,7 @@ class ActiveTest(KeptArtifact[Progress]):
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
-        packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas")
+        packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas")
         manifest = ActiveTestManifest(
             format_version=FORMAT_VERSION,
             versions={"python": platform.python_version()} | {name: version(name) for name in packages},
@@ -256,16 +256,17 @@ def _warn_of_the_last(size: int, left: int) -> None:
 def _warn_of_certainty(pairs: PairInstances) -> None:
     """Say so where the predictor gives a single grade, so that its own grades cannot say where it may be wrong."""
     certain, distribution = int((pairs.grades == 1).any(axis=1).sum()), pairs.measure.needs_distribution
+    largest = f"{-np.log(MIN_PROBABILITY):.1f}"
     if certain == pairs.number:
         warnings.warn(
             "the predictor is certain of the grade of every pair, so its grades do not tell where it may be wrong"
-            + (f", and its {pairs.measure} counts {-np.log(LEAST):.1f} wherever it is" if distribution else "")
+            + (f", and its {pairs.measure} counts {largest} wherever it is" if distribution else "")
             + "; test a predictor of single grades with pt_active.Audit, which draws by another model's grades",
             stacklevel=3,
         )
     elif certain and distribution:
         warnings.warn(
             f"the predictor is certain of the grade of {certain} of {pairs.number} pairs; wherever it is wrong there, "
-            f"its {pairs.measure} is infinite, and counts as {-np.log(LEAST):.1f}",
+            f"its {pairs.measure} is infinite, and counts as {largest}",
             stacklevel=3,
         )

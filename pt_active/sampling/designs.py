@@ -84,6 +84,11 @@ def design_named(name: str) -> tuple[Part, ...]:
     return DESIGNS[name]
 
 
+def draws_by_weight(name: str) -> bool:
+    """Whether a design of queries draws them by their weights alone, as plain random sampling does."""
+    return name in DESIGNS and all(part.fixed and part.uniform_cost for part in DESIGNS[name])
+
+
 def needs_uniform_grades(name: str) -> bool:
     """Whether a design uses moments under ``P(y) = 1/|Y|``.
 
@@ -242,18 +247,20 @@ predictive variance is nothing, and where it is everything."""
 STRATIFIED = "stratified"
 """The name of the baseline of `stratified`."""
 
-AUDIT_DESIGNS = (*DESIGNS, *GAP_DESIGNS, STRATIFIED)
-"""All designs of an audit by name."""
+
+def audit_designs() -> tuple[str, ...]:
+    """The names of all designs of an audit."""
+    return *DESIGNS, *GAP_DESIGNS, STRATIFIED
 
 
 def check_design(design: str) -> None:
-    """Refuse a name that is no design.
+    """Raise if ``design`` is not one of `audit_designs`.
 
     Raises:
         ValueError: With the names that there are.
     """
-    if design not in AUDIT_DESIGNS:
-        raise ValueError(f"unknown design {design!r}; the designs are {', '.join(AUDIT_DESIGNS)}")
+    if design not in audit_designs():
+        raise ValueError(f"unknown design {design!r}; the designs are {', '.join(audit_designs())}")
 
 
 def default_defensive(design: str) -> float:

@@ -13,19 +13,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 _NODES = 160
-"""Of the Gauss-Legendre rule that a continuation region is integrated with."""
+"""Nodes of the Gauss-Legendre rule with which a continuation region is integrated."""
 
-_FAR = 9.0
-"""Standard errors beyond which nothing is integrated."""
+_MAX_ERRORS = 9.0
+"""Nothing is integrated further out than this, in standard errors."""
 
 _TINY = np.finfo(np.float64).tiny
-"""Keeps the logarithm of no probability finite."""
+"""Added to probabilities so that the logarithm of 0 is finite."""
 
-_GRID = 1000
-"""Candidates for the mean in `betting_sequence`."""
+_CANDIDATES = 1000
+"""Intervals between the candidates for the mean in `betting_sequence`."""
 
-_SHARE = 0.5
-"""Of what they own that bettors stake at most."""
+_MAX_STAKE = 0.5
+"""The largest share of what they own that the bettors of `betting_sequence` stake."""
 
 
 def mixture_scale(alpha: float) -> float:
@@ -83,7 +83,8 @@ def pocock(spent: np.ndarray, alpha: float) -> np.ndarray:
 
 
 SPENDING: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {"obrien-fleming": obrien_fleming, "pocock": pocock}
-"""How the error α is spent over planned looks, by name."""
+"""How the error α is spent over planned looks, by name. A new rule is a function above and an entry here: from the
+share s of the way that is over, in (0, 1], and α to the error that may be spent by then, which is α at ``s = 1``."""
 
 
 def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: float, spending: str) -> np.ndarray:
@@ -124,7 +125,7 @@ def _recursion(error: np.ndarray, clock: np.ndarray) -> np.ndarray:
     for spend, now in zip(error, clock, strict=True):
         step = np.sqrt(now - before)
 
-        edge = _edge(place, density, step, spend, _FAR * np.sqrt(now))
+        edge = _edge(place, density, step, spend, _MAX_ERRORS * np.sqrt(now))
         inside = edge * nodes
         kernel = np.exp(-0.5 * ((inside[:, None] - place) / step) ** 2) / (step * np.sqrt(2 * np.pi))
         place, density, before = inside, edge * weights * (kernel @ density), now
@@ -195,11 +196,11 @@ def betting_sequence(
         got = f"draw {int(outside.argmax())} is {draws[outside.argmax()]}" if draws.ndim == 1 else f"{draws.ndim} axes"
         raise ValueError(f"draws must be one axis of numbers between {low} and {high}; {got}")
     scaled, alpha = (draws - low) / (high - low), 1 - confidence
-    stake, mean = _stakes(scaled, alpha), np.linspace(0, 1, _GRID + 1)
+    stake, mean = _stakes(scaled, alpha), np.linspace(0, 1, _CANDIDATES + 1)
     capital, left = np.zeros((2, len(mean))), np.ones(len(mean), dtype=bool)
     ends = np.empty((2, len(draws)))
     with np.errstate(divide="ignore"):
-        most = _SHARE / np.stack([mean, 1 - mean])
+        most = _MAX_STAKE / np.stack([mean, 1 - mean])
     for i, x in enumerate(scaled):
         gain = np.minimum(stake[i], most) * np.stack([x - mean, mean - x])
         capital += np.log1p(gain)

@@ -8,21 +8,28 @@ from dataclasses import dataclass
 import numpy as np
 
 from pt_active.inference.estimators import Estimator, MeanEstimate
-from pt_active.inference.stopping.boundaries import half_widths, mixture_boundary, spending_boundary
+from pt_active.inference.stopping.boundaries import SPENDING, half_widths, mixture_boundary, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
 
-LOOKS = ("always", "obrien-fleming", "pocock")
-"""How often one may look: at any time, or at `PLANNED` looks whose error is spent in one of two ways. None: at the
-end alone."""
+ALWAYS = "always"
+"""The name of looks at any time."""
 
-PLANNED = 5
+PLANNED_LOOKS = 5
 """Looks of a group-sequential plan, at equal steps."""
 
-PATHS = 4000
-"""Ways in which the rest of the judging may go that are followed."""
+SIMULATED_PATHS = 4000
+"""Simulated continuations of the judging."""
 
 FIRST, SECOND, WITHIN = 1, 2, 3
 """Verdicts: the first is better, the second is, or neither by more than the margin. 0 is none."""
+
+
+def look_names() -> tuple[str, ...]:
+    """How often one may look: at any time, or at `PLANNED_LOOKS` looks that spend the error by a rule of `SPENDING`.
+
+    A rule that is added to `SPENDING` is one of them. None, which has no name, means a look at the end alone.
+    """
+    return ALWAYS, *SPENDING
 
 
 @dataclass(frozen=True)
@@ -106,14 +113,14 @@ def look_sizes(looks: str | None, total: int) -> np.ndarray:
     """After how many of all queries one looks, int64[L], increasing; the last look is the end.
 
     Raises:
-        ValueError: If the name is not in `LOOKS`.
+        ValueError: If the name is not one of `look_names`.
     """
     check_looks(looks)
     if looks is None:
         return np.array([total])
-    if looks == "always":
+    if looks == ALWAYS:
         return np.arange(1, total + 1)
-    return np.unique(np.ceil(np.arange(1, PLANNED + 1) * total / PLANNED).astype(np.int64))
+    return np.unique(np.ceil(np.arange(1, PLANNED_LOOKS + 1) * total / PLANNED_LOOKS).astype(np.int64))
 
 
 def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray:
@@ -138,7 +145,7 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     """The critical values of `Looks`.
 
     Args:
-        looks: One of `LOOKS`, or None.
+        looks: One of `look_names`, or None.
         sizes: int64[L], of *all* looks; the error is spent in proportion to them.
         time: float64[L], the expected information at each, 1 where it is to be narrowest; infinite where all is judged.
         alpha: Two-sided error.
@@ -149,7 +156,7 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     from scipy import special
 
     check_looks(looks)
-    if looks == "always":
+    if looks == ALWAYS:
         return mixture_boundary(time, alpha)
     if looks is None:
         return np.full(len(sizes), special.ndtri(1 - alpha / 2))
@@ -161,13 +168,13 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
 
 
 def check_looks(looks: str | None) -> None:
-    """Refuse what is not a way to look.
+    """Raise if ``looks`` is neither None nor one of `look_names`.
 
     Raises:
-        ValueError: If the name is not in `LOOKS`.
+        ValueError: With the names that there are.
     """
-    if looks is not None and looks not in LOOKS:
-        raise ValueError(f"unknown looks {looks!r}; it is one of {', '.join(LOOKS)}, or None for the end alone")
+    if looks is not None and looks not in look_names():
+        raise ValueError(f"unknown looks {looks!r}; it is one of {', '.join(look_names())}, or None for the end alone")
 
 
 def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared: bool) -> np.ndarray:
@@ -204,11 +211,11 @@ def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int
         return 0.0, float(now.cost[0])
     rng = np.random.default_rng(seed)
     variance = now.standard_error[0] ** 2
-    truth = now.value[0] + np.sqrt(variance) * rng.standard_normal(PATHS)
+    truth = now.value[0] + np.sqrt(variance) * rng.standard_normal(SIMULATED_PATHS)
     information = coming.time / now.time[0] / variance
     finite = np.isfinite(information)
     step = np.diff(information[finite], prepend=1 / variance)
-    noise = rng.standard_normal((PATHS, len(step))) * np.sqrt(step)
+    noise = rng.standard_normal((SIMULATED_PATHS, len(step))) * np.sqrt(step)
     score = now.value[0] / variance + np.cumsum(truth[:, None] * step + noise, axis=1)
     value = np.repeat(truth[:, None], len(finite), axis=1)
     value[:, finite] = score / information[finite]

@@ -90,7 +90,7 @@ def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQu
     rows = np.flatnonzero(queries["q_draws"].to_numpy() > 0)
     sampled, label = pool.select(rows), labelled.label[np.isin(pool.query_of_document, rows)]
     draws, importance, inclusion = sample_arrays(queries.iloc[rows])
-    seen, otherwise = sampled.seen(measure), "" if inclusion is None else LOOK_SO_FAR
+    seen, otherwise = sampled.seen(measure), () if inclusion is None else LOOK_SO_FAR
     basis = Basis(
         measure=str(measure),
         estimator="",

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import level, number, shown, some
+from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown, some
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.rounds import RoundSettings, expected_gain, pool_sizes
@@ -249,9 +249,9 @@ class Outlook(Printed):
         """
         _check(confidence, power, difference)
         if (width is None) == (difference is None):
-            raise ValueError("say either width= or difference=, and not both")
-        if width is not None and not (np.isfinite(number("width", width)) and width > 0):
-            raise ValueError(f"width must be a positive number, got {width}")
+            raise ArgumentError.either("width", "difference")
+        if width is not None:
+            positive("width", width)
 
         def reached(curve: ErrorCurve, budget: float) -> bool:
             if difference is None:
@@ -378,9 +378,10 @@ def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[Error
 def _check(confidence: float, power: float, difference: float | None) -> None:
     level("confidence", confidence)
     if not 1 - confidence < number("power", power) < 1:
-        raise ValueError(f"power must lie between {1 - confidence:.2g} (the level of the test) and 1, got {power}")
+        least = f"{1 - confidence:.2g} (the level of the test)"
+        raise ArgumentError(Argument("power"), f" must lie between {least} and 1, got {power}")
     if difference is not None and not (np.isfinite(number("difference", difference)) and difference != 0):
-        raise ValueError(f"difference must be a number other than 0, got {difference}")
+        raise ArgumentError(Argument("difference"), f" must be a number other than 0, got {difference}")
 
 
 def _listed(name: str, value: Any, kind: str) -> list[Any]:

@@ -10,11 +10,12 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import Argument, ArgumentError, level, positive
 from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
 from pt_active.inference.estimators import ESTIMATOR, estimator_named, is_rounding, mean_and_variance
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import Looks, critical_values, information, look_sizes, nested_estimates
+from pt_active.inference.stopping.looks import ALWAYS, Looks, critical_values, information, look_sizes, nested_estimates
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
@@ -38,7 +39,7 @@ class Question:
     Attributes:
         pair: Indices of the two rankers, or of the only one.
         measure: What is measured.
-        looks: One of `looks.LOOKS`, or None.
+        looks: One of `looks.look_names`, or None.
         margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be. None if it
             was not said.
         confidence: Of all intervals together.
@@ -54,12 +55,13 @@ class Question:
     confidence: float
 
     def __post_init__(self) -> None:
-        if not 0 < self.confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1, got {self.confidence}")
-        if self.margin is not None and not (np.isfinite(self.margin) and self.margin > 0):
-            raise ValueError(f"margin must be a positive number, got {self.margin}")
+        level("confidence", self.confidence)
+        if self.margin is not None:
+            positive("margin", self.margin)
         if len(self.pair) == 1 and self.margin is None:
-            raise ValueError("the plan has one ranker: say margin=, how far off its estimate may be")
+            raise ArgumentError(
+                "the plan has one ranker: say ", Argument("margin", asked=True), ", how far off its estimate may be"
+            )
 
     @property
     def compared(self) -> bool:
@@ -172,7 +174,7 @@ def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
     spent = np.cumsum(order.cost)
     beyond = np.unique(np.linspace(order.drawn, len(spent), _AHEAD).astype(np.int64))[1:]
     time = information(order.curve, spent[beyond - 1], spent[order.drawn - 1])
-    looks = "always" if question.looks == "always" else None
+    looks = ALWAYS if question.looks == ALWAYS else None
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
 
 
@@ -213,10 +215,12 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     Raises:
         ValueError: If looks are planned, whose number would have to be known from the start, or are unknown.
     """
-    if question.looks not in (None, "always"):
-        raise ValueError(
-            f"looks={question.looks!r} needs to know from the start how many looks there will be, and a plan of "
-            'documents can always be extended; say looks="always"'
+    if question.looks not in (None, ALWAYS):
+        raise ArgumentError(
+            Argument("looks", question.looks),
+            " needs to know from the start how many looks there will be, and a plan of documents can always be "
+            "extended; say ",
+            Argument("looks", ALWAYS),
         )
     rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
     foreign_labels((label >= 0) & ~judged_before(rounds), "documents")

@@ -10,16 +10,15 @@ import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN, enough, prospect, verdicts
+from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND, WITHIN, enough, prospect, verdicts
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
-from pt_active.relevance.costs import unit_of
 
-_HOPELESS = 0.05
+_MIN_CHANCE = 0.05
 """Chance of being resolved below which a budget is said not to suffice."""
 
-_VALID = {None: "at the end", "always": "at any time"}
+_VALID = {None: "at the end", ALWAYS: "at any time"}
 """When an interval is valid, in words."""
 
 _RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
@@ -57,7 +56,7 @@ class Status(Printed):
         needed: Total cost that would resolve it if the estimate were the truth; NaN where that cannot be told.
         everything: What it costs to judge all that can change the result: the whole pool, of a plan of documents
             those that count, with another round for those that were not drawn.
-        cost_unit: Stands behind costs; empty unless they are hours.
+        cost_unit: The unit of costs with a space before it, as it stands behind a number; empty if the cost names none.
     """
 
     measure: str
@@ -109,7 +108,7 @@ class Status(Printed):
             return f"resolved: equivalent within ±{self.margin:g}" if self.margin else "resolved: exactly equal"
         if self.judged == self.drawn:
             return "unresolved, and all that the plan asks for is judged: unresolvable with this budget"
-        if self.chance < _HOPELESS:
+        if self.chance < _MIN_CHANCE:
             return f"unresolvable with this budget, but for a chance of {self.chance:.1%}"
         return "unresolved"
 
@@ -118,7 +117,7 @@ class Status(Printed):
         """What to do next, in one sentence."""
         if self.resolved:
             return "stop judging"
-        if self.judged < self.drawn and not self.chance < _HOPELESS:
+        if self.judged < self.drawn and not self.chance < _MIN_CHANCE:
             if np.isnan(self.chance):
                 return f"judge on, from {self.waiting}"
             left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
@@ -168,7 +167,7 @@ class Status(Printed):
         ]
         if self.left_out:
             facts.append(("left out", f"{self.left_out} labels from {self.waiting} on, which is not fully judged"))
-        if self.next_look is not None and self.looks != "always" and not self.resolved:
+        if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
             facts.append(("next look", f"after {self.next_look} {self.unit}"))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
@@ -197,7 +196,7 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
-        "cost_unit": unit_of(tables.manifest.arguments.cost),
+        "cost_unit": tables.manifest.arguments.unit,
     }
     return Status(**(about | grown.counts | _reached(grown, question) | _ahead(grown, question)))
 

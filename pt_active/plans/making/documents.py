@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import Argument, ArgumentError, some, within
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import FLATTERED
@@ -92,7 +92,12 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
         ValueError: If there is no budget, or it is out of range.
     """
     if budget is None:
-        raise ValueError("documents are drawn to a budget: say budget=, and not draws=")
+        raise ArgumentError(
+            "documents are drawn to a budget: say ",
+            Argument("budget", asked=True),
+            ", and not ",
+            Argument("draws", asked=True),
+        )
     sizes = with_string_ids(sizes).sort_values(["qid", "doc_place", "docno"]).reset_index(drop=True)
     query, qids = pd.factorize(sizes["qid"])
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
@@ -139,9 +144,12 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         ValueError: As `draw_round` does.
     """
     if arguments.budget is None or arguments.draws is not None:
-        raise ValueError('documents are drawn to a budget: say budget=, and not draws=, with level="document"')
+        asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
+        raise ArgumentError("documents are drawn to a budget: say ", *asked, ", with ", Argument("level", "document"))
     if arguments.replace:
-        raise ValueError('a document is judged once: replace=True does not go with level="document"')
+        both = Argument("replace", True), " does not go with ", Argument("level", "document")
+        raise ArgumentError("a document is judged once: ", *both)
+    within("defensive", arguments.defensive, 0)
     pool, frame = source.pool, source.frame
     graded, rng = graded_pool(pool, source.measure, arguments.per_query), np.random.default_rng(arguments.seed)
     drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments.budget), rng))
@@ -208,7 +216,8 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
             a document of the pool has no grades, or nothing is left to judge.
     """
     if not tables.rounds:
-        raise ValueError('only a plan with level="document" can be extended; make a new plan for more queries')
+        by_documents = Argument("level", "document")
+        raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
     if tables.manifest.cut:
         raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
     if later := tables.manifest.later_rankers:

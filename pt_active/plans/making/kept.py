@@ -15,7 +15,6 @@ import pandas as pd
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE, Manifest
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.costs import unit_of
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.sample import DocumentDesign, DocumentSample
 
@@ -53,7 +52,7 @@ def in_words(tables: PlanTables) -> str:
     manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
     repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
     kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
-    rounds, unit = len(tables.rounds), unit_of(arguments.cost)
+    rounds, unit = len(tables.rounds), arguments.unit
     again = f" in round {rounds}" if rounds > 1 else ""
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
@@ -119,9 +118,9 @@ def _manifest(path: Path) -> Manifest:
     if not isinstance(values, dict):
         raise ValueError(f"{damaged} manifest.json holds no object")
     if values.get("format_version") not in READABLE:
-        saved_by = values.get("versions", {}).get("pyterrier-active", "an unknown version")
+        saved_by = values.get("versions", {}).get("pt-active", "an unknown version")
         raise ValueError(
-            f"the plan at {path.parent} was saved by pyterrier-active {saved_by} in format "
+            f"the plan at {path.parent} was saved by pt-active {saved_by} in format "
             f"{values.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
         )
     try:

@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.frames.qrels import (
     Labels,
-    check_highest,
+    check_highest_grade,
     check_judged,
     check_policy,
     checked_qrels,
@@ -98,7 +98,7 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     """
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
-    check_highest(qrels[sampled], pool.max_grade)
+    check_highest_grade(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
     warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
     label = whole_labels(pool.keys, qrels)

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -14,6 +14,7 @@ import pandas as pd
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.pool import Pool
+from pt_active.relevance.costs import kept_unit
 
 FORMAT_VERSION = 4
 """Of the tables on disk; a plan of another format is refused rather than misread."""
@@ -22,7 +23,7 @@ READABLE = (3, FORMAT_VERSION)
 """Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanArguments(Record):
     """The arguments of ``Plan.create``, with the defaults of the level filled in.
 
@@ -31,6 +32,8 @@ class PlanArguments(Record):
         cost: Its ``repr``.
         per_query: The cost of opening a query.
         design: Of queries, or how documents are drawn.
+        cost_unit: The unit of the cost, such as ``hours``; None if the cost names none, and in plans that were saved
+            before units were kept.
         level: ``query`` or ``document``.
         seed: Of everything random.
         budget: What may be spent; None where a number of draws was said.
@@ -41,10 +44,13 @@ class PlanArguments(Record):
         pairs: ``[ranker, ranker, weight]`` of each pair with a weight; None where all pairs weigh the same.
     """
 
+    SOMETIMES: ClassVar = ("cost_unit",)
+
     measure: str
     cost: str
     per_query: float
     design: str
+    cost_unit: str | None = None
     level: str
     seed: int
     budget: float | None
@@ -53,6 +59,11 @@ class PlanArguments(Record):
     defensive: float
     objective: str
     pairs: Sequence[Sequence[str | float]] | None = None
+
+    @property
+    def unit(self) -> str:
+        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
+        return kept_unit(self.cost, self.cost_unit)
 
 
 @dataclass(frozen=True)
@@ -126,6 +137,7 @@ class Manifest(Record):
         cut: To what the plan was cut; None if it was not.
     """
 
+    SOMETIMES: ClassVar = ("rounds", "later_rankers", "cut")
     PARTS: ClassVar = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -146,11 +158,6 @@ class Manifest(Record):
     rounds: tuple[RoundEntry, ...] = ()
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dictionary; without rounds, later rankers and cut where there are none."""
-        sometimes = ("rounds", "later_rankers", "cut")
-        return {name: each for name, each in super().to_json().items() if each or name not in sometimes}
 
 
 class Source(NamedTuple):
@@ -188,7 +195,7 @@ def plan_manifest(
         census: Whether nothing was left to chance.
         spent: What the judgments cost.
     """
-    packages = ("pyterrier-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
     draws, pool, topics = queries["q_draws"].to_numpy(), source.pool, source.topics
     drawn = {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum()), "assessments": len(assessments)}
     return Manifest(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import data_frame, some
+from pt_active.frames.checks import Argument, ArgumentError, data_frame, some
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -26,7 +26,7 @@ from pt_active.frames.runs import ranked_run
 from pt_active.inference.documents import DocumentPool
 from pt_active.inference.rounds import GradedPool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
-from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
+from pt_active.relevance.measures import RANK_FORMS, cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.sampling.designs import needs_uniform_grades, sampling_distribution
 
@@ -361,10 +361,12 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
         ValueError: If the measure is neither additive nor cascade.
     """
     if not has_rank_form(measure):
-        raise ValueError(
+        raise ArgumentError(
             f"{measure} cannot be estimated from single documents: it is neither additive nor a cascade (nDCG and AP "
             "divide by what the whole pool of a query holds), so a missing label bends it. Sample whole queries for it "
-            '(level="query"), or estimate DCG, ERR, P, RBP or RR here'
+            "(",
+            Argument("level", "query"),
+            f"), or estimate one of {', '.join(RANK_FORMS)} here",
         )
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
     return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames import columns
+from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
@@ -36,7 +37,8 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
         ValueError: If an argument is out of range.
     """
     if arguments.objective != "mean":
-        raise ValueError(f'objective={arguments.objective!r} needs level="document"')
+        raise ArgumentError(Argument("objective", arguments.objective), " needs ", Argument("level", "document"))
+    within("defensive", arguments.defensive, 0, 1)
     pool, measure, seed = source.pool, source.measure, arguments.seed
     pairs = stored_weights(arguments.pairs, pool.names)
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
@@ -75,7 +77,7 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         ValueError: If not exactly one of ``budget`` and ``draws`` is given, or it is out of range.
     """
     if (budget is None) == (draws is None):
-        raise ValueError("say either budget= or draws=, and not both")
+        raise ArgumentError.either("budget", "draws")
     order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
     q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
     rng = np.random.default_rng(seed)
@@ -108,9 +110,10 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     if order == "sorted":
         return tables.assessments
     if not has_order(tables):
-        raise ValueError(
-            'order="drawn" needs a plan of queries without replacement, saved in format 4 or later; documents of a '
-            "round can only be used as a whole"
+        raise ArgumentError(
+            Argument("order", order),
+            " needs a plan of queries without replacement, saved in format 4 or later; documents of a round can only "
+            "be used as a whole",
         )
     place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
@@ -159,9 +162,10 @@ class DrawingOrder:
             )
         priority = queries["q_priority"].to_numpy(dtype=np.float64)
         if np.isnan(priority).any():
-            raise ValueError(
+            raise ArgumentError(
                 "the plan draws with replacement, so it knows its sample as a whole and no beginning of it; judge all "
-                "that it asks for and compare, or make a plan with replace=False"
+                "that it asks for and compare, or make a plan with ",
+                Argument("replace", False),
             )
         rows = np.argsort(priority, kind="stable")
         rows = rows[np.isfinite(priority[rows])]

@@ -86,8 +86,9 @@ def named_pair(
     if len(names) < 2:
         raise ValueError(f"a comparison needs two {kind}s; this {where} has only {names[0]!r}")
     if len(names) > 2 and (first is None or second is None):
+        both = checks.Argument("first"), " and ", checks.Argument("second")
         listed = checks.some(names, 20)
-        raise ValueError(f"say which {kind}s to compare, as first and second, of {listed}; or rank them all")
+        raise checks.ArgumentError(f"say which {kind}s to compare, as ", *both, f", of {listed}; or rank them all")
     first = first or next(name for name in names if name != second)
     chosen = (first, second or next(name for name in names if name != first))
     for name in chosen:

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP
+from pt_active.frames.checks import HELP, Argument, ArgumentError
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
@@ -297,7 +297,7 @@ def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
 
 def _checked_max_grade(max_grade: int) -> int:
     if not (isinstance(max_grade, (int, np.integer)) and max_grade >= 1):
-        raise ValueError(f"max_grade must be a whole number of at least 1, got {max_grade!r}")
+        raise ArgumentError(Argument("max_grade"), f" must be a whole number of at least 1, got {max_grade!r}")
     return int(max_grade)
 
 

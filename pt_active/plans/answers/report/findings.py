@@ -15,7 +15,6 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.plans.making.manifest import Manifest
-from pt_active.relevance.costs import unit_of
 
 HEAVIEST = 10
 """Largest weights that are listed."""
@@ -85,8 +84,8 @@ class Findings(Printed):
 
     @property
     def cost_unit(self) -> str:
-        """Stands behind costs; empty unless they are hours."""
-        return unit_of(self.made.arguments.cost)
+        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
+        return self.made.arguments.unit
 
     @property
     def heaviest(self) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from pt_active.plans.answers.report.words import (
     slices_in_words,
 )
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.sampling.designs import draws_by_weight
 
 ROWS = 50
 """Of a table that are shown; all are in the page's data."""
@@ -205,7 +206,7 @@ def _design(report: Findings) -> Section:
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["What was drawn is not typical of the pool, and the weights make up for it."]
-    if report.made.arguments.design == "passive":
+    if draws_by_weight(report.made.arguments.design):
         words = ["Queries were drawn as plain random sampling does, by their weights alone."]
     svg = inline_svg(
         plots.plot_design(table),

@@ -11,6 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.methods import YARDSTICK
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
@@ -164,7 +165,7 @@ def _check_status(status: Status | None, result: Estimate | Comparison | Ranking
     if status is None:
         return
     if isinstance(result, Ranking):
-        raise ValueError("a status is of two rankers: name them as first and second")
+        raise ArgumentError("a status is of two rankers: name them as ", Argument("first"), " and ", Argument("second"))
     pair = (result.first, result.second) if isinstance(result, Comparison) else (result.name, None)
     if (status.first, status.second, status.measure) != (*pair, result.basis.measure):
         other = " − ".join(filter(None, pair))

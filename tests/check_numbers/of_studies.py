@@ -1,0 +1,140 @@
+"""Replays, learners and experiments, and what the documentation prints."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from functools import partial
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+from package import app, draw_until_significant, labelled_population, pta, simulate
+from sklearn.linear_model import Ridge
+from told import Cases
+from typer.testing import CliRunner
+from world import DESIGNS, ESTIMATORS, MEASURES, PAIR, judged, plan_of, world
+
+BOTH = list(PAIR.values())
+
+
+def simulations() -> Cases:
+    """Replays of designs and estimators."""
+
+    def population(measure: str, rankers: int) -> Any:
+        labelled = world().graded.merge(world().labels, on=["qid", "docno"])
+        return labelled_population(labelled, measure, rankers=BOTH[:rankers], samples=100)
+
+    def replayed(measure: str, rankers: int, options: dict[str, Any]) -> pd.DataFrame:
+        options = {"budgets": [200, 350]} | options
+        return simulate(population(measure, rankers), repetitions=20, seed=2, progress=False, **options)
+
+    def until(measure: str, null: bool) -> pd.DataFrame:
+        how = {"looks": [200, 300, 400], "repetitions": 20, "null": null, "progress": False}
+        return draw_until_significant(population(measure, 2), **how)
+
+    designs = {"designs": [*DESIGNS, "poisson", "depth"], "null": False}
+    estimators = {"designs": ["hedged"], "estimators": ESTIMATORS["query"], "reference": "normal", "defensive": 0.2}
+    cases: Cases = {f"{measure} {n}": partial(replayed, measure, n, {}) for measure, n in product(MEASURES, (1, 2))}
+    cases |= {f"{m} {how}": partial(replayed, m, 2, how) for m, how in product(MEASURES, (designs, estimators))}
+    cases |= {
+        "nDCG@10": partial(replayed, "nDCG@10", 2, {"designs": ["hedged"]}),
+        "all": partial(replayed, "DCG@10", 2, {"budgets": None}),
+    }
+    return cases | {
+        f"until {measure} {null}": partial(until, measure, null) for measure, null in product(MEASURES, (False, True))
+    }
+
+
+def learners() -> Cases:
+    """A learner beside a ranker that learns nothing."""
+    results = world().collection.runs["candidate"].merge(world().collection.topics, on="qid")
+    noise = np.random.default_rng(3).normal(size=len(results))
+    features = np.column_stack([results["score"], 1 / (results["rank"] + 1.0), noise])
+    results = results.assign(features=list(features))
+    pipelines = {
+        "ridge": pt.ltr.apply_learned_model(Ridge(1.0)),
+        "one": pt.apply.doc_score(lambda row: row["features"][2]),
+    }
+
+    def ask(measure: str, how: dict[str, Any]) -> pta.LearnerComparison:
+        qrels = world().collection.qrels
+        return pta.compare_learners(pipelines, results, qrels, measure, folds=4, progress=False, **how)
+
+    hows = ({}, {"repeats": 2, "validation": 0.2, "seed": 3}, {"corrected": False, "confidence": 0.9})
+    return {f"{m} {how}": partial(ask, m, how) for m, how in product(("DCG@10", "ERR(max_rel=3)@10", "nDCG@10"), hows)}
+
+
+def experiments() -> Cases:
+    """The frame of ``Experiment``."""
+
+    def ask(rankers: int, variant: str, how: dict[str, Any]) -> pd.DataFrame:
+        plan = plan_of("query", rankers, "DCG@10", variant)
+        metrics = [pta.DCG @ 10, "ERR@5", "nDCG@5"]
+        return pta.Experiment(world(3).runs, plan, judged(plan), metrics, missing="nonrelevant", **how)
+
+    hows: list[dict[str, Any]] = [{"perquery": True}, {"baseline": [0, 1], "correction": "bonferroni", "round": 3}]
+    cases = [(n, "plain", {"baseline": "production", "correction": "holm"}) for n in (2, 3)]
+    cases += [(2, variant, {"confidence": 0.9}) for variant in ("hedged, replaced", "census")]
+    return {" ".join(map(str, case)): partial(ask, *case) for case in (*cases, *((3, "plain", how) for how in hows))}
+
+
+@contextlib.contextmanager
+def new_folder() -> Iterator[None]:
+    """Work in a folder that goes away."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        try:
+            yield
+        finally:
+            os.chdir(before)
+
+
+def command(typed: str) -> str:
+    """What a command line prints."""
+    return CliRunner().invoke(app, shlex.split(typed, comments=True)[1:], env={"COLUMNS": "100", "TERM": "dumb"}).output
+
+
+def printed_blocks(page: Path) -> Iterator[str]:
+    """What each fenced block of a page prints."""
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for language, text in re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            if language == "python":
+                exec(compile(text, page.name, "exec"), namespace)
+            else:
+                lines = text.replace("\\\n", " ").splitlines()
+                print(*[command(line) for line in lines if line.startswith("pt-active ")], sep="\n")
+        yield printed.getvalue()
+
+
+def documentation() -> Cases:
+    """The README's transcript, the quickstart, and the demo."""
+
+    def transcript() -> str:
+        path = Path(__file__).parents[2] / "examples" / "transcript.py"
+        spec = importlib.util.spec_from_file_location("transcript", path)
+        script = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(script)
+        return script.transcript()
+
+    def quickstart() -> list[str]:
+        with new_folder():
+            return list(printed_blocks(Path(pta.__file__).parent / "pt_docs" / "quickstart.md"))
+
+    def demo() -> dict[str, Any]:
+        with new_folder():
+            return json.loads(command("pt-active demo --json --seed 3"))
+
+    return {"transcript": transcript, "quickstart": quickstart, "demo": demo}

@@ -1,0 +1,174 @@
+"""The simulated collection: the same for a seed, and true to what it claims."""
+
+import re
+from collections import Counter
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active.demo.collection import MAX_GRADE, demo_collection
+from pt_active.plans.making.artifact import digest
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return demo_collection()
+
+
+def dcg_at_10(run, qrels):
+    graded = run[run["rank"] < 10].merge(qrels, on=["qid", "docno"], validate="one_to_one")
+    assert len(graded) == (run["rank"] < 10).sum()
+    gain = (2.0 ** graded["label"] - 1) / np.log2(graded["rank"] + 2)
+    return gain.groupby(graded["qid"]).sum()
+
+
+def frames(collection):
+    parts = vars(collection) | collection.runs
+    return {name: part for name, part in parts.items() if isinstance(part, pd.DataFrame)}
+
+
+def test_a_seed_gives_the_same_collection():
+    first, again, other = (frames(demo_collection(seed, queries=30)) for seed in (3, 3, 4))
+    for name in first:
+        pd.testing.assert_frame_equal(first[name], again[name])
+        assert digest(first[name]) != digest(other[name]), name
+
+
+def test_the_default_collection_is_the_same_on_every_machine(collection):
+    assert {name: digest(frame)[:12] for name, frame in frames(collection).items()} == PINNED
+
+
+PINNED = {
+    "topics": "41902f352518",
+    "documents": "a231e186fc26",
+    "qrels": "526eb5b1da2a",
+    "past_topics": "f3f7327149c7",
+    "past_run": "1e4e77fa8bd9",
+    "past_qrels": "22d64842c4eb",
+    "production": "da948a0eefaf",
+    "candidate": "e812ce04dbb6",
+}
+
+
+def test_shape(collection):
+    assert len(collection.topics) == 600
+    assert len(collection.past_topics) == 200
+    assert collection.topics["query"].is_unique
+    assert set(collection.topics["qid"]).isdisjoint(collection.past_topics["qid"])
+    assert set(collection.topics["query"]).isdisjoint(collection.past_topics["query"])
+    assert collection.documents["docno"].is_unique
+    for run, topics in [
+        (collection.runs["production"], collection.topics),
+        (collection.runs["candidate"], collection.topics),
+        (collection.past_run, collection.past_topics),
+    ]:
+        assert run.columns.tolist() == ["qid", "docno", "score", "rank"]
+        assert set(run["qid"]) == set(topics["qid"])
+        assert run.groupby("qid").size().between(20, 30).all()
+        assert run["docno"].isin(collection.documents["docno"]).all()
+        assert (run.groupby("qid")["score"].diff().dropna() <= 0).all()
+
+
+def test_says_that_it_is_simulated(collection):
+    assert str(collection).startswith("Simulated test collection: 600 queries")
+
+
+def test_qrels_are_complete_and_what_the_judge_says(collection):
+    union = pd.concat(collection.runs.values())[["qid", "docno"]].drop_duplicates(ignore_index=True)
+    pd.testing.assert_frame_equal(collection.qrels[["qid", "docno"]], union)
+    shuffled = union.sample(frac=0.5, random_state=1)
+    again = collection.judge(shuffled).merge(collection.qrels, on=["qid", "docno"], suffixes=("", "_hidden"))
+    assert len(again) == len(shuffled)
+    assert (again["label"] == again["label_hidden"]).all()
+    pd.testing.assert_frame_equal(collection.judge(collection.past_run), collection.past_qrels)
+
+
+def test_all_grades_occur(collection):
+    share = collection.qrels["label"].value_counts(normalize=True)
+    assert sorted(share.index) == list(range(MAX_GRADE + 1))
+    assert share.min() > 0.02
+
+
+def test_judge_refuses_strangers(collection):
+    with pytest.raises(ValueError, match="not in the demo collection: qid 'q0'"):
+        collection.judge(pd.DataFrame({"qid": ["q1", "q0"], "docno": ["d0001", "d0001"]}))
+    with pytest.raises(ValueError, match="not in the demo collection: docno 'x'"):
+        collection.judge(pd.DataFrame({"qid": ["q1"], "docno": ["x"]}))
+
+
+def test_candidate_is_a_little_better(collection):
+    production, candidate = (dcg_at_10(collection.runs[name], collection.qrels) for name in ("production", "candidate"))
+    difference = candidate - production
+    assert 0.03 < difference.mean() / production.mean() < 0.06
+    resolved_by = (1.96 * difference.std() / difference.mean()) ** 2
+    assert 60 < resolved_by < 300
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_candidate_is_better_for_other_seeds_too(seed):
+    collection = demo_collection(seed)
+    production, candidate = (dcg_at_10(collection.runs[name], collection.qrels) for name in ("production", "candidate"))
+    assert candidate.mean() > 1.01 * production.mean()
+
+
+def test_rankers_are_close_but_not_the_same(collection):
+    both = collection.runs["production"].merge(collection.runs["candidate"], on=["qid", "docno"])
+    assert 0.55 < len(both) / len(collection.runs["production"]) < 0.9
+
+
+def test_queries_differ_in_difficulty_and_documents_in_length(collection):
+    values = dcg_at_10(collection.runs["production"], collection.qrels)
+    assert values.std() > 0.4 * values.mean()
+    words = collection.documents["text"].str.split().str.len()
+    assert words.max() > 4 * words.min()
+
+
+def test_the_past_tells_of_the_present(collection):
+    past = collection.past_run.merge(collection.past_qrels, on=["qid", "docno"])
+    now = collection.runs["production"].merge(collection.qrels, on=["qid", "docno"])
+    for grade in range(MAX_GRADE + 1):
+        assert (past["label"] == grade).mean() == pytest.approx((now["label"] == grade).mean(), abs=0.03)
+    assert np.corrcoef(past["score"], past["label"])[0, 1] > 0.25
+
+
+def words(text):
+    return re.findall(r"\w+", text.lower())
+
+
+def test_bm25_over_the_texts_finds_relevant_documents(collection):
+    documents = [Counter(words(text)) for text in collection.documents["text"]]
+    seen = Counter(word for document in documents for word in document)
+    length = np.array([document.total() for document in documents])
+    norm = 1.2 * (0.25 + 0.75 * length / length.mean())
+    rows = []
+    for topic in collection.topics[:60].itertuples():
+        score = np.zeros(len(documents))
+        for word in words(topic.query):
+            frequency = np.array([document[word] for document in documents])
+            score += np.log(1 + len(documents) / (seen[word] + 0.5)) * frequency / (frequency + norm)
+        best = np.argsort(-score, kind="stable")[:10]
+        rows += [(topic.qid, collection.documents["docno"][i], rank) for rank, i in enumerate(best)]
+    run = pd.DataFrame(rows, columns=["qid", "docno", "rank"])
+    found = dcg_at_10(run, collection.judge(run))
+    production = dcg_at_10(collection.runs["production"], collection.qrels)[found.index]
+    assert found.mean() > 0.6 * production.mean()
+
+
+@pytest.mark.parametrize("queries", [2, 3001])
+def test_number_of_queries_is_checked(queries):
+    with pytest.raises(ValueError, match=f"queries must be between 3 and 3000, got {queries}"):
+        demo_collection(queries=queries)
+
+
+def test_largest_collection_has_as_many_different_queries(monkeypatch):
+    ends = [0, -1]
+
+    def of_two_queries(rng, needs, stock):
+        pairs = pd.DataFrame({"qid": [needs.qids[i] for i in ends], "docno": [stock.docnos[i] for i in ends]})
+        return {"production": pairs}
+
+    monkeypatch.setattr("pt_active.demo.collection._retrieve", of_two_queries)
+    largest = demo_collection(queries=3000)
+    assert len(largest.topics) == 3000
+    assert largest.topics["query"].is_unique

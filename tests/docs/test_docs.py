@@ -1,0 +1,279 @@
+"""The documentation says what the code does: its examples run, its outputs are real, its names and links exist.
+
+In a page of ``pt_docs`` each fenced ``python`` block is executed, in one namespace a page, and so is each line of a
+fenced ``sh`` block that starts with ``pt-active``. A ``text`` block right after one of them is all that it prints,
+but for white space at the ends of lines.
+"""
+
+from __future__ import annotations
+
+import ast
+import contextlib
+import importlib.util
+import inspect
+import io
+import re
+import shlex
+import warnings
+from itertools import zip_longest
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+from typer.testing import CliRunner
+
+import pt_active
+from pt_active.cli import app, options, pools
+from pt_active.frames import qrels, worklists
+from pt_active.inference import documents as document_estimators
+from pt_active.inference.estimators import ESTIMATORS
+from pt_active.inference.intervals import REFERENCES
+from pt_active.inference.stopping.looks import look_names
+from pt_active.inference.weightings import ROUND_ESTIMATORS
+from pt_active.relevance import costs, measures
+from pt_active.rounds.kept import STRATEGIES
+from pt_active.sampling import designs
+from pt_active.sampling import documents as document_design
+from pt_active.sampling import draws as round_drawing
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "pt_active" / "pt_docs"
+PAGES = sorted(DOCS.glob("*.md"))
+
+
+class Block(NamedTuple):
+    """A fenced block: its language, its text, the line that it starts at, and the line after its end."""
+
+    language: str
+    text: str
+    start: int
+    end: int
+
+
+def blocks(page):
+    found, lines = [], page.read_text(encoding="utf-8").splitlines()
+    fences = [number for number, line in enumerate(lines) if line.startswith("```")]
+    assert len(fences) % 2 == 0, f"{page.name}: a fence is not closed"
+    for start, end in zip(fences[::2], fences[1::2], strict=True):
+        found.append(Block(lines[start][3:], "\n".join(lines[start + 1 : end]) + "\n", start + 2, end + 1))
+    return found
+
+
+def runs(page):
+    """The blocks of a page that are executed, each with the block that follows it, if that is its output."""
+    lines, found = page.read_text(encoding="utf-8").splitlines(), blocks(page)
+    for block, following in zip_longest(found, found[1:]):
+        if block.language not in ("python", "sh"):
+            continue
+        follows = following is not None and following.language == "text"
+        if follows and not any(line.strip() for line in lines[block.end : following.start - 2]):
+            yield block, following
+        else:
+            yield block, None
+
+
+def executed(block, page, namespace):
+    """What a block prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        if block.language == "python":
+            code = compile("\n" * (block.start - 1) + block.text, str(page), "exec")
+            exec(code, namespace)
+        else:
+            for command in block.text.replace("\\\n", " ").splitlines():
+                if command.startswith("pt-active "):
+                    print(command_output(command))
+    return plain(printed.getvalue())
+
+
+def command_output(command):
+    words = shlex.split(command, comments=True)[1:]
+    return CliRunner().invoke(app.app, words, env={"COLUMNS": "100", "TERM": "dumb"}).output
+
+
+def plain(text):
+    lines = [line.rstrip() for line in text.splitlines()]
+    return "\n".join(lines).strip("\n")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    namespace = {"__name__": "__main__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for block, output in runs(page):
+            printed = executed(block, page, namespace)
+            if output is not None:
+                assert printed == plain(output.text), f"{page.name}, line {output.start}"
+
+
+def test_there_are_examples():
+    """Guards against fences that the test above would not see."""
+    shown = {page.stem: sum(output is not None for _, output in runs(page)) for page in PAGES}
+    assert all(
+        shown[stem]
+        for stem in (
+            "quickstart",
+            "concepts",
+            "definitions",
+            "data-model",
+            "documents",
+            "many-rankers",
+            "rounds",
+            "auditing",
+        )
+    )
+    languages = {block.language for page in PAGES for block in blocks(page)}
+    assert languages <= {"python", "sh", "text"}
+
+
+# --- links and references -------------------------------------------------------------------------------------------
+
+
+def anchors(page):
+    """The anchors of a page's headings, as code hosts make them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        if target.startswith("https://"):
+            continue
+        file, _, anchor = target.partition("#")
+        linked = page.parent / file if file else page
+        assert linked.exists(), f"{page.name} links to {target}"
+        assert not anchor or anchor in anchors(linked), f"{page.name} links to {target}"
+        assert not anchor or makes_anchors(linked), (
+            f"{page.name} links to {target}; {linked.name} needs heading_anchors"
+        )
+
+
+def makes_anchors(page):
+    """Whether Sphinx gives the headings of a page anchors: PyTerrier's site asks for none, so the page has to."""
+    return page.read_text(encoding="utf-8").startswith("---\nmyst:\n  heading_anchors: 3\n---\n")
+
+
+def test_links_of_the_first_page_lead_somewhere():
+    index = (DOCS / "index.rst").read_text(encoding="utf-8")
+    assert all(target.startswith("https://") for target in re.findall(r"`[^`<]+<([^>`]+)>`_", index))
+    pages = re.findall(r":doc:`[^`<]+<([^>`]+)>`", index)
+    assert set(pages) == {page.stem for page in PAGES}
+
+
+def test_every_page_is_in_the_table_of_contents():
+    contents = (DOCS / "index.rst").read_text(encoding="utf-8").split(".. toctree::")[1]
+    for page in PAGES:
+        assert re.search(rf"^ +{re.escape(page.stem)}$", contents, flags=re.MULTILINE), page.name
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_tests_that_are_cited_exist(page):
+    for file, name in re.findall(r"`tests/([\w/]+\.py)::(\w+)`", page.read_text(encoding="utf-8")):
+        functions = {
+            node.name
+            for node in ast.walk(ast.parse((ROOT / "tests" / file).read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef)
+        }
+        assert name in functions, f"{page.name} cites {file}::{name}"
+
+
+# --- names ----------------------------------------------------------------------------------------------------------
+
+LISTED = {
+    "measures": ("definitions", measures.RANK_FORMS),
+    "designs": ("concepts", designs.DESIGNS),
+    "estimators": ("concepts", ESTIMATORS),
+    "references": ("concepts", REFERENCES),
+    "missing": ("concepts", qrels.MISSING_POLICIES),
+    "drawings": ("documents", document_design.DOCUMENT_DRAWINGS),
+    "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
+    "formats": ("data-model", worklists.FORMATS),
+    "grade models": ("quickstart", pools.GRADES),
+    "costs": ("quickstart", options.cost_names()),
+    "round estimators": ("rounds", ROUND_ESTIMATORS),
+    "looks": ("stopping", look_names()),
+    "strategies": ("rounds", STRATEGIES),
+    "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
+}
+
+
+@pytest.mark.parametrize("what", LISTED)
+def test_every_registered_name_has_its_row(what):
+    page, names = LISTED[what]
+    rows = re.findall(r"^\| `([^`]+)`", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for name in names:
+        assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
+
+
+def test_every_method_has_its_name_test_and_example():
+    page = (DOCS / "methods.md").read_text(encoding="utf-8")
+    rows = [[c.strip() for c in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| ")]
+    rows = [row for row in rows if row[0] not in ("source", "---")]
+    assert len(rows) > 40
+    for source, name, test, example in rows:
+        assert source, name
+        assert name, source
+        file, function = re.fullmatch(r"`([\w/]*test_\w+\.py)::(test_\w+)`", test).groups()
+        assert f"def {function}(" in (DOCS.parents[1] / "tests" / file).read_text(encoding="utf-8"), test
+        used = "".join(where.read_text(encoding="utf-8") for where in named_examples(example))
+        for key in names_used(name):
+            assert re.search(rf"(?<![\w.-]){re.escape(key)}(?![\w-])|\.{re.escape(key)}\b", used), (name, key, example)
+
+
+def named_examples(cell):
+    """The pages and scripts of a cell, of which there is one at least and nothing else."""
+    parts = [re.fullmatch(r"`([\w/]+\.py)`|\[.+\]\(([\w-]+\.md)\)", part) for part in cell.split(", ")]
+    assert all(parts), cell
+    return [ROOT / "examples" / part[1] if part[1] else DOCS / part[2] for part in parts]
+
+
+def names_used(cell):
+    """What must stand in an example: the value of a keyword, else the last part of a name."""
+    for name in re.findall(r"`([^`]+)`", cell):
+        value = re.search(r'"([^"]+)"', name)
+        yield value[1] if value else re.sub(r"[(=].*", "", name).split(".")[-1]
+
+
+def test_the_grade_models_and_costs_are_described():
+    concepts = (DOCS / "concepts.md").read_text(encoding="utf-8")
+    names = [n for n in pt_active.__all__ if n.endswith(("Grades", "Cost"))]
+    assert len(names) == 11
+    assert set(costs.__dict__) >= {n for n in names if n.endswith("Cost")}
+    for name in names:
+        assert f"\n| `{name}`" in concepts, name
+
+
+def shown_signatures():
+    rows = re.findall(r"^\| `([^`]+)`", (DOCS / "api.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return [re.match(r"([\w.]+)(\(.*\))?", row).groups() for row in rows]
+
+
+def test_every_public_name_is_in_the_api():
+    shown = {name.split(".")[0] for name, _ in shown_signatures()}
+    assert shown >= set(pt_active.__all__)
+
+
+@pytest.mark.parametrize(("name", "shown"), [s for s in shown_signatures() if s[1]], ids=lambda part: part)
+def test_signatures_are_as_they_are(name, shown):
+    found = pt_active
+    for part in name.split("."):
+        found = getattr(found, part)
+    parameters = [
+        parameter.replace(annotation=parameter.empty)
+        for parameter in inspect.signature(found).parameters.values()
+        if parameter.name != "self"
+    ]
+    assert str(inspect.Signature(parameters)) == shown
+
+
+def test_the_readme_shows_what_the_commands_print() -> None:
+    path = ROOT / "examples" / "transcript.py"
+    spec = importlib.util.spec_from_file_location("transcript", path)
+    assert spec is not None
+    assert spec.loader is not None
+    script = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(script)
+    shown = script.BLOCK.search((ROOT / "README.md").read_text(encoding="utf-8"))
+    assert plain(shown[0].removeprefix(shown[1]).removesuffix(shown[2])) == plain(script.transcript())

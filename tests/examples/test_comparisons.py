@@ -1,0 +1,161 @@
+"""The reproductions of comparisons on a small generated pool, and the numbers that they share."""
+
+from __future__ import annotations
+
+import importlib
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("matplotlib")
+
+FILES = {
+    "index_update": ["index_update"],
+    "training_size": ["training_size", "training_size_fixed_budget"],
+    "type_errors": ["type_1_error", "type_2_error"],
+    "draw_until_significant": ["draw_until_significant"],
+}
+
+
+@pytest.fixture(scope="module")
+def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """150 queries of 8 documents in 5 folds, and four rankers, each noisier than the one before."""
+    rng = np.random.default_rng(0)
+    quality = rng.normal(size=(150, 8))
+    frame = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{q:03d}" for q in range(150)], 8),
+            "docno": np.tile([f"d{d}" for d in range(8)], 150),
+            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
+            "fold": np.repeat(np.arange(150) % 5 + 1, 8),
+            "features": list(
+                np.column_stack([(quality + rng.normal(size=quality.shape)).ravel(), rng.normal(size=1200)])
+            ),
+        }
+    )
+    for number, noise in enumerate((0.3, 0.6, 1.0, 3.0)):
+        score = quality + noise * rng.normal(size=quality.shape)
+        frame[f"score_r{number}"] = score.ravel()
+        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
+    path = tmp_path_factory.mktemp("pool") / "small.parquet"
+    frame.to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_each_script_writes_its_figures(name, script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module = script(name)
+    argv = [name, str(pool_file), "--out", str(tmp_path / "new"), "--quick", "--repetitions", "20", "--seed", "3"]
+    monkeypatch.setattr("sys.argv", argv)
+    monkeypatch.setattr(script("figures"), "STEPS", 3)
+    monkeypatch.setattr(module, "RATIOS", (2.0,), raising=False)
+    monkeypatch.setattr(module, "SHARES", (1.0,), raising=False)
+    module.main()
+    printed = capsys.readouterr().out
+    for stem in FILES[name]:
+        assert (tmp_path / "new" / f"{stem}.png").stat().st_size > 10_000
+        table = pd.read_csv(tmp_path / "new" / f"{stem}.csv")
+        assert {"data", "measure", "method"} <= set(table.columns)
+        assert {"passive", "optimal"} <= set(table["method"])
+        assert table["data"].unique().tolist() == ["small"]
+    if name == "draw_until_significant":
+        assert "WARNING: drawing until p < 0.05 is not a test at level 0.05" in printed
+        null = table[table["pair"] == "null"]
+        assert (null["wrong"] == null["resolved"]).all()
+
+
+def test_the_same_seed_gives_the_same_numbers(script, pool_file, monkeypatch) -> None:
+    module, pool = script("index_update"), script("judged_pools").read_judged_pool(pool_file)
+    monkeypatch.setattr(script("figures"), "STEPS", 3)
+    options = Namespace(repetitions=20, seed=3, quick=True, train_folds=None, measure=["ERR"])
+    once, again = (pd.concat(module.replayed(pool, 1, options)) for _ in range(2))
+    pd.testing.assert_frame_equal(once, again)
+
+
+def test_an_update_removes_a_tenth_and_closes_up(script) -> None:
+    module = script("index_update")
+    n, depth = 300, 20
+    frame = pd.DataFrame(
+        {
+            "qid": np.repeat(np.arange(n).astype(str), depth + 1),
+            "docno": np.tile(np.arange(depth + 1).astype(str), n),
+            "rank_a": np.tile([*range(depth), -1], n),
+            "rank_b": 0,
+            "score_a": 0.5,
+        }
+    )
+    after = module.updated(frame, "a", seed=1)
+    assert [c for c in after.columns if c.startswith(("rank_", "score_"))] == ["rank_before", "rank_after"]
+    assert len(after) == n * depth
+    gone = (after["rank_after"] < 0).mean()
+    assert abs(gone - 0.1) < 3 * np.sqrt(0.09 / (n * depth))
+    for _, query in after[after["rank_after"] >= 0].groupby("qid"):
+        assert query.sort_values("rank_before")["rank_after"].tolist() == list(range(len(query)))
+    shuffled = module.updated(frame.sample(frac=1, random_state=0), "a", seed=1)
+    pd.testing.assert_frame_equal(shuffled.reset_index(drop=True), after.reset_index(drop=True))
+
+
+def test_larger_training_sets_include_smaller_ones_and_rank_every_document(script) -> None:
+    module = script("training_size")
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"qid": np.repeat(np.arange(40).astype(str), 5), "label": rng.integers(0, 3, 200)})
+    frame["features"] = list(np.column_stack([frame["label"] + rng.normal(0, 0.1, 200), rng.normal(size=200)]))
+    ranks = module.rankings(frame, frame, seed=0)
+    assert {share for _, _, *both in module.pairs() for share in both} == set(ranks)
+    for rank in ranks.values():
+        assert rank.groupby(frame["qid"]).apply(lambda one: sorted(one) == [0, 1, 2, 3, 4]).all()
+    best = frame["label"][ranks[1.0] == 0].to_numpy()
+    assert (best == frame.groupby("qid", sort=False)["label"].max().to_numpy()).mean() > 0.9
+
+
+def test_pairs_go_by_the_standing(script) -> None:
+    pairs_of = script("type_errors").pairs_of
+    names = [f"r{i}" for i in range(21)]
+    assert pairs_of(names) == {"clear": ["r0", "r10"], "middle": ["r0", "r5"], "near-tied": ["r0", "r1"]}
+    assert pairs_of(names[:3]) == {"clear": ["r0", "r2"], "near-tied": ["r0", "r1"]}
+
+
+def test_another_reference_changes_the_degrees_only(script) -> None:
+    module, replay = script("type_errors"), importlib.import_module("pt_active.inference.replays")
+    fields = {name: np.ones((2, 3)) for name in replay.Replays.__dataclass_fields__}
+    found = replay.Replays(**(fields | {"degrees": np.full((2, 3), 4.5), "n_draws": np.full((2, 3), 10)}))
+    assert (module.with_reference(found, "effective").degrees == 4.5).all()
+    assert (module.with_reference(found, "t").degrees == 9).all()
+    assert np.isinf(module.with_reference(found, "normal").degrees).all()
+
+
+def test_averages_and_their_standard_errors(script) -> None:
+    rows = pd.DataFrame({"method": ["a", "a", "b"], "mae": [1.0, 3.0, 5.0], "mae_se": [0.3, 0.4, 0.2]})
+    table = script("figures").averaged(rows, ["method"])
+    assert table["mae"].tolist() == [2.0, 5.0]
+    np.testing.assert_allclose(table["mae_se"], [0.25, 0.2])
+
+
+def test_savings_are_read_against_both_passive_samplings(script) -> None:
+    """An error of c/√budget: a method with half of passive sampling's error needs a quarter of the budget."""
+    figures = script("figures")
+    budget = np.geomspace(10, 1000, 9)
+    scale = {"passive": 1.0, "passive once": 0.8, "optimal": 0.5}
+    frame = pd.concat(
+        pd.DataFrame({"data": "x", "method": name, "budget": budget, "mae": c / np.sqrt(budget)})
+        for name, c in scale.items()
+    )
+    table = figures.saving_table(frame, ["data"], "mae").set_index("method")
+    np.testing.assert_allclose(
+        table.loc["optimal", ["against passive", "against passive once"]].astype(float), [0.75, 1 - 0.25 / 0.64]
+    )
+    assert table.loc["passive", "against passive"] == pytest.approx(0)
+
+
+@pytest.mark.parametrize(
+    ("value", "shares"), [("selection_error", [0.009, 0.004, 0.0]), ("type_2_error", [0.96, 0.9, 0.81])]
+)
+def test_shares_that_say_nothing_give_no_saving(value, shares, script) -> None:
+    frame = pd.concat(
+        pd.DataFrame({"data": "x", "method": m, "budget": [10.0, 20.0, 40.0], value: shares})
+        for m in ("passive", "passive once")
+    )
+    assert script("figures").saving_table(frame, ["data"], value)["against passive"].isna().all()

@@ -1,0 +1,533 @@
+"""The scripts in ``data_scripts/`` on small files: what they write, and what they say of files that are wrong."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import importlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import ir_datasets
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from ir_datasets.util import Download, RequestsDownload
+from threadpoolctl import threadpool_limits
+
+from pt_active import DCG, OrderedLogitGrades
+from pt_active.plans.making.pool import Pool
+from pt_active.studies.simulate import labelled_population
+
+SCRIPTS = Path(__file__).parents[2] / "data_scripts"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(SCRIPTS)
+    yield tmp_path
+    for path in SCRIPTS.glob("*.py"):
+        sys.modules.pop(path.stem, None)
+
+
+def call(script, *words, out="pool.parquet"):
+    """The exit code."""
+    module, writer = importlib.import_module(script), importlib.import_module("pool_writer")
+    return writer.run(module.main, [*words, "--out", out])
+
+
+def run(script, *words):
+    """The written pool."""
+    Path("pool.parquet").unlink(missing_ok=True)
+    assert call(script, *words) == 0
+    return pd.read_parquet("pool.parquet")
+
+
+def complaint(capsys, script, *words):
+    """The line on stderr; nothing is left behind."""
+    before = set(Path().iterdir())
+    assert call(script, *words, out="new.parquet") == 2
+    assert set(Path().iterdir()) == before
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    return line.removeprefix("error: ")
+
+
+def manifest():
+    return json.loads(pq.read_schema("pool.parquet").metadata[b"pt_active"])
+
+
+def sha(path):
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+
+
+def check_ranks(pool, ranker, higher=lambda row, ranker: row[f"score_{ranker}"]):
+    """Ranks run from 0 without a gap, and are those of counting who is before by (score, docno), both descending."""
+    for _, query in pool.groupby("qid"):
+        found = query[query[f"rank_{ranker}"] >= 0].to_dict("records")
+        keys = [(np.float32(higher(row, ranker)), row["docno"]) for row in found]
+        assert [row[f"rank_{ranker}"] for row in found] == [sum(other > mine for other in keys) for mine in keys]
+        assert sorted(row[f"rank_{ranker}"] for row in found) == list(range(len(found)))
+
+
+# --- LETOR ----------------------------------------------------------------------------------------------------------
+
+FOLD_1 = """\
+2 qid:10 1:0.5 3:7 # docid = GX-1 x
+0 qid:10 1:0.5\t2:1e-1  3:2
+1.0 qid:11 2:-4 3:9
+
+0 qid:12
+"""
+FOLD_2 = "1 qid:7 1:1 2:2 3:3 4:4\r\n0 qid:7 1:3\n"
+
+
+@pytest.fixture
+def letor(folder):
+    (folder / "s1.txt").write_text(FOLD_1)
+    with gzip.open(folder / "s2.txt.gz", "wt") as stream:
+        stream.write(FOLD_2)
+    return "s1.txt", "s2.txt.gz"
+
+
+@pytest.mark.parametrize("rows_at_once", [1, 2, 10_000])
+def test_svmlight_becomes_a_pool(letor, monkeypatch, rows_at_once):
+    monkeypatch.setattr(importlib.import_module("letor_files"), "ROWS_AT_ONCE", rows_at_once)
+    pool = run("letor_to_pool", *letor, "--ranker", "bm25=3", "--ranker", "flat=4", "--length-feature", "3")
+    assert pool["qid"].tolist() == ["10", "10", "11", "12", "7", "7"]
+    assert pool["docno"].tolist() == ["GX-1", "10-1", "11-0", "12-0", "7-0", "7-1"]
+    assert pool["label"].tolist() == [2, 0, 1, 0, 1, 0]
+    assert pool["fold"].tolist() == [1, 1, 1, 1, 2, 2]
+    assert pool["length"].tolist() == [7, 2, 9, 0, 3, 0]
+    expected = [[0.5, 0, 7, 0], [0.5, 0.1, 2, 0], [0, -4, 9, 0], [0, 0, 0, 0], [1, 2, 3, 4], [3, 0, 0, 0]]
+    np.testing.assert_allclose(np.stack(pool["features"]), expected, rtol=1e-6)
+    assert pool["rank_bm25"].tolist() == [0, 1, 0, 0, 0, 1]
+    assert pool["rank_flat"].tolist() == [0, 1, 0, 0, 0, 1]
+    assert pool["score_bm25"].tolist() == [7, 2, 9, 0, 3, 0]
+
+
+def test_the_types_of_a_pool(letor):
+    run("letor_to_pool", *letor, "--ranker", "bm25=3", "--length-feature", "3")
+    types = {field.name: field.type for field in pq.read_schema("pool.parquet")}
+    assert types.pop("features").value_type == pa.float32()
+    text, whole = pa.string(), pa.int64()
+    numbers = {"rank_bm25": pa.int32(), "score_bm25": pa.float64(), "length": pa.float64()}
+    assert types == {"qid": text, "docno": text, "label": whole, "fold": whole, **numbers}
+
+
+def test_the_manifest_says_what_the_pool_was_made_of(letor, folder, capsys):
+    run("letor_to_pool", *(str(folder / name) for name in letor), "--ranker", "bm25=3")
+    assert capsys.readouterr().out == (
+        "pool.parquet: 6 documents of 4 queries\nlabels 0: 3, 1: 2, 2: 1\n1 rankers: bm25\n"
+    )
+    found = manifest()
+    assert found["script"] == "letor_to_pool.py"
+    assert found["sources"] == {name: sha(name) for name in letor}
+    assert found["counts"] == {"queries": 4, "documents": 6, "labels": {"0": 3, "1": 2, "2": 1}}
+    assert found["arguments"]["files"] == list(letor)
+    assert "train_fold" not in found["arguments"]
+    assert str(folder) not in str(found)
+
+
+def test_files_of_one_name_are_told_apart_by_their_folders(folder):
+    for fold, text in (("a", FOLD_1), ("b", FOLD_2)):
+        (folder / fold).mkdir()
+        (folder / fold / "train.txt").write_text(text)
+    run("letor_to_pool", "a/train.txt", "b/train.txt", "--ranker", "x=1")
+    assert manifest()["sources"] == {f"{fold}/train.txt": sha(f"{fold}/train.txt") for fold in "ab"}
+
+
+def test_folds_have_the_numbers_that_they_are_given(letor):
+    pool = run("letor_to_pool", "--fold", "4=s1.txt", "--fold", "2=s2.txt.gz", "--ranker", "x=1")
+    assert pool.groupby("fold")["qid"].unique().map(list).to_dict() == {4: ["10", "11", "12"], 2: ["7"]}
+
+
+def test_ties_go_by_docno_descending_at_single_precision(folder):
+    rows = [(qid, doc, np.random.default_rng(qid * 9 + doc).integers(0, 3)) for qid in (1, 2) for doc in range(12)]
+    lines = [f"0 qid:{qid} 1:{1 + value * 1e-9:.10f} 2:{value} # docid = d{doc}" for qid, doc, value in rows]
+    (folder / "a.txt").write_text("\n".join(lines))
+    pool = run("letor_to_pool", "a.txt", "--ranker", "all_tied=1", "--ranker", "some_tied=2")
+    check_ranks(pool, "all_tied")
+    check_ranks(pool, "some_tied")
+    assert pool.loc[pool["rank_all_tied"] == 0, "docno"].tolist() == ["d9", "d9"]
+
+
+def test_values_too_large_count_as_missing(folder):
+    (folder / "a.txt").write_text("1 qid:1 1:1.79769313486232E308 2:-1e39 3:1e38\n")
+    assert np.stack(run("letor_to_pool", "a.txt", "--ranker", "x=3")["features"]).tolist() == [
+        [0, 0, float(np.float32(1e38))]
+    ]
+
+
+@pytest.fixture
+def learnable(folder):
+    importlib.import_module("sklearn.ensemble")
+    with threadpool_limits(1):  # of what is loaded; data this small are slower on several threads
+        yield from arrays_of_folds(folder)
+
+
+def arrays_of_folds(folder):
+    rng = np.random.default_rng(0)
+    for fold in (1, 2):
+        features = rng.uniform(0, 1, (200, 4))
+        labels = np.clip(np.round(2 * features[:, 0] + rng.normal(0, 0.3, 200)), 0, 2)
+        array = np.column_stack([labels, np.repeat(np.arange(20), 10) + 100 * fold, features])
+        np.save(folder / f"fold{fold}.npy", array)
+    yield "fold1.npy", "fold2.npy"
+
+
+LEARNERS = [word for kind in ("linear", "forest", "boosting") for word in ("--ranker", f"{kind}={kind}")]
+
+
+def test_learned_rankers_learn_on_the_training_fold_and_come_out_the_same(learnable):
+    pool = run("letor_to_pool", *learnable, *LEARNERS, "--train-fold", "2")
+    pd.testing.assert_frame_equal(pool, run("letor_to_pool", *learnable, *LEARNERS, "--train-fold", "2"))
+    assert manifest()["arguments"]["train_fold"] == 2
+    rest = pool[pool["fold"] == 1]
+    for kind in ("linear", "forest", "boosting"):
+        top = rest.loc[rest[f"rank_{kind}"] < 3, "label"].mean()
+        assert top > rest["label"].mean() + 0.3
+        check_ranks(rest, kind)
+    np.save("fold1.npy", np.load("fold1.npy") * np.array([0, 1, 1, 1, 1, 1]))
+    again = run("letor_to_pool", *learnable, *LEARNERS, "--train-fold", "2")
+    pd.testing.assert_frame_equal(pool.drop(columns="label"), again.drop(columns="label"))
+
+
+def test_the_seed_is_that_of_the_learners(learnable):
+    first, second = (run("letor_to_pool", *learnable, "--ranker", "f=forest", "--seed", seed) for seed in "01")
+    assert (first["score_f"] != second["score_f"]).any()
+
+
+def test_learners_see_whole_queries_up_to_a_limit(learnable, monkeypatch):
+    script = importlib.import_module("letor_to_pool")
+    monkeypatch.setattr(script, "LEARN_FROM", 55)
+    seen = []
+    monkeypatch.setattr(script, "learned", lambda _, features, *__: seen.append(features) or (lambda x: x[:, 0]))
+    pool = run("letor_to_pool", *learnable, "--ranker", "f=forest")
+    of_query = {tuple(row): qid for qid, row in zip(pool["qid"], pool["features"], strict=True)}
+    counts = pd.Series([of_query[tuple(row)] for row in seen[0]]).value_counts()
+    assert counts.tolist() == [10] * 5
+    assert set(counts.index) <= set(pool.loc[pool["fold"] == 1, "qid"])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_arrays(learnable, order):
+    array = np.load("fold1.npy")
+    np.save("one.npy", np.asarray(array, order=order))
+    with gzip.open("two.npy.gz", "wb") as stream:
+        np.save(stream, np.asarray(array + np.array([0, 500, 0, 0, 0, 0]), order=order))
+    pool = run("letor_to_pool", "one.npy", "two.npy.gz", "--ranker", "x=2")
+    for fold, shift in ((1, 0), (2, 500)):
+        part = pool[pool["fold"] == fold]
+        assert part["qid"].tolist() == [f"{qid + shift:g}" for qid in array[:, 1]]
+        assert part["label"].tolist() == array[:, 0].tolist()
+        np.testing.assert_array_equal(np.stack(part["features"]), array[:, 2:].astype(np.float32))
+
+
+def test_a_pool_can_be_graded_and_replayed(learnable):
+    pool = run("letor_to_pool", *learnable, "--ranker", "a=1", "--ranker", "b=2")
+    past, rest = pool[pool["fold"] == 1], pool[pool["fold"] == 2]
+    graded = OrderedLogitGrades(2).fit(past.drop(columns="label"), past[["qid", "docno", "label"]]).transform(rest)
+    assert len(Pool.from_frame(graded, DCG @ 10).qids) == 20
+    assert labelled_population(graded, DCG @ 5).truth > 0
+
+
+def test_sizes_of_queries(folder):
+    (folder / "a.txt").write_text("1 1:1\n0 1:2\n2 1:3\n")
+    (folder / "a.query").write_text("2\n1\n")
+    (folder / "b.txt").write_text("1 2:1\n")
+    (folder / "b.query").write_text("1\n")
+    words = ("a.txt", "b.txt", "--query-sizes", "a.query", "--query-sizes", "b.query", "--ranker", "x=1")
+    pool = run("letor_to_pool", *words)
+    assert pool["qid"].tolist() == ["1-0", "1-0", "1-1", "2-0"]
+    assert pool["rank_x"].tolist() == [1, 0, 0, 0]
+    assert set(manifest()["sources"]) == {"a.txt", "b.txt", "a.query", "b.query"}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 qid:1 1:2\nx qid:1 1:2\n", "bad.txt:2: expected a whole label from 0 to 1000, got 'x'"),
+        ("1 qid:1 1:2\n1.5 qid:1 1:2\n", "bad.txt:2: expected a whole label from 0 to 1000, got '1.5'"),
+        ("-1 qid:1 1:2\n", "bad.txt:1: expected a whole label from 0 to 1000, got '-1'"),
+        ("1 qid:1 1:2\n\n1 1:2\n", "bad.txt:3: expected qid:QUERY after the label, got '1:2'"),
+        ("1\n", "bad.txt:1: expected qid:QUERY after the label, got nothing"),
+        ("1 qid: 1:2\n", "bad.txt:1: expected qid:QUERY after the label, got 'qid:'"),
+        ("1 qid:1 1:2 2:y\n", "bad.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got '2:y'"),
+        ("1 qid:1 1:2 2\n", "bad.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got '2'"),
+        ("1 qid:1 x\n", "bad.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got 'x'"),
+        ("1 qid:1 1:2:3\n", "got '1:2:3'"),
+        ("1 qid:1 0:2\n", "got '0:2'"),
+        ("1 qid:1 10001:2\n", "got '10001:2'"),
+        ("1 qid:1 1:nan\n", "got '1:nan'"),
+        ("1 qid:1 1:2\n1 qid:1 1:-inf\n", "bad.txt:2: expected NUMBER:VALUE, from 1 to 10000 and finite, got '1:-inf'"),
+        ("1 qid:1 2:1 1:3\n", "bad.txt:1: expected numbers of features that increase, got '1:3' after 2"),
+        ("1 qid:1 1:2\n1 qid:2 1:2\n1 qid:1 1:2\n", "bad.txt:3: expected each query once, got query '1'"),
+        (
+            "1 qid:1 1:2 # docid = a\n\n1 qid:1 1:3 # docid = a\n",
+            "bad.txt:3: expected each document once, got 'a' twice",
+        ),
+        ("", "bad.txt: the file is empty"),
+        ("\n\n", "bad.txt: expected documents, got blank lines"),
+    ],
+)
+@pytest.mark.parametrize("rows_at_once", [1, 10_000])
+def test_bad_svmlight(folder, capsys, monkeypatch, text, message, rows_at_once):
+    monkeypatch.setattr(importlib.import_module("letor_files"), "ROWS_AT_ONCE", rows_at_once)
+    (folder / "bad.txt").write_text(text)
+    assert message in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
+
+
+def test_bad_bytes(letor, capsys, folder):
+    (folder / "bad.txt").write_bytes(b"1 qid:1 1:2\n1 qid:1 1:3 # docid = \xff\n")
+    assert "bad.txt:2: expected UTF-8" in complaint(capsys, "letor_to_pool", "bad.txt", "--ranker", "x=1")
+    (folder / "cut.gz").write_bytes(Path("s2.txt.gz").read_bytes()[:-12])
+    assert complaint(capsys, "letor_to_pool", "cut.gz", "--ranker", "x=1").startswith("cut.gz: ")
+    assert "No such file" in complaint(capsys, "letor_to_pool", "none.txt", "--ranker", "x=1")
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.ones(3), "bad.npy: expected rows of label, qid, features, got float64 of shape (3,)"),
+        (np.array([["a", "b", "c"]]), "bad.npy: expected rows of label, qid, features, got <U1"),
+        ([[0, 1, 1], [0.5, 1, 1]], "bad.npy: row 2: expected a whole label from 0 to 1000, got 0.5"),
+        ([[0, 1, 1], [0, 1.5, 1]], "bad.npy: row 2: expected a whole number as qid, got 1.5"),
+        ([[0, 1, 1], [0, 1, np.nan]], "bad.npy: row 2: expected finite features, got nan"),
+        ([[0, 1, 1], [0, 2, 1], [0, 1, 1]], "bad.npy:3: expected each query once"),
+    ],
+)
+def test_bad_arrays(folder, capsys, array, message):
+    np.save(folder / "bad.npy", array)
+    assert message in complaint(capsys, "letor_to_pool", "bad.npy", "--ranker", "x=1")
+
+
+def test_bad_options_of_letor(letor, capsys):
+    def of(*words):
+        return complaint(capsys, "letor_to_pool", *words)
+
+    assert "there is no feature 9; they are numbered from 1 to 4" in of(*letor, "--ranker", "x=9")
+    assert "there is no feature 0" in of(*letor, "--ranker", "x=1", "--length-feature", "0")
+    assert "unknown ranker 'svm'; it is a feature's number or one of linear, forest" in of(*letor, "--ranker", "x=svm")
+    assert "--ranker needs NAME=VALUE, got 'bm25'" in of(*letor, "--ranker", "bm25")
+    assert "the name 'x' is taken" in of(*letor, "--ranker", "x=1", "--ranker", "x=2")
+    assert "--train-fold 3: the folds are 1, 2" in of(*letor, "--ranker", "x=linear", "--train-fold", "3")
+    assert "2 files need as many --query-sizes, got 1" in of(*letor, "--ranker", "x=1", "--query-sizes", "s1.txt")
+    assert "either by place or as --fold" in of("--ranker", "x=1")
+    assert "either by place or as --fold" in of("s1.txt", "--fold", "2=s2.txt.gz", "--ranker", "x=1")
+    assert "--fold needs a whole number before the =, got 'a'" in of("--fold", "a=s1.txt", "--ranker", "x=1")
+    twice = of("s1.txt", "s1.txt", "--ranker", "x=1")
+    assert "s1.txt:1: expected each query once, got query '10', which stands earlier too" in twice
+    Path("copy.txt").write_text(FOLD_1)
+    assert "copy.txt:1: expected each query once, got query '10', which stands in s1.txt too" in of(
+        "s1.txt", "copy.txt", "--ranker", "x=1"
+    )
+
+
+def test_sizes_that_do_not_fit(folder, capsys):
+    (folder / "a.txt").write_text("1 1:1\n")
+    for text, message in (
+        ("4\n", "a.query: expected numbers that add up to the 1 documents of a.txt, got 4"),
+        ("0\n", "a.query: expected numbers that add up to the 1 documents of a.txt, got 0"),
+        ("1\nx\n", "a.query:2: expected a number of documents, got 'x'"),
+    ):
+        (folder / "a.query").write_text(text)
+        words = ("a.txt", "--query-sizes", "a.query", "--ranker", "x=1")
+        assert message in complaint(capsys, "letor_to_pool", *words)
+    (folder / "b.txt").write_text("1 qid:1 1:1\n")
+    (folder / "a.query").write_text("1\n")
+    words = ("b.txt", "--query-sizes", "a.query", "--ranker", "x=1")
+    assert "b.txt:1: expected NUMBER:VALUE, from 1 to 10000 and finite, got 'qid:1'" in complaint(
+        capsys, "letor_to_pool", *words
+    )
+
+
+def test_nothing_is_overwritten_or_left_half_written(letor, capsys, monkeypatch, folder):
+    Path("new.parquet").write_text("mine")
+    assert "new.parquet exists; choose another --out" in complaint(capsys, "letor_to_pool", *letor, "--ranker", "x=1")
+    assert Path("new.parquet").read_text() == "mine"
+    assert call("letor_to_pool", *letor, "--ranker", "x=1", out="none/new.parquet") == 2
+    before = set(folder.iterdir())
+    monkeypatch.setattr(importlib.import_module("pool_writer").pq.ParquetWriter, "write_table", None)
+    with pytest.raises(TypeError):
+        call("letor_to_pool", *letor, "--ranker", "x=1")
+    assert set(folder.iterdir()) == before
+
+
+def test_as_a_command(folder):
+    (folder / "s1.txt").write_text("x qid:1 1:2\n")
+    command = [sys.executable, str(SCRIPTS / "letor_to_pool.py"), "s1.txt", "--ranker", "x=2", "--out", "pool.parquet"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (2, "error: s1.txt:1: expected a whole label from 0 to 1000, got 'x'\n")
+
+
+# --- rank aggregation -----------------------------------------------------------------------------------------------
+
+AGG = """\
+1 qid:10 1:5 2:NULL 3:4 #docid = d1 inc = 1 prob = 0.02
+0 qid:10 1:2 2:9 3:NULL #docid = d2 inc = 0.6 prob = 0.4
+2 qid:10 1:NULL 2:9 3:NULL #docid = d3 inc = 1 prob = 0.5
+0 qid:11 1:NULL 2:NULL 3:NULL #docid = d1 inc = 1 prob = 0.5
+"""
+
+
+def test_lists_are_those_of_the_judged_documents(folder):
+    (folder / "A1.txt").write_text(AGG)
+    (folder / "A2.txt").write_text("2 qid:5 1:1 2:2 3:3 #docid = d8 inc = 1 prob = 1\n")
+    pool = run("letor_agg_to_pool", "A1.txt", "A2.txt")
+    assert pool["rank_system_1"].tolist() == [1, 0, -1, -1, 0]
+    assert pool["rank_system_2"].tolist() == [-1, 1, 0, -1, 0]
+    assert pool["score_system_3"].tolist()[::4] == [-4, -3]
+    assert pool["score_system_3"].isna().tolist() == [False, True, True, True, False]
+    assert pool["fold"].tolist() == [1, 1, 1, 1, 2]
+    expected = [[1 / 6, 0, 1 / 5], [1 / 3, 1 / 10, 0], [0, 1 / 10, 0], [0, 0, 0], [1 / 2, 1 / 3, 1 / 4]]
+    np.testing.assert_allclose(np.stack(pool["features"]), expected, rtol=1e-6)
+    assert manifest()["rankers"] == ["system_1", "system_2", "system_3"]
+    assert manifest()["sources"] == {name: sha(name) for name in ("A1.txt", "A2.txt")}
+
+
+def test_bad_lists(folder, capsys):
+    for wrong, message in (
+        (AGG.replace("2:9 3:NULL #docid = d3", "2:x #docid = d3"), "A1.txt:3: expected 'LABEL qid:Q"),
+        (AGG.replace(" 3:NULL #docid = d3", " #docid = d3"), "A1.txt:3: expected 3 rankers, got 2"),
+        (AGG.replace("2:9 3:NULL #docid = d3", "3:9 #docid = d3"), "A1.txt:3: expected the place in ranker 2's list"),
+        (AGG.replace("x qid:10", "10").replace("d2", "d1"), "A1.txt:2: expected each document once, got 'd1' twice"),
+        (AGG + AGG.splitlines()[0].replace("d1", "d9"), "A1.txt:5: expected each query once, got query '10'"),
+        ("", "A1.txt: the file is empty"),
+    ):
+        (folder / "A1.txt").write_text(wrong)
+        assert message in complaint(capsys, "letor_agg_to_pool", "A1.txt")
+    (folder / "A1.txt").write_text(AGG)
+    (folder / "A2.txt").write_text("2 qid:5 1:1 #docid = d8 inc = 1 prob = 1\n")
+    assert "different numbers of rankers: [1, 3]" in complaint(capsys, "letor_agg_to_pool", "A1.txt", "A2.txt")
+
+
+# --- TREC -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def trec(folder):
+    (folder / "runs").mkdir()
+    (folder / "runs" / "a-1.x.run").write_text("q1 Q0 d1 1 3 a\nq1 Q0 d2 2 2 a\nq1 Q0 d3 3 1 a\nq9 Q0 d1 1 1 a\n")
+    (folder / "runs" / "b.run").write_text("q1 Q0 d3 1 9 b\nq2 Q0 d1 1 4 b\n")
+    (folder / "runs" / ".hidden").write_text("")
+    (folder / "qrels.txt").write_text("q1 0 d1 1\nq1 0 d3 2\nq1 0 d2 -1\nq2 0 d1 -2\nq3 0 d1 1\n")
+    (folder / "topics.tsv").write_text("q1\tone thing\nq2\tanother\n")
+    (folder / "texts.tsv").write_text("d1\tsome words here\nd2\ttwo words\nd3\tword\n")
+    return ("--runs", "runs", "--qrels", "qrels.txt")
+
+
+def by_pair(pool, column):
+    return pool.set_index(["qid", "docno"])[column].to_dict()
+
+
+SOME_LEFT_OUT = pytest.mark.filterwarnings("ignore:1 queries are left out")
+
+
+def test_runs_and_qrels_become_a_pool(trec):
+    extra = ("--topics", "topics.tsv", "--texts", "texts.tsv", "--unjudged", "drop")
+    with pytest.warns(UserWarning, match="queries are left out") as caught:
+        pool = run("trec_to_pool", *trec, *extra)
+    assert [str(warning.message) for warning in caught] == [
+        "1 queries are left out, which have no labels: 'q9'",
+        "1 queries are left out, which have labels, but are in no run: 'q3'",
+    ]
+    assert by_pair(pool, "label") == {("q1", "d1"): 1, ("q1", "d3"): 2, ("q2", "d1"): 0}
+    assert by_pair(pool, "rank_a-1") == {("q1", "d1"): 0, ("q1", "d3"): 1, ("q2", "d1"): -1}
+    assert by_pair(pool, "rank_b") == {("q1", "d1"): -1, ("q1", "d3"): 0, ("q2", "d1"): 0}
+    assert by_pair(pool, "query")["q1", "d1"] == "one thing"
+    assert by_pair(pool, "text")["q1", "d3"] == "word"
+    assert by_pair(pool, "length") == {("q1", "d1"): 3, ("q1", "d3"): 1, ("q2", "d1"): 3}
+    names = {"a-1.x.run": "runs/", "b.run": "runs/", "qrels.txt": "", "topics.tsv": "", "texts.tsv": ""}
+    assert manifest()["sources"] == {name: sha(place + name) for name, place in names.items()}
+    assert manifest()["arguments"]["run"] == {"a-1": "a-1.x.run", "b": "b.run"}
+
+
+@SOME_LEFT_OUT
+def test_what_becomes_of_documents_without_a_label(trec, capsys):
+    assert "1 retrieved documents have no label: ('q1', 'd2'); say --depth N" in complaint(
+        capsys, "trec_to_pool", *trec
+    )
+    pool = run("trec_to_pool", *trec, "--unjudged", "nonrelevant")
+    assert by_pair(pool, "label")["q1", "d2"] == 0
+    assert by_pair(pool, "rank_a-1")["q1", "d3"] == 2
+    assert len(run("trec_to_pool", *trec, "--depth", "1")) == 3
+
+
+def test_condensed_lists_have_no_gaps(folder):
+    rng = np.random.default_rng(3)
+    for name in "ab":
+        docs = rng.permutation(30)[:20]
+        rows = [f"q1 Q0 d{doc} 1 {rng.integers(0, 5)} {name}" for doc in docs]
+        (folder / f"{name}.run").write_text("\n".join(rows))
+    (folder / "qrels.txt").write_text("".join(f"q1 0 d{doc} {doc % 3}\n" for doc in range(0, 30, 2)))
+    words = ("--run", "a=a.run", "--run", "b=b.run", "--qrels", "qrels.txt", "--unjudged")
+    pool = run("trec_to_pool", *words, "drop")
+    everything = run("trec_to_pool", *words, "nonrelevant")
+    for ranker in "ab":
+        check_ranks(pool, ranker)
+        check_ranks(everything, ranker)
+    assert set(pool["docno"]) == {docno for docno in everything["docno"] if int(docno[1:]) % 2 == 0}
+
+
+@SOME_LEFT_OUT
+def test_bad_trec_files(trec, capsys, folder):
+    assert "say --run NAME=FILE" in complaint(capsys, "trec_to_pool", "--qrels", "qrels.txt")
+    assert "the name 'b' is taken" in complaint(capsys, "trec_to_pool", *trec, "--run", "b=runs/b.run")
+    assert "the name 'depth' is taken" in complaint(capsys, "trec_to_pool", *trec, "--run", "depth=runs/b.run")
+    (folder / "other.txt").write_text("q77 0 d1 1\n")
+    wrong = ("--runs", "runs", "--qrels", "other.txt")
+    wanting = ("--run", "b=runs/b.run", "--qrels", "other.txt")
+    with pytest.warns(UserWarning, match="2 queries"):
+        assert "answers none of the 1 topics" in complaint(capsys, "trec_to_pool", *wanting)
+    (folder / "runs" / "c.run").write_text("q1 Q0 d1 1 3\n")
+    assert "c.run: line 1: expected 6 columns" in complaint(capsys, "trec_to_pool", *wrong)
+    (folder / "runs" / "c.run").unlink()
+    (folder / "texts.tsv").write_text("d1\tsome words here\n")
+    texts = ("--texts", "texts.tsv", "--unjudged", "drop")
+    with pytest.warns(UserWarning, match="q9"):
+        assert "no text for 1 documents of the pool: 'd3'" in complaint(capsys, "trec_to_pool", *trec, *texts)
+
+
+# --- ir_datasets ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def known(trec, folder, monkeypatch):
+    (folder / "all.qrels").write_text("q1 0 d1 1\nq1 0 d2 0\nq1 0 d3 2\nq2 0 d1 0\n")
+    (folder / "odd.qrels").write_text("q1 0 d1 1\nq1 0 d1 2\n")
+    files = {"docs_tsv": "texts.tsv", "queries_tsv": "topics.tsv"}
+    away = Download([RequestsDownload("http://127.0.0.1:9/qrels", tries=1)], cache_path=str(folder / "away"))
+    here = ir_datasets.create_dataset(**files, qrels_trec="all.qrels")
+    sets = {
+        "a/here": here,
+        "odd": ir_datasets.create_dataset(**files, qrels_trec="odd.qrels"),
+        "bare": ir_datasets.create_dataset(**files),
+        "away": ir_datasets.Dataset(ir_datasets.formats.TrecQrels(away, {}), here.queries_handler()),
+    }
+    monkeypatch.setattr(ir_datasets, "load", sets.__getitem__)
+
+
+@SOME_LEFT_OUT
+def test_a_data_set_of_ir_datasets(known):
+    pool = run("irds_to_pool", "a/here", "--runs", "runs", "--text")
+    assert pool["query"].unique().tolist() == ["one thing", "another"]
+    assert by_pair(pool, "label") == {("q1", "d1"): 1, ("q1", "d2"): 0, ("q1", "d3"): 2, ("q2", "d1"): 0}
+    assert by_pair(pool, "length")["q1", "d3"] == 1
+    assert manifest()["arguments"]["dataset"] == "a/here"
+    assert set(manifest()["sources"]) == {"a-1.x.run", "b.run", "qrels of a/here", "queries of a/here"}
+
+
+def test_data_sets_that_will_not_do(known, capsys):
+    def of(name):
+        return complaint(capsys, "irds_to_pool", name, "--runs", "runs")
+
+    assert "ir_datasets knows no data set 'nowhere'" in of("nowhere")
+    assert "bare has no qrels" in of("bare")
+    assert "odd: qrels: document 'd1' of query 'q1' has different labels: [1, 2]" in of("odd")
+    with pytest.warns(UserWarning, match="the qrels of away are not cached; ir_datasets downloads http://127.0.0.1:9/"):
+        assert of("away").startswith("the qrels of away are not cached and cannot be downloaded: ")

@@ -1,0 +1,73 @@
+"""The whole road on real submissions of the TREC 2021 Deep Learning track; skipped where the files are not there."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import measure_values
+from pt_active.frames.trec import read_qrels, read_run
+
+ROOT = Path(__file__).parents[2]
+FOLDER = ROOT.parent / "shared" / "data" / "dl21"
+
+CUT_BY_ITS_OWN_RANKS = "uogTrPC"
+"""Its ranks are not in the order of its scores, and the stored file keeps the first 50 ranks: the documents that its
+scores put on top, and so its published value, cannot be had from it. trec_eval on the stored file is the reference."""
+
+pytestmark = [
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the track's files are not here"),
+    pytest.mark.filterwarnings("ignore:.*the rank column disagrees"),
+]
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("trec_dl21", ROOT / "examples" / "trec_dl21.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_ndcg_equals_the_published_values() -> None:
+    published = pd.read_csv(FOLDER / "ndcg_cut10.txt", dtype={"topic": str})
+    published = published[published.topic != "average"].set_index(["runid", "topic"]).ndcg_cut_10
+    qrels = read_qrels(FOLDER / "qrels.txt")
+    names = sorted(path.stem for path in (FOLDER / "runs").iterdir())
+    assert len(names) == 63
+    for name in {*names[::3], CUT_BY_ITS_OWN_RANKS}:
+        assert len(published[name]) == 53
+        found = measure_values(read_run(FOLDER / "runs" / f"{name}.gz"), qrels, "nDCG@10").set_index("qid").value
+        expected = trec_eval_values(name) if name == CUT_BY_ITS_OWN_RANKS else published[name]
+        assert found[expected.index].to_numpy() == pytest.approx(expected.to_numpy(), abs=5.1e-5)
+
+
+def trec_eval_values(name: str) -> pd.Series:
+    run = ir_measures.read_trec_run(str(FOLDER / "runs" / f"{name}.gz"))
+    qrels = ir_measures.read_trec_qrels(str(FOLDER / "qrels.txt"))
+    metrics = ir_measures.iter_calc([ir_measures.nDCG @ 10], qrels, run)
+    return pd.Series({metric.query_id: metric.value for metric in metrics})
+
+
+def test_two_submissions_end_to_end(example: ModuleType) -> None:
+    results, difference = example.compare(FOLDER, "p_bm25", "NLE_P_v1", budget=200, seed=3)
+    for plan, comparison in results.values():
+        low, high = comparison.confidence_interval(0.999)
+        assert low < difference < high
+        assert plan.manifest["spent"] <= 200
+        assert comparison.missing == ()
+
+
+def test_an_llm_judge_narrows_the_interval(example: ModuleType) -> None:
+    errors = {"runs (ordered logit)": [], "LLM judge": []}
+    for seed in range(4):
+        results, _ = example.compare(FOLDER, "p_bm25", "NLE_P_v1", budget=200, seed=seed)
+        for name, (_, comparison) in results.items():
+            errors[name].append(comparison.standard_error)
+    assert np.median(errors["LLM judge"]) < np.median(errors["runs (ordered logit)"])

@@ -1,0 +1,130 @@
+"""The league table and the picture of judging documents, on a small generated pool."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """50 queries of 12 documents in 5 folds, and three rankers, each noisier than the one before."""
+    rng = np.random.default_rng(1)
+    quality = rng.normal(size=(50, 12))
+    noisy = quality + 0.5 * rng.normal(size=quality.shape)
+    frame = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{q:03d}" for q in range(50)], 12),
+            "docno": np.tile([f"d{d}" for d in range(12)], 50),
+            "label": np.digitize(quality, [0.5, 1.3]).ravel(),
+            "fold": np.repeat(np.arange(50) % 5 + 1, 12),
+            "features": list(noisy.reshape(-1, 1)),
+        }
+    )
+    for number, noise in enumerate((0.5, 0.8, 2.0)):
+        score = quality + noise * rng.normal(size=quality.shape)
+        frame[f"score_r{number}"] = score.ravel()
+        frame[f"rank_r{number}"] = (-score).argsort(axis=1).argsort(axis=1).ravel()
+    path = tmp_path_factory.mktemp("pool") / "small.parquet"
+    frame.to_parquet(path)
+    return path
+
+
+def test_the_league_compares_documents_with_queries(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    league = script("document_league")
+    monkeypatch.setattr(league, "MEASURES", ("DCG@10", "ERR@10"))
+    monkeypatch.setattr(league, "ROUNDS", 2)
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- league table: begin -->\nold\n<!-- league table: end -->\nafter\n")
+    argv = ["document_league.py", str(pool_file), "--quick", "--csv", str(tmp_path / "league.csv"), "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", argv)
+    league.main()
+    table = pd.read_csv(tmp_path / "league.csv")
+    assert set(table["model"]) == {"fitted", "overconfident", "useless", "wrong-signed"}
+    assert set(table["opening"]) == {0, 2, 5}
+    wide = table[table["model"] == "fitted"].pivot_table(
+        index=["measure", "task", "opening"], columns="method", values="ratio"
+    )
+    assert (wide["documents"] > wide["queries, default"]).mean() > 0.8
+    assert wide["documents, 2 rounds"].notna().sum() == 6
+    text = page.read_text()
+    assert text.startswith("before")
+    assert text.endswith("after\n")
+    assert "\nold\n" not in text
+    assert text.count("\n### ") == 4
+    assert "At equal judged documents" in capsys.readouterr().out
+
+
+def test_the_picture_says_how_many_times_fewer(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    picture = script("document_saving")
+    monkeypatch.setattr(
+        "sys.argv", ["document_saving.py", str(pool_file), "--quick", "--out", str(tmp_path / "new.png")]
+    )
+    picture.main()
+    assert (tmp_path / "new.png").stat().st_size > 10_000
+    assert capsys.readouterr().out.count("times fewer documents") == 4
+
+
+def test_a_saving_is_read_off_the_curves(script) -> None:
+    saving = script("document_saving").saving
+    budgets = np.array([100.0, 200.0, 400.0])
+    error = 1 / np.sqrt(budgets)
+    assert saving(budgets, {"queries at random": error, "documents": error / np.sqrt(2)}) == "2.0 times fewer"
+    assert saving(budgets, {"queries at random": error, "documents": error / 10}) == "at least 4.0 times fewer"
+
+
+def test_what_is_replayed_on_the_first_fold_alone(script) -> None:
+    league = script("document_league")
+    assert list(league.settings_of(1)) == [("fitted", 0.0, 1)]
+    first = list(league.settings_of(0))
+    assert first[0] == ("fitted", 0.0, league.ROUNDS)
+    assert {model for model, *_ in first} == set(league.SPOILERS)
+    assert {overhead for _, overhead, _ in first} == set(league.OVERHEADS)
+    with pytest.raises(ValueError, match="does not allow the judging of single documents"):
+        league.methods(Namespace(single=None), 1)
+
+
+def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> None:
+    module, pools = script("predicted_error"), script("judged_pools")
+    rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 20, 1))
+    assert len(rows) == 2 * 3 * 2 * 3
+    numbers = rows[["realised", "model / realised", "pilot / realised"]].astype(float)
+    assert numbers["realised"].gt(0).all()
+    assert numbers[["model / realised", "pilot / realised"]].median().between(0.5, 2).all()
+    of_documents = rows["method"].str.startswith("documents")
+    assert numbers["realised"][of_documents].mean() < numbers["realised"][~of_documents].mean()
+
+
+def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -> None:
+    module, pools = script("stopping"), script("judged_pools")
+    rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 40))
+    assert rows.groupby(["task", "drawn"]).size().to_dict() == {
+        (task, drawn): number
+        for task in ("clear pair", "near-tied pair")
+        for drawn, number in (("queries", 5), ("5 rounds of documents", 3))
+    }
+    wrong = rows.assign(wrong=rows["wrong"].astype(float)).pivot_table(index="looks", values="wrong")["wrong"]
+    assert wrong["every time, plain interval"] > wrong["always"]
+    spent = rows[rows["spent"] != ""].assign(spent=lambda table: table["spent"].astype(float))
+    assert spent.loc[spent["looks"] == "once, at the end", "spent"].eq(1).all()
+    assert spent["spent"].between(0, 1).all()
+
+
+def test_what_leaning_less_is_worth_goes_into_the_page(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module, leagues = script("misleading_model"), script("leagues")
+    monkeypatch.setattr(module, "MODELS", ("useless",))
+    monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{leagues.BEGIN}\nold\n{leagues.END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr("sys.argv", ["misleading_model", str(pool_file), "--quick", "--docs", str(page)])
+    module.main()
+    shown = page.read_text(encoding="utf-8")
+    assert capsys.readouterr().out.strip() in shown
+    assert shown.count("| small | useless | DCG@10 |") == 3
+    assert "old" not in shown

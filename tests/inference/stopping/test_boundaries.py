@@ -1,0 +1,447 @@
+"""Boundaries against tables, brute force and simulation; prefixes of a drawing order as a Brownian motion."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise, product
+from types import ModuleType
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import optimize, stats
+
+from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.replay import Population, replay
+from pt_active.inference.replays import joined
+from pt_active.inference.stopping.boundaries import (
+    _stakes,
+    betting_sequence,
+    half_widths,
+    mixture_boundary,
+    mixture_scale,
+    obrien_fleming,
+    pocock,
+    spending_boundary,
+)
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.inference.stopping.looks import (
+    FIRST,
+    SECOND,
+    WITHIN,
+    Looks,
+    critical_values,
+    enough,
+    information,
+    look_sizes,
+    nested_estimates,
+    prospect,
+    verdicts,
+)
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.draws import draw_priorities, prefixes
+
+FIFTHS = np.arange(1, 6) / 5
+
+
+# --- group-sequential looks -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spending", "alpha", "table"),
+    [  # Reboussin, DeMets, Kim and Lan 2000; Jennison and Turnbull 2000.
+        ("obrien-fleming", 0.05, [4.877, 3.357, 2.680, 2.290, 2.031]),
+        ("pocock", 0.05, [2.438, 2.427, 2.410, 2.397, 2.386]),
+    ],
+)
+def test_boundaries_are_those_of_the_tables(spending: str, alpha: float, table: list[float]) -> None:
+    np.testing.assert_allclose(spending_boundary(FIFTHS, FIFTHS, alpha, spending), table, atol=6e-4)
+
+
+def test_spending_starts_low_and_ends_at_alpha() -> None:
+    for spend in (obrien_fleming, pocock):
+        assert float(spend(np.array(1.0), 0.05)) == pytest.approx(0.05, rel=1e-12)
+        assert (np.diff(spend(np.linspace(0.01, 1, 50), 0.05)) > 0).all()
+    assert float(obrien_fleming(np.array(0.5), 0.05)) == pytest.approx(
+        4 * stats.norm.sf(stats.norm.isf(0.0125) / 0.5**0.5)
+    )
+    assert float(pocock(np.array(0.5), 0.05)) == pytest.approx(0.05 * np.log(1 + (np.e - 1) / 2))
+
+
+def test_one_look_is_the_plain_test() -> None:
+    for spending in ("obrien-fleming", "pocock"):
+        assert spending_boundary([1.0], [7.0], 0.05, spending)[0] == pytest.approx(stats.norm.isf(0.025), abs=1e-9)
+
+
+def test_each_look_spends_what_it_may() -> None:
+    """Exact, from the multivariate normal that the looks follow, at unequal times and a clock of its own."""
+    spent, time = [0.3, 0.7, 1.0], np.array([2.0, 3.0, 11.0])
+    edge = spending_boundary(spent, time, 0.1, "pocock")
+    correlation = np.sqrt(np.minimum.outer(time, time) / np.maximum.outer(time, time))
+    for looks in (2, 3):
+        part = np.zeros(looks), correlation[:looks, :looks]
+        ends = {"lower_limit": -edge[:looks], "abseps": 1e-9, "releps": 1e-9, "maxpts": 10**6}
+        inside = stats.multivariate_normal.cdf(edge[:looks], *part, **ends)
+        assert 1 - inside == pytest.approx(float(pocock(np.array(spent[looks - 1]), 0.1)), abs=2e-6)
+
+
+@settings(max_examples=15)
+@given(st.floats(0.01, 100), st.integers(1, 12))
+def test_boundaries_do_not_depend_on_the_unit_of_time(unit: float, looks: int) -> None:
+    spent = np.arange(1, looks + 1) / looks
+    plain = spending_boundary(spent, spent, 0.05, "obrien-fleming")
+    np.testing.assert_allclose(spending_boundary(spent, unit * spent, 0.05, "obrien-fleming"), plain, rtol=1e-6)
+    assert (np.diff(plain) < 1e-9).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.5, 1], [1, 2], 0.05, "haybittle"), "unknown spending 'haybittle'; it is one of obrien-fleming, pocock"),
+        (([0.5, 1], [1, 2], 1.0, "pocock"), "must lie between 0 and 1"),
+        (([0.5, 0.5], [1, 2], 0.05, "pocock"), "spent must be increasing"),
+        (([0.5, 1], [2, 1], 0.05, "pocock"), "time must be increasing"),
+        (([0.5, 1], [2], 0.05, "pocock"), "one a look"),
+        (([0.5, 1], [2, np.inf], 0.05, "pocock"), "time must be increasing"),
+        (([0.5, 1.5], [1, 2], 0.05, "pocock"), "must not pass 1"),
+    ],
+)
+def test_bad_looks_are_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        spending_boundary(*arguments)
+
+
+# --- always-valid intervals -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2])
+def test_the_mixture_is_narrowest_at_the_planned_time(alpha: float) -> None:
+    def width(log_rho: float) -> float:
+        rho = np.exp(log_rho)
+        return float((1 + rho) * np.log((1 + rho) / (rho * alpha**2)))
+
+    best = optimize.minimize_scalar(width, bounds=(-6, 3), method="bounded", options={"xatol": 1e-10})
+    assert mixture_scale(alpha) == pytest.approx(np.exp(best.x), rel=1e-5)
+    assert mixture_boundary(1.0, alpha) == pytest.approx(np.sqrt(best.fun), rel=1e-12)
+
+
+def test_the_boundary_is_where_the_mixture_of_likelihood_ratios_reaches_one_over_alpha() -> None:
+    """``∫ exp(λ B − λ² t/2) N(λ; 0, 1/ρ) dλ`` is a martingale from 1, so it stays below 1/α [Ville]."""
+    alpha, rho, drift = 0.05, mixture_scale(0.05), np.linspace(-40, 40, 200_001)
+    for time in (0.2, 1.0, 5.0):
+        level = float(mixture_boundary(time, alpha)) * np.sqrt(time)
+        mixed = np.exp(drift * level - drift**2 * time / 2) * stats.norm.pdf(drift, scale=rho**-0.5)
+        assert np.trapezoid(mixed, drift) == pytest.approx(1 / alpha, rel=1e-9)
+
+
+def test_a_brownian_motion_stays_inside() -> None:
+    rng, paths, time = np.random.default_rng(3), 4000, np.geomspace(0.01, 30, 400)
+    walk = np.cumsum(rng.normal(size=(paths, len(time))) * np.sqrt(np.diff(time, prepend=0)), axis=1)
+    outside = (np.abs(walk) / np.sqrt(time) > mixture_boundary(time, 0.1)).any(axis=1).mean()
+    assert 0.03 < outside <= 0.1 + 3 * np.sqrt(0.09 / paths)
+    naive = (np.abs(walk) / np.sqrt(time) > stats.norm.isf(0.05)).any(axis=1).mean()
+    assert naive > 0.4
+
+
+def test_no_time_has_no_boundary_and_no_chance_needs_none() -> None:
+    assert mixture_boundary(np.inf, 0.05) == np.inf
+    for time in (0.0, -1.0, np.nan):
+        with pytest.raises(ValueError, match="time must be positive"):
+            mixture_boundary(np.array([1.0, time]), 0.05)
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        mixture_scale(0.0)
+
+
+def test_widths_are_t_quantiles_of_the_same_tail() -> None:
+    found = half_widths(np.array([3.0]), np.array([2.0]), np.array([7.0]))
+    assert found[0] == pytest.approx(2 * stats.t.isf(stats.norm.sf(3.0), 7))
+    assert half_widths(np.array([3.0]), np.array([2.0]), np.array([np.inf]))[0] == pytest.approx(6.0)
+    for error, degrees in ((2.0, 0.0), (np.nan, 5.0), (2.0, -1.0)):
+        assert half_widths(np.array([3.0]), np.array([error]), np.array([degrees]))[0] == np.inf
+
+
+# --- betting ----------------------------------------------------------------------------------------------------------
+
+
+def capital(draws: np.ndarray, mean: float, alpha: float) -> np.ndarray:
+    """Half of the richer gambler's wealth after each draw, one bet at a time."""
+    up = down = 1.0
+    total, squares, found = 0.0, 0.25, []
+    variance = 0.25
+    for i, x in enumerate(draws, start=1):
+        stake = np.sqrt(2 * np.log(2 / alpha) / (variance * i * np.log(1 + i)))
+        up *= 1 + (min(stake, 0.5 / mean) if mean > 0 else stake) * (x - mean)
+        down *= 1 - (min(stake, 0.5 / (1 - mean)) if mean < 1 else stake) * (x - mean)
+        total += x
+        squares += (x - (0.5 + total) / (i + 1)) ** 2
+        variance = squares / (i + 1)
+        found.append(max(up, down) / 2)
+    return np.array(found)
+
+
+def test_the_betting_interval_holds_the_means_that_nobody_got_rich_against() -> None:
+    draws = np.random.default_rng(2).beta(2, 5, size=60)
+    low, high = betting_sequence(draws, 0, 1, 0.9)
+    grid = np.linspace(0, 1, 1001)
+    rich = np.array([np.maximum.accumulate(capital(draws, mean, 0.1)) >= 10 for mean in grid])
+    for n in (1, 10, 60):
+        left = grid[~rich[:, n - 1]]
+        assert (low[n - 1], high[n - 1]) == pytest.approx((max(left[0] - 1e-3, 0), min(left[-1] + 1e-3, 1)))
+
+
+def test_bets_are_fair() -> None:
+    """Over all outcomes of five coins, no gambler gains from the true mean on average."""
+    for mean in (0.2, 0.7):
+        for sign in (1, -1):
+            total = 0.0
+            for coins in product([0.0, 1.0], repeat=5):
+                wealth = capital_of_one(np.array(coins), mean, sign)
+                total += wealth * np.prod([mean if c else 1 - mean for c in coins])
+            assert total == pytest.approx(1.0, rel=1e-12)
+
+
+def capital_of_one(draws: np.ndarray, mean: float, sign: int) -> float:
+    wealth = 1.0
+    for i in range(len(draws)):
+        stake = min(_stakes(draws, 0.05)[i], 0.5 / (mean if sign > 0 else 1 - mean))
+        wealth *= 1 + sign * stake * (draws[i] - mean)
+    return wealth
+
+
+def test_weighted_draws_are_covered_at_all_times() -> None:
+    """Draws with replacement from a defensive mixture, whose weights it bounds; 200 samples find a level of .16."""
+    rng, repetitions, epsilon, n = np.random.default_rng(8), 200, 0.25, 150
+    values = rng.random(40) ** 3
+    p = np.full(40, 1 / 40)
+    q = (1 - epsilon) * values / values.sum() + epsilon * p
+    missed = 0
+    for _ in range(repetitions):
+        x = rng.choice(40, n, p=q)
+        low, high = betting_sequence(p[x] / q[x] * values[x], 0, 1 / epsilon, 0.9)
+        missed += bool(((low > p @ values) | (high < p @ values)).any())
+    assert missed / repetitions <= 0.1 + 3 * np.sqrt(0.09 / repetitions)
+    assert high[-1] - low[-1] < 0.4
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.1, 50), st.floats(-20, 20))
+def test_betting_moves_with_the_scale(draws: list[float], scale: float, shift: float) -> None:
+    low, high = betting_sequence(np.array(draws), 0, 1)
+    moved = np.clip(shift + scale * np.array(draws), shift, shift + scale)
+    for plain, other in zip((low, high), betting_sequence(moved, shift, shift + scale), strict=True):
+        np.testing.assert_allclose(other, shift + scale * plain, rtol=1e-6, atol=2.1e-3 * scale)
+    assert (np.diff(low) >= 0).all()
+    assert (np.diff(high) <= 0).all()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([0.5], 1, 0), "low must be below high"),
+        (([0.5], 0, np.inf), "both finite"),
+        (([0.5, 1.5], 0, 1), "draw 1 is 1.5"),
+        (([np.nan], 0, 1), "draw 0 is nan"),
+        (([[0.5]], 0, 1), "2 axes"),
+        (([0.5], 0, 1, 1.0), "between 0 and 1"),
+    ],
+)
+def test_bad_bets_are_refused(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        betting_sequence(*arguments)
+
+
+# --- prefixes of a drawing order --------------------------------------------------------------------------------------
+
+
+def test_nested_poisson_samples_have_the_covariance_of_the_larger() -> None:
+    """All outcomes of three queries that share one uniform each: in the smaller sample, only in the larger, in none."""
+    q, terms = np.array([0.5, 0.3, 0.2]), np.array([1.0, -2.0, 0.7])
+    small, large = np.minimum(1, 1.1 * q), np.minimum(1, 2.4 * q)
+    chance = np.stack([small, large - small, 1 - large])
+    moments = np.zeros(3)
+    for outcome in product(range(3), repeat=3):
+        probability = np.prod([chance[o, x] for x, o in enumerate(outcome)])
+        early = sum(terms[x] / small[x] for x, o in enumerate(outcome) if o == 0)
+        late = sum(terms[x] / large[x] for x, o in enumerate(outcome) if o <= 1)
+        moments += probability * np.array([early, late, early * late])
+    variance = terms**2 @ (1 / large - 1)
+    np.testing.assert_allclose(moments[:2], terms.sum(), rtol=1e-12)
+    assert moments[2] - moments[0] * moments[1] == pytest.approx(variance, rel=1e-12)
+
+
+def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
+    """The same for the priority samples that plans draw, by simulation."""
+    rng, repetitions = np.random.default_rng(4), 40_000
+    q = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05])
+    terms = q * np.array([1.0, 2.0, 0.5, 1.5, 1.0, 3.0, 0.2])
+    priority, found = draw_priorities(q, repetitions, rng), []
+    for order, came, chance in prefixes(priority, q, np.ones(7), [3, 5]):
+        found.append((came * terms[order] / chance).sum(axis=1))
+    early, late = found
+    product_of = (early - terms.sum()) * (late - terms.sum()) - (late - terms.sum()) ** 2
+    assert abs(product_of.mean()) <= 3 * product_of.std() / np.sqrt(repetitions)
+    assert late.mean() == pytest.approx(terms.sum(), abs=3 * late.std() / np.sqrt(repetitions))
+
+
+def test_a_smaller_budget_draws_a_prefix() -> None:
+    rng = np.random.default_rng(5)
+    q = rng.dirichlet(np.ones(12))
+    priority, cost = draw_priorities(q, 1, rng), rng.uniform(1, 3, 12)
+    samples = list(prefixes(priority, q, cost, [5, 9, 16]))
+    for (few, _, _), (many, _, _) in pairwise(samples):
+        np.testing.assert_array_equal(few[0], many[0][: len(few[0])])
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_nested_estimates_are_those_of_each_sample_alone(estimator: str) -> None:
+    rng = np.random.default_rng(6)
+    q, p, values, model = rng.dirichlet(np.ones(15)), np.full(15, 1 / 15), rng.normal(size=15), rng.normal(size=15)
+    priority = draw_priorities(q, 1, rng)
+    rows = np.argsort(priority[0])
+    threshold = np.append(priority[0][rows], np.inf)[1:]
+    arguments = q[rows], threshold, p[rows], values[rows], model[rows], *mean_and_variance(p, model)
+    found = nested_estimates(ESTIMATORS[estimator], *arguments, [4, 9, 15])
+    for i, (order, _, chance) in enumerate(prefixes(priority, q, np.ones(15), [4, 9, 15])):
+        n, x = (4, 9, 15)[i], order[0]
+        alone = ESTIMATORS[estimator](
+            np.ones(n), n * p[x] / chance[0], values[x], model[x], *mean_and_variance(p, model), chance[0]
+        )
+        assert found.value[i] == pytest.approx(float(alone.value), rel=1e-12)
+        assert found.standard_error[i] == pytest.approx(float(alone.standard_error), rel=1e-12)
+        assert found.degrees_of_freedom[i] == pytest.approx(float(alone.degrees_of_freedom), rel=1e-12)
+
+
+def curve_of(q: np.ndarray, cost: np.ndarray) -> ErrorCurve:
+    return ErrorCurve(q, cost * q**2, cost, np.ones_like(q), np.arange(len(q)), share=np.full(len(q), 1 / len(q)))
+
+
+def test_information_is_the_variance_turned_round() -> None:
+    q, cost = np.array([0.4, 0.3, 0.2, 0.1]), np.ones(4)
+    time = information(curve_of(q, cost), np.array([1.0, 2.0, 4.0]), 2.0)
+    by_hand = [(q**2 * (1 / np.minimum(1, tau * q) - 1)).sum() for tau in (1.0, 2.0)]
+    np.testing.assert_allclose(time, [by_hand[1] / by_hand[0], 1.0, np.inf])
+    assert information(curve_of(q, cost), np.array([2.0]), 4.0)[0] == pytest.approx(1.0)
+
+
+def test_looks_are_where_they_were_planned() -> None:
+    assert look_sizes(None, 12).tolist() == [12]
+    assert look_sizes("always", 3).tolist() == [1, 2, 3]
+    assert look_sizes("pocock", 12).tolist() == [3, 5, 8, 10, 12]
+    assert look_sizes("pocock", 3).tolist() == [1, 2, 3]
+    with pytest.raises(ValueError, match="unknown looks 'daily'; it is one of always, obrien-fleming, pocock, or None"):
+        look_sizes("daily", 3)
+
+
+def test_a_census_at_the_end_spends_nothing() -> None:
+    sizes, time = np.array([3, 5, 8, 10, 12]), np.array([0.1, 0.3, 1.0, 3.0, np.inf])
+    found = critical_values("pocock", sizes, time, 0.05)
+    assert found[-1] == np.inf
+    np.testing.assert_allclose(found[:-1], spending_boundary(sizes[:-1] / 12, time[:-1], 0.05, "pocock"))
+
+
+# --- where a sample is heading ----------------------------------------------------------------------------------------
+
+
+def test_verdicts() -> None:
+    value, half = np.array([0.5, -0.5, 0.05, 0.5, 0.0]), np.array([0.4, 0.4, 0.1, 0.6, 0.0])
+    assert verdicts(value, half, 0.2, True).tolist() == [FIRST, SECOND, WITHIN, 0, WITHIN]
+    assert verdicts(value, half, 0.0, True).tolist() == [FIRST, SECOND, 0, 0, WITHIN]
+    assert verdicts(value, half, 0.4, False).tolist() == [WITHIN, WITHIN, WITHIN, 0, WITHIN]
+    assert verdicts(np.array([np.nan]), np.array([np.inf]), 1.0, True).tolist() == [0]
+
+
+def one_look(value: float, error: float) -> Looks:
+    return Looks(*(np.array([x]) for x in (10.0, 0.5, value, error, np.inf, 3.0)))
+
+
+def test_one_look_ahead_is_predictive_power() -> None:
+    """Given θ̂ now, θ̂ at twice the information is N(θ̂, V/2) [Spiegelhalter et al. 1986]."""
+    nothing = np.full(1, np.nan)
+    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]))
+    edge, spread = 1.96 * 0.4 / np.sqrt(2), 0.4 / np.sqrt(2)
+    for value in (0.0, 0.3, 0.8):
+        chance, cost = prospect(one_look(value, 0.4), coming, 0.0, True)
+        exact = stats.norm.sf(edge, value, spread) + stats.norm.cdf(-edge, value, spread)
+        assert chance == pytest.approx(exact, abs=3 * np.sqrt(exact * (1 - exact) / 4000))
+        assert cost == 20.0
+
+
+def test_a_census_always_resolves_a_difference() -> None:
+    nothing = np.full(2, np.nan)
+    coming = Looks(np.array([20.0, 40.0]), np.array([1.0, np.inf]), nothing, nothing, nothing, np.array([3.0, np.inf]))
+    chance, cost = prospect(one_look(0.1, 0.4), coming, 0.0, True)
+    assert chance == 1.0
+    assert 20.0 < cost < 40.0
+    assert enough(one_look(0.1, 0.4), coming, 0.0, True) == 40.0
+    assert enough(one_look(0.9, 0.4), coming, 0.0, True) == 20.0
+    assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), 0.0, True) == (0.0, 10.0)
+    assert np.isnan(enough(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
+
+
+def test_degrees_of_freedom_grow_with_the_cost() -> None:
+    """At twice the cost of 10 and of 3 degrees of freedom there are 6: by hand, just inside and just outside."""
+    nothing = np.full(1, np.nan)
+    coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]))
+    half = 0.4 / np.sqrt(2) * stats.t.isf(stats.norm.sf(1.96), 6)
+    for times, cost in ((0.999, np.nan), (1.001, 20.0)):
+        now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))
+        assert enough(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)
+
+
+# --- the whole road, under the null -----------------------------------------------------------------------------------
+
+
+def null_population() -> Population:
+    rng = np.random.default_rng(9)
+    mean = rng.gamma(2.0, 0.3, size=(240, 2))
+    spread = rng.uniform(0.05, 0.3, 240)
+    values = mean + rng.normal(size=(240, 2)) * np.sqrt(spread)[:, None] + 0.3 * rng.normal(size=(240, 1))
+    covariance = spread[:, None, None] * np.eye(2)
+    uniform = Moments(np.full((240, 2), 0.6), np.tile(0.3 * np.eye(2), (240, 1, 1)))
+    cost = rng.integers(5, 15, 240).astype(float)
+    return Population(values, Moments(mean, covariance), uniform, cost, np.full(240, 1 / 240), cost.astype(int))
+
+
+@pytest.fixture(scope="module")
+def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Errors, standard errors and degrees of freedom at 60 looks [60, 2000], and the clock."""
+    population = null_population()
+    budget = 0.3 * population.cost.sum()
+    budgets = np.linspace(0.04 * budget + 15, budget, 60)
+    chunks = replay(population, "hedged", ["regression"], budgets, 2000, 1, with_replacement=False, null=True)
+    found = joined([chunk["regression"] for chunk in chunks])
+    q = population.distribution("hedged", 0.1)
+    return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)
+
+
+@pytest.mark.parametrize("looks", ["always", "obrien-fleming", "pocock"])
+def test_peeking_keeps_its_level(looks: str, null_replays: tuple) -> None:
+    error, spread, degrees, time = null_replays
+    at = np.arange(60) if looks == "always" else np.arange(11, 60, 12)
+    critical = critical_values(looks, at + 1, time[at], 0.05)[:, None]
+    wrong = (np.abs(error[at]) > half_widths(critical, spread[at], degrees[at])).any(axis=0).mean()
+    assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
+
+
+def test_peeking_with_plain_intervals_does_not(null_replays: tuple) -> None:
+    error, spread, degrees, _ = null_replays
+    plain = half_widths(np.full((60, 1), stats.norm.isf(0.025)), spread, degrees)
+    assert (np.abs(error) > plain).any(axis=0).mean() > 0.15
+
+
+def test_the_reproduction_counts_what_it_says(script: Callable[[str], ModuleType]) -> None:
+    reproduction = script("stopping")
+    null, time = reproduction.peeks(null_population(), 100, True, 1)
+    assert null.error.shape == (reproduction.PEEKS, 100)
+    assert time[-1] == pytest.approx(1.0)
+    assert (np.diff(time) > 0).all()
+    population = null_population()
+    clear = replace(population, values=np.add(population.values, [0.5, 0.0]))
+    real, _ = reproduction.peeks(clear, 100, False, 2)
+    rows = {looks: reproduction._row(null, real, time, looks) for looks in (None, "always", "pocock")}
+    assert rows[None]["spent"] == "1.00"
+    assert {row["found"] for row in rows.values()} == {"1.00"}
+    assert float(rows["pocock"]["spent"]) < 0.6
+    missed = np.abs(null.error[-1]) > half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
+    assert rows[None]["wrong"] == f"{missed.mean():.3f}"

@@ -1,0 +1,390 @@
+"""Document-level estimates by enumeration of every outcome of both phases: unbiased, with the variance they say."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active.inference.documents import FOLDS, DocumentEstimate, DocumentPool, combined, document_estimate, predicted
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling.documents import Variables, document_design, document_sizes
+from pt_active.sampling.sample import DocumentDesign, DocumentSample
+from pt_active.sampling.two_phase import APART
+
+MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
+CONTRASTS = [[1.0], [1.0, -1.0], [0.0, -1.0, 1.0]]
+MODELS = ["calibrated", "useless", "wrong"]
+INCLUSION = np.array([1.0, 0.7, 0.25, 0.5, 0.35])
+OPENING = np.array([0.6, 0.0, 0.35])
+INDPTR = np.array([0, 3, 3, 5])
+
+
+def small_pool(measure, systems, indptr=INDPTR, seed=0):
+    """Queries of 3, 0 and 2 documents, one of which only one ranker retrieves; and labels."""
+    rng = np.random.default_rng(seed)
+    lengths = np.diff(indptr)
+    ranks = np.vstack([np.concatenate([rng.permutation(n) + 1 for n in lengths]) for _ in range(systems)])
+    if systems > 1:
+        ranks[1, indptr[1] - 1] = 0
+    form = rank_form(parse_measure(measure), 2, int(ranks.max()))
+    truth = form.values[rng.integers(0, 3, indptr[-1])]
+    truth[0] = form.values[2]
+    return DocumentPool(form, indptr, ranks.astype(np.int32), rng.dirichlet(np.ones(len(lengths)))), truth
+
+
+def model_means(pool, truth, model):
+    top = pool.form.values.max()
+    noise = np.random.default_rng(1).uniform(0, 0.4, len(truth)) * top
+    return {"calibrated": 0.6 * truth + noise, "useless": np.full(len(truth), 0.3 * top), "wrong": top - truth}[model]
+
+
+def second_phases(design, indptr):
+    """Each query's outcomes of the second phase: probability, documents, whether they were drawn apart."""
+    for a, b in itertools.pairwise(indptr):
+        mine = design.order[(design.order >= a) & (design.order < b)]
+        pi = design.inclusion[mine]
+        apart = [
+            (math.prod(np.where(taken, pi, 1 - pi)), mine[list(taken)], True)
+            for taken in itertools.product([True, False], repeat=len(mine))
+        ]
+        if design.drawing == "poisson":
+            yield apart
+        elif design.drawing == "depth":
+            chance = -np.diff(np.r_[1.0, pi, 0.0])
+            yield [(chance[n], mine[:n], False) for n in range(len(mine) + 1)]
+        else:
+            assert pi.sum() == pytest.approx(1) or not len(pi)
+            one = [(p, np.array([z]), False) for p, z in zip(pi, mine, strict=True)] or [(1.0, mine, False)]
+            yield [(APART * p, *rest) for p, *rest in apart] + [((1 - APART) * p, *rest) for p, *rest in one]
+
+
+def outcomes(design, indptr):
+    """Of the second phase, each a list of all outcomes of the first: probability of both and the sample."""
+    m = len(indptr) - 1
+    sure = [[1.0] if p in (0, 1) else [1.0, 0.0] for p in design.opening]
+    for combination in itertools.product(*second_phases(design, indptr)):
+        chance = math.prod(p for p, _, _ in combination)
+        if chance == 0:
+            continue
+        rows = []
+        for came in itertools.product(*sure):
+            opened = np.array(came) * (design.opening > 0)
+            both = chance * math.prod(np.where(opened > 0, design.opening, 1 - design.opening))
+            drawn = np.zeros(indptr[-1], dtype=bool)
+            for x in range(m):
+                drawn[combination[x][1]] = opened[x] > 0
+            apart = np.array([row[2] for row in combination])
+            rows.append((both, DocumentSample(design, opened * design.opening, drawn, apart, 0.0)))
+        yield rows
+
+
+def enumerated(pool, design, mean_of, truth, contrast):
+    """Expectations of an estimate and its variances, and the true variances: first phase, second, together."""
+    chance, fields, groups = [], [], []
+    for group, rows in enumerate(outcomes(design, pool.indptr)):
+        for p, sample in rows:
+            mean = mean_of(sample)
+            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
+            fields.append((estimate.value, estimate.first, estimate.second))
+            chance.append(p)
+            groups.append(group)
+    chance, (value, *parts), groups = np.array(chance), np.array(fields).T, np.array(groups)
+    assert chance.sum() == pytest.approx(1)
+    total = chance @ (value - chance @ value) ** 2
+    mass = np.bincount(groups, weights=chance)
+    given_documents = np.bincount(groups, weights=chance * value) / mass
+    within = mass @ (np.bincount(groups, weights=chance * value**2) / mass - given_documents**2)
+    return chance @ value, [chance @ part for part in parts], (within, total - within, total)
+
+
+def design_of(drawing, opening=OPENING, inclusion=INCLUSION, order=None):
+    order = np.arange(len(inclusion)) if order is None else np.asarray(order)
+    return DocumentDesign(drawing, order[inclusion[order] > 0], np.asarray(opening), inclusion)
+
+
+def enumerate_fixed(measure, contrast, model, design, estimator="difference"):
+    pool, truth = small_pool(measure, len(contrast))
+    contrast, means = np.array(contrast), model_means(pool, truth, model)
+    means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
+    found = enumerated(
+        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast
+    )
+    return float(pool.weight @ pool.values(truth) @ contrast), *found
+
+
+DESIGNS = {
+    "poisson": design_of("poisson"),
+    "never": design_of("poisson", inclusion=INCLUSION * [1, 0, 1, 1, 1]),
+    "certain": design_of("poisson", opening=[1.0, 0.0, 0.35]),
+    "depth": design_of("depth", inclusion=np.array([0.25, 1.0, 0.7, 0.35, 0.35]), order=[1, 2, 0, 4, 3]),
+    "short": design_of("depth", inclusion=np.array([0.0, 0.8, 0.4, 0.6, 0.2]), order=[1, 2, 0, 3, 4]),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", DESIGNS)
+def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, model, name):
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, DESIGNS[name])
+    assert value == pytest.approx(truth, abs=1e-10)
+    assert first == pytest.approx(true[0], abs=1e-10)
+    if measure.startswith("DCG") or DESIGNS[name].drawing == "depth":
+        assert second == pytest.approx(true[1], abs=1e-10)
+    else:
+        assert second >= true[1] - 1e-10
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("name", ["poisson", "depth"])
+def test_zero_in_place_of_the_means_is_unbiased_too(measure, name):
+    truth, value, (first, second), true = enumerate_fixed(measure, [1.0, -1.0], "useless", DESIGNS[name], "ht")
+    assert value == pytest.approx(truth, abs=1e-10)
+    assert first + second >= true[2] - 1e-10
+
+
+SPREAD = design_of("spread", inclusion=np.array([0.5, 0.3, 0.2, 0.6, 0.4]))
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@pytest.mark.parametrize(
+    ("model", "estimator"), [("calibrated", "difference"), ("wrong", "difference"), ("wrong", "ht")]
+)
+def test_estimates_of_spread_documents_are_unbiased(measure, contrast, model, estimator):
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, SPREAD, estimator)
+    assert value == pytest.approx(truth, abs=1e-10)
+    assert first == pytest.approx(true[0], abs=1e-10)
+    if measure.startswith("DCG"):
+        assert second >= 0
+
+
+def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_spreading_gains():
+    """By hand: two queries drawn apart, one not; ``(1 − a)/a`` of the products, a gain less its standard error."""
+    indptr = np.array([0, 2, 4, 6])
+    form = rank_form(parse_measure("RBP(p=0.5)"), 1, 2)
+    pool = DocumentPool(form, indptr, np.tile(np.array([1, 2], dtype=np.int32), (1, 3)), np.array([0.5, 0.25, 0.25]))
+    pi = np.array([0.5, 0.8, 0.5, 0.6, 0.5, 0.5])
+    design = design_of("spread", opening=[1.0, 0.5, 1.0], inclusion=pi)
+    mean, truth, d = np.full(6, 0.2), np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0]), np.tile([0.5, 0.25], 3)
+    sample = DocumentSample(design, np.array([1.0, 0.5, 1.0]), np.ones(6, dtype=bool), np.array([True, True, False]), 0)
+    found = document_estimate(pool, sample, mean, truth, np.ones(1))
+    error = d * (truth - mean) / pi
+    weight = np.array([0.5**2, 0.25**2 / 0.5, 0.25**2])
+    independent = weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1)
+    shared = error * (1 - pi)
+    together = weight[:2] * [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]]
+    gained = (1 - APART) / APART * (together.sum() - math.hypot(*together))
+    assert 0 < gained < independent / 2
+    assert found.second == pytest.approx(independent - gained)
+    assert found.first == pytest.approx(0.25**2 * error[2:4].sum() ** 2 * 0.5 / 0.5**2)
+    truth[1] = 0
+    plain = document_estimate(pool, sample, mean, truth, np.ones(1))
+    error = d * (truth - mean) / pi
+    shared = error * (1 - pi)
+    lost = (1 - APART) / APART * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
+    assert lost < 0
+    assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
+
+
+def test_the_bend_of_a_spread_cascade_counts_as_variance():
+    """By hand, RR of two documents: ``ℓ = κ_1 + (1 − κ_1) κ_2 / 2``, which bends by ``−ε_1 ε_2 / 2``."""
+    form = rank_form(parse_measure("RR"), 1, 2)
+    pool = DocumentPool(form, np.array([0, 2]), np.array([[1, 2]], dtype=np.int32), np.ones(1))
+    pi, mean, truth = np.array([0.5, 0.4]), np.array([0.3, 0.2]), np.array([1.0, 0.0])
+    error = (truth - mean) / pi
+    linear = np.array([1 - 0.2 / 2, 0.7 / 2]) * error
+    bend = -error.prod() / 2 / APART
+    for apart in (True, False):
+        design = design_of("spread", np.ones(1), pi)
+        sample = DocumentSample(design, np.ones(1), np.ones(2, dtype=bool), np.array([apart]), 2.0)
+        found = document_estimate(pool, sample, mean, truth, np.ones(1))
+        assert found.value == pytest.approx(0.3 + 0.7 * 0.1 + linear.sum() + apart * bend)
+        lost = -(1 - APART) / APART * 2 * (linear * (1 - pi)).prod()
+        assert lost > 0
+        assert found.second == pytest.approx(linear**2 @ (1 - pi) + apart * (bend**2 + lost))
+
+
+# --- what the design promises ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("overhead", [0.0, 1.5])
+@pytest.mark.parametrize(
+    ("measure", "systems", "drawing"),
+    [("DCG@2", 1, "poisson"), ("DCG", 2, "poisson"), ("ERR(max_rel=2)", 1, "depth"), ("ERR(max_rel=2)@2", 1, "depth")],
+)
+def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_model_give(
+    measure, systems, drawing, overhead
+):
+    """``Σ g (1/ψ − 1)`` against the variance of both phases, averaged over all labels."""
+    indptr = np.array([0, 3, 4])
+    pool, _ = small_pool(measure, systems, indptr)
+    grades = np.random.default_rng(4).dirichlet(np.ones(3), 4)
+    grades[0] = [0.5, 0, 0.5]
+    variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
+    rest = indptr, pool.ranks, variables, cost, overhead, pool.weight
+    sizes = document_sizes(pool.form, *rest, drawing=drawing, defensive=0.0)
+    design = document_design(sizes, drawing, indptr, cost, overhead, 2.2)
+    psi = design.opening[pool.query] * design.inclusion
+    promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
+    contrast, expected = np.array([1.0, -1.0])[:systems], 0.0
+    for labels in itertools.product(range(3), repeat=4):
+        chance = math.prod(grades[np.arange(4), labels])
+        if chance > 0:
+            truth = pool.form.values[list(labels)]
+            _, _, true = enumerated(pool, design, lambda _: variables.mean, truth, contrast)
+            expected += chance * true[2]
+    assert expected == pytest.approx(promised, rel=1e-9)
+
+
+# --- regression -----------------------------------------------------------------------------------------------------
+
+
+def many_queries(seed, measure, m=2 * FOLDS + 1):
+    rng = np.random.default_rng(seed)
+    indptr = np.arange(m + 1) * 3
+    pool, truth = small_pool(measure, 2, indptr, seed)
+    design = design_of("poisson", rng.uniform(0.3, 1, m), np.where(np.arange(3 * m) % 7, rng.uniform(0.2, 1, 3 * m), 0))
+    opened = rng.random(m) < 0.8
+    drawn = (rng.random(3 * m) < 0.8) & opened[pool.query] & (design.inclusion > 0)
+    sample = DocumentSample(design, opened * design.opening, drawn, np.ones(m, dtype=bool), 0.0)
+    return pool, truth, sample, rng.uniform(0, pool.form.values.max(), 3 * m)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(MEASURES), st.integers(0, FOLDS - 1))
+def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure, fold):
+    pool, truth, sample, mean = many_queries(seed, measure)
+    contrast, own = np.array([1.0, -1.0]), pool.query % FOLDS == fold
+    found = predicted(pool, sample, mean, truth, contrast, "regression")
+    rng = np.random.default_rng(seed)
+    drawn = np.where(own, rng.random(len(own)) < 0.5, sample.drawn) & (sample.design.inclusion > 0)
+    other = np.where(own, rng.permutation(truth), truth)
+    opening = np.where(np.arange(len(pool.weight)) % FOLDS == fold, 0.9, sample.opening)
+    again = DocumentSample(sample.design, opening, drawn, sample.apart, 0.0)
+    np.testing.assert_array_equal(predicted(pool, again, mean, other, contrast, "regression")[own], found[own])
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(seed):
+    pool, truth, sample, mean = many_queries(seed, "DCG@2")
+    contrast = np.array([1.0, -1.0])
+    found = predicted(pool, sample, mean, truth, contrast, "regression")
+    psi = sample.opening[pool.query] * sample.design.inclusion
+    root = np.abs(contrast @ pool.gradients(mean)) * pool.weight[pool.query]
+    root *= np.sqrt(1 - psi) / np.where(psi > 0, psi, 1)
+    for fold in range(FOLDS):
+        rows = sample.drawn & (pool.query % FOLDS != fold) & (root > 0)
+        slope, shift = np.polyfit(mean[rows], truth[rows], 1, w=root[rows])
+        here = (pool.query % FOLDS == fold) & (sample.design.inclusion > 0)
+        np.testing.assert_allclose(found[here], shift + slope * mean[here], rtol=1e-8)
+    np.testing.assert_array_equal(found[sample.design.inclusion == 0], mean[sample.design.inclusion == 0])
+
+
+def test_regression_stays_between_the_values_of_a_cascade():
+    pool, truth, sample, mean = many_queries(3, "ERR(max_rel=2)")
+    found = predicted(pool, sample, mean, 40 * truth - 20 * mean, np.array([1.0, 0.0]), "regression")
+    possible = sample.design.inclusion > 0
+    assert found[possible].min() == 0
+    assert found[possible].max() == pool.form.values.max()
+
+
+@pytest.mark.parametrize("measure", ["DCG", "ERR(max_rel=2)"])
+def test_regression_is_unbiased(measure):
+    """Three queries, each in a fold of its own."""
+    indptr = np.array([0, 2, 4, 6])
+    pool, truth = small_pool(measure, 2, indptr, seed=2)
+    design = design_of("poisson", np.ones(3), np.array([0.5, 0.8, 0.4, 0.7, 0.3, 0.6]))
+    means, contrast = model_means(pool, truth, "wrong"), np.array([1.0, -1.0])
+    value, _, _ = enumerated(
+        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, "regression"), truth, contrast
+    )
+    assert value == pytest.approx(pool.weight @ pool.values(truth) @ contrast, abs=1e-10)
+
+
+def test_what_stands_for_unknown_documents():
+    pool, truth, sample, mean = many_queries(0, "DCG@2")
+    contrast = np.array([1.0, -1.0])
+    np.testing.assert_array_equal(predicted(pool, sample, mean, truth, contrast, "difference"), mean)
+    expected = np.where(sample.design.inclusion > 0, 0, mean)
+    np.testing.assert_array_equal(predicted(pool, sample, mean, truth, contrast, "ht"), expected)
+    with pytest.raises(ValueError, match="unknown estimator 'snis' at the level of documents; it is one of regression"):
+        predicted(pool, sample, mean, truth, contrast, "snis")
+
+
+# --- degenerate samples, degrees of freedom, rounds -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("drawing", ["spread", "poisson", "depth"])
+@pytest.mark.parametrize("estimator", ["regression", "difference", "ht"])
+def test_with_everything_drawn_the_value_is_exact(measure, drawing, estimator):
+    pool, truth = small_pool(measure, 2)
+    contrast, design = np.array([1.0, -1.0]), design_of(drawing, np.array([1.0, 0, 1.0]), np.ones(5))
+    apart = np.array([drawing != "depth"] * 3)
+    sample = DocumentSample(design, design.opening, np.ones(5, dtype=bool), apart, 5.0)
+    mean = predicted(pool, sample, model_means(pool, truth, "wrong"), truth, contrast, estimator)
+    found = document_estimate(pool, sample, mean, truth, contrast)
+    if measure.startswith("DCG") or drawing != "spread":
+        assert found.value == pytest.approx(pool.weight @ pool.values(truth) @ contrast)
+        assert found.standard_error == 0
+
+
+@pytest.mark.parametrize("drawing", ["spread", "poisson", "depth"])
+def test_with_nothing_drawn_the_value_is_the_models(drawing):
+    pool, truth = small_pool("ERR(max_rel=2)", 1)
+    design = design_of(drawing, inclusion=np.array([0.6, 0.3, 0.1, 0.6, 0.4]))
+    mean = model_means(pool, truth, "calibrated")
+    for opening in (np.zeros(3), OPENING):
+        sample = DocumentSample(design, opening, np.zeros(5, dtype=bool), np.zeros(3, dtype=bool), 0.0)
+        found = document_estimate(pool, sample, mean, mean, np.ones(1))
+        assert found.value == pytest.approx(pool.weight @ pool.values(mean)[:, 0])
+        assert (found.first, found.second, found.n_effective) == (0, 0, 0)
+        assert found.standard_error == 0
+        np.testing.assert_array_equal(predicted(pool, sample, mean, mean, np.ones(1), "regression"), mean)
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["DCG", "ERR(max_rel=2)", "RR"]))
+def test_the_variance_of_a_depth_drawing_is_never_negative(seed, measure):
+    """``a(min) b(max)`` with ``a/b = 1 − π`` rising along the order is a covariance."""
+    rng = np.random.default_rng(seed)
+    pool, _ = small_pool(measure, 2, np.array([0, 4, 9]), seed)
+    inclusion = np.concatenate([-np.sort(-rng.uniform(0.05, 1, n)) for n in (4, 5)])
+    depth = np.repeat(rng.integers(0, 6, 2), (4, 5))
+    sample = DocumentSample(
+        design_of("depth", np.ones(2), inclusion), np.ones(2), np.r_[0:4, 0:5] < depth, np.zeros(2, dtype=bool), 0.0
+    )
+    mean, truth = rng.uniform(0, pool.form.values.max(), (2, 9))
+    found = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), np.array([1.0, -1.0]))
+    assert found.first == 0
+    assert found.second >= -1e-12
+    assert found.standard_error == pytest.approx(math.sqrt(max(found.second, 0)), abs=1e-8)
+
+
+def test_degrees_of_freedom_and_effective_documents():
+    form = rank_form(parse_measure("P@1"), 1, 1)
+    pool = DocumentPool(form, np.arange(4), np.ones((1, 3), dtype=np.int32), np.array([0.5, 0.3, 0.2]))
+    pi, opening = np.array([0.5, 0.25, 0.8]), np.array([1.0, 0.5, 0.9])
+    sample = DocumentSample(design_of("poisson", opening, pi), opening, np.ones(3, bool), np.ones(3, bool), 3.0)
+    found = document_estimate(pool, sample, np.full(3, 0.2), np.ones(3), np.ones(1))
+    step = 0.8 / pi
+    parts = pool.weight**2 * step**2 * ((1 - opening) / opening**2 + (1 - pi) / opening)
+    assert found.first + found.second == pytest.approx(parts.sum())
+    assert found.degrees_of_freedom == pytest.approx(3 * parts.sum() ** 2 / (parts**2).sum() - 1)
+    influence = pool.weight / (pi * opening)
+    assert found.n_effective == pytest.approx(influence.sum() ** 2 / (influence**2).sum())
+
+
+def test_rounds_are_added_up():
+    first, second = DocumentEstimate(1.0, 0.2, 0.3, 8.0, 5.0), DocumentEstimate(2.0, 0.1, 0.3, 0.0, 3.0)
+    found = combined([first, second, DocumentEstimate(9.0, 9, 9, 9, 9)], np.array([0.25, 0.75, 0.0]))
+    assert found.value == pytest.approx(1.75)
+    assert found.variance == pytest.approx(0.25**2 * 0.5 + 0.75**2 * 0.4)
+    a, b = 0.25**2 * 0.5, 0.75**2 * 0.4
+    assert found.degrees_of_freedom == pytest.approx((a + b) ** 2 / (a**2 / 8 + b**2 / 1))
+    assert found.n_effective == 8
+    assert combined([second], np.ones(1)) is second

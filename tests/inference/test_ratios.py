@@ -1,0 +1,602 @@
+"""Estimates of risks against their formulas longhand, by enumeration of samples, and in repeated samples.
+
+Simulations have fixed seeds; a mean is held against its expectation within 3 standard errors of the simulation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+from itertools import combinations, pairwise, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pt_active.inference.estimators import MeanEstimate, effective_size
+from pt_active.inference.intervals import counted, interval, score_interval
+from pt_active.inference.ratios import (
+    RISK_ESTIMATORS,
+    Domain,
+    Scores,
+    difference_domain,
+    domain_estimate,
+    linearised,
+    ratio_estimate,
+    risk_domain,
+    stratified_estimate,
+    stratified_mean,
+)
+from pt_active.relevance.introspection import introspection, label_tables
+from pt_active.relevance.losses import Loss
+from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
+from pt_active.sampling.designs import gap_distribution, sampling_distribution
+from pt_active.sampling.draws import priorities
+from pt_active.sampling.sample import Drawn
+from pt_active.sampling.strata import allocation, draw_strata, strata_by
+
+
+def random_scores(rng: np.random.Generator, n: int) -> Scores:
+    w, expected = rng.uniform(0.1, 2, n), rng.uniform(0.1, 2, n)
+    return Scores(w * rng.random(n), w, expected * rng.random(n), expected)
+
+
+def once(v: np.ndarray, pi: np.ndarray | None = None) -> Drawn:
+    """Each pair drawn once."""
+    return Drawn(np.arange(len(v)), np.ones(len(v), dtype=int), v, pi)
+
+
+def plain(n: int) -> np.ndarray:
+    return np.full(n, 1 / n)
+
+
+# --- formulas longhand ----------------------------------------------------------------------------------------------
+
+
+def test_the_ratio_is_that_of_the_source() -> None:
+    """[T 3.31] and its variance, draw by draw."""
+    rng = np.random.default_rng(0)
+    s, v, n = random_scores(rng, 12), rng.uniform(0.2, 3, 12), 12
+    ratio = math.fsum(v * s.numerator) / math.fsum(v * s.weight)
+    loss = s.numerator / s.weight
+    variance = n * math.fsum(v * s.weight) ** -2 * math.fsum(v**2 * s.weight**2 * (loss - ratio) ** 2)
+    for found in (
+        ratio_estimate([s], once(v), plain(12), "snis"),
+        domain_estimate(risk_domain(replace(s, expected_weight=s.weight), plain(12)), once(v), "snis"),
+    ):
+        assert found.value == pytest.approx(ratio, abs=1e-12)
+        assert found.standard_error == pytest.approx(math.sqrt(variance / n), abs=1e-12)
+        effective = math.fsum(v * s.weight) ** 2 / math.fsum((v * s.weight) ** 2)
+        assert found.degrees_of_freedom == pytest.approx(effective - 1)
+
+
+def test_the_difference_of_ratios_longhand() -> None:
+    rng = np.random.default_rng(1)
+    first, second, v, pi = random_scores(rng, 9), random_scores(rng, 9), rng.uniform(0.2, 3, 9), rng.uniform(0, 1, 9)
+    found = ratio_estimate([first, second], once(v, pi), plain(9), "snis")
+    parts, ratios = [], []
+    for s in (first, second):
+        ratio = math.fsum(v * s.numerator) / math.fsum(v * s.weight)
+        parts.append((s.numerator - ratio * s.weight) / (math.fsum(v * s.weight) / math.fsum(v)))
+        ratios.append(ratio)
+    d = parts[0] - parts[1]
+    assert found.value == pytest.approx(ratios[0] - ratios[1], abs=1e-12)
+    error = math.sqrt(math.fsum((1 - pi) * v**2 * d**2)) / math.fsum(v)
+    assert found.standard_error == pytest.approx(error, abs=1e-12)
+
+
+def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
+    """Where the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
+    rng = np.random.default_rng(17)
+    s, v, pi = random_scores(rng, 10), rng.uniform(0.2, 3, 10), rng.uniform(0, 1, 10)
+    s = replace(s, expected_numerator=np.full(10, 0.3), expected_weight=np.full(10, 0.6))
+    variance, total = 0.0, math.fsum(v * s.weight)
+    for i in range(10):
+        others = np.delete(np.arange(10), i)
+        ratio = math.fsum((v * s.numerator)[others]) / math.fsum((v * s.weight)[others])
+        variance += (1 - pi[i]) * (v[i] * (s.numerator[i] - ratio * s.weight[i]) / total) ** 2
+    found = ratio_estimate([s], once(v, pi), plain(10), "regression")
+    assert found.standard_error == pytest.approx(math.sqrt(variance), abs=1e-12)
+
+
+def test_one_draw_that_counts_says_nothing_of_the_error_of_a_ratio() -> None:
+    one = Scores(np.array([0, 1.0, 0]), np.array([0, 1.0, 0]), np.full(3, 0.2), np.full(3, 0.5))
+    found = ratio_estimate([one], once(np.ones(3)), plain(3), "regression")
+    assert not np.isfinite(found.standard_error)
+    assert found.degrees_of_freedom <= 0
+
+
+def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_draws() -> None:
+    rng = np.random.default_rng(18)
+    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
+    shares = [v * s.weight / (v @ s.weight) for s in scores]
+    assert linearised(scores, once(v)).own_share == pytest.approx(np.maximum(*shares))
+    assert linearised(scores[:1], once(v)).own_share == pytest.approx(shares[0])
+
+
+def test_linearised_values_have_mean_zero() -> None:
+    rng = np.random.default_rng(2)
+    scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
+    assert v @ linearised(scores, once(v)).values == pytest.approx(0, abs=1e-12)
+
+
+def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
+    """d is what Ĝ changes by if a pair counts a little more, times Σ v / v."""
+    rng = np.random.default_rng(3)
+    s, v, step = random_scores(rng, 8), rng.uniform(0.2, 3, 8), 1e-6
+    d = linearised([s], once(v)).values
+    for i in range(8):
+        more, less = v.copy(), v.copy()
+        more[i] += step
+        less[i] -= step
+        ends = [linearised([s], once(w)).value for w in (more, less)]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i] / v.sum(), rel=1e-6)
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+def test_a_plain_loss_is_a_plain_mean(estimator: str) -> None:
+    """With w = 1 the ratio and the domain agree but for the degrees of freedom of nothing."""
+    rng = np.random.default_rng(4)
+    s, p = Scores(rng.random(10), np.ones(10), rng.random(30), np.ones(30)), rng.dirichlet(np.ones(30))
+    drawn = Drawn(rng.integers(0, 30, 10), rng.integers(1, 3, 10), rng.uniform(0.5, 2, 10))
+    one, other = ratio_estimate([s], drawn, p, estimator), domain_estimate(risk_domain(s, p), drawn, estimator)
+    for name in ("value", "standard_error", "degrees_of_freedom"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12)
+
+
+def test_unknown_estimator() -> None:
+    s = random_scores(np.random.default_rng(5), 3)
+    for call in (
+        lambda: ratio_estimate([s], once(np.ones(3)), plain(3), "ht"),
+        lambda: domain_estimate(risk_domain(s, plain(3)), once(np.ones(3)), "ht"),
+    ):
+        with pytest.raises(ValueError, match="unknown estimator 'ht'; the estimators are regression, snis, difference"):
+            call()
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+def test_no_drawn_pair_with_a_weight_is_undefined(estimator: str) -> None:
+    zero = Scores(np.zeros(3), np.zeros(3), np.full(3, 0.2), np.full(3, 0.5))
+    assert np.isnan(ratio_estimate([zero], once(np.ones(3)), plain(3), estimator).value)
+
+
+def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
+    """Where model values differ by nothing in the sample and by much in the pool, the slope is shrunk."""
+    rng = np.random.default_rng(15)
+    v, loss = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float)
+    model = np.r_[rng.random(20) * 1e-9, np.ones(5)]
+    s = Scores(loss, np.ones(20), model, np.ones(25))
+    for found in (
+        domain_estimate(risk_domain(s, plain(25)), once(v), "regression"),
+        ratio_estimate([s], once(v), plain(25), "regression"),
+    ):
+        assert found.value == pytest.approx(v @ loss / v.sum(), abs=1e-6)
+    share, pool = v / v.sum(), np.r_[rng.random(20), 4 * np.ones(5)]
+    mean, centre = share @ loss, share @ pool[:20]
+    spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
+    slope = (share**2 @ ((loss - mean) * (pool[:20] - centre))) / (share**2 @ (pool[:20] - centre) ** 2)
+    pull = share**2 * (pool[:20] - centre) ** 2
+    trust = 2 * spread / variance
+    assert (pull**2).sum() / pull.sum() ** 2 < 0.25
+    expected = mean + trust * slope * (pool.mean() - centre)
+    assert 2 * spread < variance
+    found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
+    assert found.value == pytest.approx(expected, abs=1e-12)
+
+
+def test_one_draw_alone_makes_no_line() -> None:
+    """All but one of the model's values are alike: the estimate, and its error, are those without a model."""
+    rng = np.random.default_rng(16)
+    v, loss, model = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float), np.r_[1.0, np.zeros(29)]
+    domain = risk_domain(Scores(loss, np.ones(20), model, np.ones(30)), plain(30))
+    with_model, without = (domain_estimate(domain, once(v), estimator) for estimator in ("regression", "snis"))
+    assert with_model.standard_error == pytest.approx(without.standard_error, rel=0.25)
+    assert with_model.value == pytest.approx(without.value, abs=0.01)
+
+
+# --- by enumeration of all samples ----------------------------------------------------------------------------------
+
+POOL = 5
+
+
+@pytest.fixture
+def small() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Predictions of two, labels, ρ, p and q of five pairs."""
+    f = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 0]], dtype=float)
+    y, rho = np.array([1.0, 0, 1, 0, 0]), np.array([0.7, 0.4, 0.6, 0.2, 0.5])
+    return f, y, rho, np.array([0.1, 0.3, 0.2, 0.15, 0.25]), np.array([0.3, 0.0, 0.2, 0.0, 0.5])
+
+
+def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:
+    grades = np.column_stack([1 - rho, rho])
+    view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
+    return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
+
+
+def rows_of(score: Scores, rows: np.ndarray) -> Scores:
+    return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
+
+
+def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_drawn(small) -> None:
+    """All 5^3 ordered samples of three draws; q is 0 where the predictors agree."""
+    f, y, rho, p, q = small
+    scores = pool_scores(ZeroOne(), f, y, rho, p)
+    differ, total = f[:, 0] != f[:, 1], 0.0
+    for draws in product(range(POOL), repeat=3):
+        rows = np.array(draws)
+        chance = math.prod(q[rows])
+        if chance == 0:
+            continue
+        drawn = Drawn(rows, np.ones(3, dtype=int), p[rows] / q[rows])
+        domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
+        total += chance * domain_estimate(domain, drawn, "difference").value
+    assert total == pytest.approx(p @ (scores[0].numerator - scores[1].numerator), abs=1e-12)
+
+
+@pytest.mark.parametrize("estimator", ["snis", "regression"])
+def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> None:
+    """What is estimated on the pairs that differ, times their share."""
+    f, y, rho, p, _ = small
+    scores, differ = pool_scores(ZeroOne(), f, y, rho, p), f[:, 0] != f[:, 1]
+    rows, v = np.array([0, 1, 2, 4, 3]), np.array([1.0, 2.0, 0.5, 3.0, 1.5])
+    share = float(p @ differ)
+    domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
+    found = domain_estimate(domain, Drawn(rows, np.ones(5, dtype=int), v), estimator)
+    kept = differ[rows]
+    inner, n = Drawn(np.flatnonzero(differ), np.ones(3, dtype=int), v[kept]), int(differ.sum())
+    order = np.argsort(rows[kept])
+    inner = replace(inner, importance=v[kept][order])
+    inside = Domain(domain.values[kept][order], domain.model, p * differ, np.ones(POOL), share)
+    alone = domain_estimate(inside, inner, estimator)
+    assert n == 3
+    assert found.value == pytest.approx(share * alone.value, abs=1e-12)
+    assert found.standard_error == pytest.approx(share * alone.standard_error, abs=1e-12)
+    assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize("loss", [ZeroOne(), Precision(), Recall(), F1()], ids=str)
+def test_a_census_is_exact(small, estimator: str, loss: Loss) -> None:
+    f, y, rho, _, _ = small
+    p = np.full(POOL, 1 / POOL)
+    scores = pool_scores(loss, f, y, rho, p)
+    drawn = once(np.ones(POOL), np.ones(POOL))
+    truth = [s.numerator.sum() / s.weight.sum() for s in scores]
+    for s, expected in zip(scores, truth, strict=True):
+        found = [ratio_estimate([s], drawn, p, estimator)]
+        if loss in (ZeroOne(), Precision()):
+            found.append(domain_estimate(risk_domain(s, p), drawn, estimator))
+        for each in found:
+            assert each.value == pytest.approx(expected, abs=1e-12)
+    both = ratio_estimate(scores, drawn, p, estimator)
+    assert both.value == pytest.approx(truth[0] - truth[1], abs=1e-12)
+
+
+# --- strata ---------------------------------------------------------------------------------------------------------
+
+
+def test_strata_have_equal_mass_along_the_confidence() -> None:
+    confidence = np.random.default_rng(6).normal(size=23)
+    stratum = strata_by(confidence, 5)
+    assert sorted(np.bincount(stratum)) == [4, 4, 5, 5, 5]
+    ends = [(confidence[stratum == h].min(), confidence[stratum == h].max()) for h in range(5)]
+    assert all(low[1] < high[0] for low, high in pairwise(ends))
+
+
+def test_the_allocation_makes_the_variance_least() -> None:
+    rng = np.random.default_rng(7)
+    stratum, mean, variance = np.repeat([0, 1, 2], [4, 6, 9]), rng.random(19), rng.random(19) ** 3
+    size = np.bincount(stratum)
+    spread = [np.mean((mean[stratum == h] - mean[stratum == h].mean()) ** 2 + variance[stratum == h]) for h in range(3)]
+    options = [n for n in product(*(range(2, s + 1) for s in size)) if sum(n) == 11]
+    best = min(options, key=lambda n: sum(s**2 * d / k for s, d, k in zip(size, spread, n, strict=True)))
+    assert tuple(allocation(stratum, mean, variance, 11)) == best
+
+
+def test_an_allocation_without_any_deviation_follows_the_mass() -> None:
+    stratum = np.repeat([0, 1], [10, 30])
+    assert allocation(stratum, np.zeros(40), np.zeros(40), 20).tolist() == [5, 15]
+
+
+def test_stratified_mean_and_variance_are_unbiased() -> None:
+    """Over all samples of 2 of 4 and 3 of 5 pairs."""
+    values, stratum, size = np.random.default_rng(8).random(9), np.repeat([0, 1], [4, 5]), np.array([4, 5])
+    found: list[MeanEstimate] = []
+    for first, second in product(combinations(range(4), 2), combinations(range(4, 9), 3)):
+        rows = np.array([*first, *second])
+        found.append(stratified_mean(values[rows], stratum[rows], size))
+    estimates = np.array([each.value for each in found])
+    assert estimates.mean() == pytest.approx(values.mean(), abs=1e-12)
+    assert np.mean([each.standard_error**2 for each in found]) == pytest.approx(estimates.var(), abs=1e-12)
+    assert all(1 < each.degrees_of_freedom <= 3 + 1e-9 for each in found)
+
+
+def test_strata_are_drawn_with_the_probabilities_that_are_claimed() -> None:
+    rng, stratum, drawn = np.random.default_rng(9), np.tile([0, 1, 2], 5), np.array([2, 4, 5])
+    chosen = np.array([draw_strata(stratum, drawn, rng) for _ in range(4000)])
+    for h in range(3):
+        assert (chosen[:, stratum == h].sum(axis=1) == drawn[h]).all()
+    expected = drawn[stratum] / 5
+    assert (abs(chosen.mean(axis=0) - expected) <= 3.5 * np.sqrt(expected * (1 - expected) / 4000)).all()
+
+
+def test_a_stratified_ratio_is_weighted_by_the_strata() -> None:
+    rng = np.random.default_rng(10)
+    s, stratum, size = random_scores(rng, 6), np.array([0, 0, 0, 1, 1, 1]), np.array([30, 12])
+    inclusion = (3 / size)[stratum]
+    drawn = once(6 / 42 / inclusion, inclusion)
+    found = stratified_estimate([s], drawn, stratum, size)
+    top, bottom = (sum(size[h] * c[stratum == h].mean() for h in range(2)) for c in (s.numerator, s.weight))
+    assert found.value == pytest.approx(top / bottom, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: strata_by(np.zeros(9), 5), "no more than half of the 9 pairs, got 5"),
+        (lambda: strata_by(np.zeros(9), 0), "at least 1"),
+        (lambda: allocation(np.repeat([0, 1], 5), np.zeros(10), np.zeros(10), 3), "need at least 4 draws, got 3"),
+    ],
+)
+def test_bad_strata(call, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+# --- binomial -------------------------------------------------------------------------------------------------------
+
+
+def test_successes_are_counted_in_plain_samples_of_shares_only() -> None:
+    u, w, count = np.array([1.0, 0, 0]), np.array([1.0, 1, 0]), np.array([2, 1, 4])
+    assert counted(u, w, count, np.full(3, 1.7), "wilson") == (2, 3)
+    with pytest.raises(ValueError, match="this sample is weighted"):
+        counted(u, w, count, np.array([1.0, 1, 2]), "wilson")
+    with pytest.raises(ValueError, match="other weights or losses than 0 and 1"):
+        counted(u, w / 2, count, np.ones(3), "wilson")
+
+
+# --- in repeated samples --------------------------------------------------------------------------------------------
+
+REPLAYS, LABELS = 1000, 100
+"""Samples: 3 standard errors find a bias of a tenth of an estimate's standard deviation, or 2 points of coverage."""
+
+
+@cache
+def population() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """2,000 pairs with predictions of two classifiers, labels, and a calibrated ρ."""
+    rng = np.random.default_rng(12)
+    score = rng.normal(size=2000)
+    rho = 1 / (1 + np.exp(-1.5 * score))
+    first = (score + rng.normal(scale=0.5, size=2000) > 0).astype(float)
+    second = (score + rng.normal(scale=1.0, size=2000) > 0.2).astype(float)
+    return np.column_stack([first, second]), (rng.random(2000) < rho).astype(float), rho
+
+
+@cache
+def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Drawn:
+    """`REPLAYS` samples of pairs, each drawn once."""
+    f, _, rho = population()
+    f, p, cost = f[:, :k], np.full(len(rho), 1 / len(rho)), np.ones(len(rho))
+    tables = label_tables(loss, f, 2, np.ones(len(rho), dtype=bool))
+    view = introspection(tables, np.column_stack([1 - rho, rho]), p, loss.proportion)
+    q = gap_distribution(design, f, cost, p) if design == "disagreement" else None
+    q = sampling_distribution(design, view.moments, cost, p) if q is None else q
+    rows, count, pi = next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13)))
+    return Drawn(rows, count, np.where(count > 0, labels * p[rows] / pi, 0.0), pi)
+
+
+@cache
+def replayed(loss: Loss, k: int, design: str, estimator: str, labels: int = LABELS) -> tuple[MeanEstimate, float]:
+    """Estimates from all samples, and the truth."""
+    f, y, rho = population()
+    f, p = f[:, :k], np.full(len(y), 1 / len(y))
+    drawn = replayed_draws(loss, k, design, labels)
+    everything = pool_scores(loss, f, y, rho, p)
+    scores = [rows_of(s, drawn.rows) for s in everything]
+    truth = [s.numerator.sum() / s.weight.sum() for s in everything]
+    domain = None
+    if k == 1 and loss in (ZeroOne(), Precision()):
+        domain = risk_domain(scores[0], p)
+    if k == 2 and loss == ZeroOne():
+        domain = difference_domain(scores[0], scores[1], f[:, 0] != f[:, 1], p)
+    if domain is None:
+        found = ratio_estimate(scores, drawn, p, estimator)
+    else:
+        found = domain_estimate(domain, drawn, estimator)
+    return found, truth[0] if k == 1 else truth[0] - truth[1]
+
+
+CASES = [
+    (ZeroOne(), 1, "optimal"),
+    (Precision(), 1, "optimal"),
+    (Recall(), 1, "optimal"),
+    (F1(), 1, "optimal"),
+    (ZeroOne(), 2, "optimal"),
+    (ZeroOne(), 2, "disagreement"),
+    (F1(), 2, "optimal"),
+]
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
+def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str, estimator: str) -> None:
+    found, truth = replayed(loss, k, design, estimator)
+    spread = found.value, found.standard_error, found.degrees_of_freedom, 0.95
+    if k == 1 and estimator != "difference":
+        low, high = score_interval(*spread, (0.0, 1.0), LABELS)
+    else:
+        low, high = interval(*spread)
+    assert 0.93 <= np.mean((low <= truth) & (truth <= high)) <= 0.97
+
+
+World = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predictions, labels, and what the label model believes of each grade."""
+
+
+def grade_probabilities(score: np.ndarray, cuts: tuple[float, ...]) -> np.ndarray:
+    """Ordered logit."""
+    below = 1 / (1 + np.exp(1.5 * (score[:, None] - np.array(cuts))))
+    ends = np.zeros((len(score), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+@cache
+def spoilt_world(wrong: float | None, cuts: tuple[float, ...], power: float, shift: float = 0.0) -> World:
+    """2,000 pairs; a judge who guesses a share of them, or who believes the model; the model is too sure of itself."""
+    rng = np.random.default_rng(0)
+    grades = grade_probabilities(rng.normal(size=2000) + shift, cuts)
+    label = (grades.cumsum(axis=1) < rng.random(2000)[:, None]).sum(axis=1).astype(float)
+    guess = rng.integers(0, len(cuts) + 1, 2000)
+    predicted = grades.argmax(axis=1) if wrong is None else np.where(rng.random(2000) < wrong, guess, label)
+    sure = grades**power
+    return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
+
+
+def covered(
+    world: World, loss: Loss, highest: float, fixed: bool, design: str = "optimal"
+) -> tuple[float, float, float]:
+    """Coverage of the score interval and of ± t SE, and mean SE² over the variance, at `LABELS` labels."""
+    f, y, grades = world
+    p = plain(len(y))
+    view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
+    q = sampling_distribution(design, view.moments, np.ones(len(y)), p)
+    rows, count, pi = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
+    drawn = Drawn(rows, count, np.where(count > 0, LABELS * p[rows] / pi, 0.0), pi)
+    everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
+    scores, truth = rows_of(everything, rows), everything.numerator.sum() / everything.weight.sum()
+    if fixed:
+        found = domain_estimate(risk_domain(scores, p), drawn, "regression")
+    else:
+        found = ratio_estimate([scores], drawn, p, "regression")
+    error = np.where(found.standard_error < 1e-12, 0.0, found.standard_error)
+    effective = effective_size(count, drawn.importance * scores.weight)
+    spread = found.value, error, found.degrees_of_freedom, 0.95
+    inside = [
+        np.mean((low <= truth) & (truth <= high))
+        for low, high in (score_interval(*spread, (0.0, highest), effective), interval(*spread))
+    ]
+    return float(inside[0]), float(inside[1]), float(np.mean(error**2) / found.value.var())
+
+
+NOISE = 3 * math.sqrt(0.05 * 0.95 / REPLAYS)
+BINARY, GRADED = (0.0,), (-0.5, 0.7, 1.8)
+RARE_COST = CostMatrix([[0, 1], [20, 0]])
+
+TOO_SURE = [
+    (spoilt_world(None, BINARY, 4), ZeroOne(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), Precision(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), F1(), 1.0, False),
+    (spoilt_world(None, GRADED, 4), Squared(), 9.0, True),
+]
+RARE = [
+    (spoilt_world(0.04, GRADED, 1), ZeroOne(), 1.0, True),
+    (spoilt_world(0.04, GRADED, 4), Precision(rel=2), 1.0, True),
+    (spoilt_world(0.06, BINARY, 1), RARE_COST, 20.0, True),
+    (spoilt_world(0.06, BINARY, 4), Recall(), 1.0, False),
+]
+"""World, loss, its greatest value, and whether its weights are known."""
+
+Case = tuple[World, Loss, float, bool]
+
+
+@pytest.mark.parametrize(
+    ("case", "rare"), [*((case, False) for case in TOO_SURE), *((case, True) for case in RARE)], ids=range(8)
+)
+def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case: Case, rare: bool) -> None:
+    """Where errors are rare, an interval without bounds misses them."""
+    coverage, without_bounds, ratio = covered(*case)
+    assert not rare or without_bounds < 0.93
+    assert 0.93 - NOISE <= coverage <= 0.97 + NOISE
+    assert abs(coverage - 0.95) <= abs(without_bounds - 0.95)
+    assert ratio == pytest.approx(1, abs=0.15)
+
+
+def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
+    """Few of the pairs that it missed are drawn, or none, and the sample cannot know: above 89 % only."""
+    coverage, without_bounds, _ = covered(spoilt_world(None, BINARY, 4), Recall(), 1.0, False)
+    assert max(0.89, without_bounds) < coverage < 0.93
+
+
+def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
+    """Ten relevant pairs are drawn or so. Mean SE² was three quarters of the variance without `own_share`."""
+    coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
+    assert coverage > 0.93 - NOISE > without_bounds
+    assert ratio == pytest.approx(1, abs=0.2)
+
+
+def test_costs_that_one_pair_in_two_hundred_has_are_covered_by_nine_intervals_in_ten() -> None:
+    """None of them is drawn in every third sample or so; ± t SE then misses the truth."""
+    case = (spoilt_world(0.02, BINARY, 1), RARE_COST, 20.0, True)
+    coverage, without_bounds, _ = covered(*case)
+    assert 0.88 < coverage < 0.93
+    assert without_bounds < 0.75
+
+
+@pytest.mark.parametrize(("loss", "fixed"), [(ZeroOne(), True), (Recall(rel=2), False)], ids=str)
+def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(loss: Loss, fixed: bool) -> None:
+    """Where two judges seldom differ, nearly all labels go to pairs where they do."""
+    f, y, grades = spoilt_world(0.05, GRADED, 1)
+    rng = np.random.default_rng(1)
+    other = np.where(rng.random(len(y)) < 0.05, rng.integers(0, 4, len(y)), f[:, 0])
+    both = np.column_stack([f[:, 0], other]), y, grades
+    assert covered(both, loss, 1.0, fixed)[0] < 0.8
+    assert 0.93 - NOISE <= covered(both, loss, 1.0, fixed, "risk_mixture")[0] <= 0.97 + NOISE
+
+
+def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
+    """Of an estimator, and the standard error of the simulation."""
+    found, truth = replayed(loss, k, design, estimator, labels)
+    return found.value.mean() - truth, found.value.std() / math.sqrt(REPLAYS)
+
+
+@pytest.mark.parametrize(("loss", "k", "design"), [CASES[0], CASES[1], CASES[4], CASES[5]], ids=str)
+def test_the_difference_estimator_is_unbiased_where_weights_are_known(loss: Loss, k: int, design: str) -> None:
+    found, noise = bias(loss, k, design, "difference", LABELS)
+    assert abs(found) <= 3 * noise
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize(("loss", "k", "design"), CASES[2:4], ids=str)
+def test_the_bias_of_a_ratio_vanishes(loss: Loss, k: int, design: str, estimator: str) -> None:
+    """It is of the order 1/n: nothing that `REPLAYS` samples could show at 500 labels."""
+    found, noise = bias(loss, k, design, estimator, 500)
+    assert abs(found) <= 3 * noise
+
+
+def test_the_optimal_design_needs_fewer_labels() -> None:
+    """Variance on the passive design, for a precision and for a comparison."""
+    for loss, k, factor in ((Precision(), 1, 1.4), (ZeroOne(), 2, 2.0)):
+        passive, _ = replayed(loss, k, "passive", "snis")
+        active, _ = replayed(loss, k, "optimal", "snis")
+        assert passive.value.var() > factor * active.value.var()
+
+
+def test_stratified_intervals_cover_too() -> None:
+    f, y, rho = population()
+    wrong = (f[:, 0] != y).astype(float)
+    chance = np.where(f[:, 0] == 1, 1 - rho, rho)
+    stratum = strata_by(chance)
+    drawn, size = allocation(stratum, chance, chance * (1 - chance), LABELS), np.bincount(stratum)
+    rng, covered, values = np.random.default_rng(14), 0, []
+    for _ in range(1000):
+        chosen = draw_strata(stratum, drawn, rng)
+        mean = stratified_mean(wrong[chosen], stratum[chosen], size)
+        low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
+        covered += low <= wrong.mean() <= high
+        values.append(float(mean.value))
+    assert 0.93 <= covered / 1000 <= 0.97
+    assert abs(np.mean(values) - wrong.mean()) <= 3 * np.std(values) / math.sqrt(1000)
+
+
+def test_wilson_and_clopper_pearson_are_scipys() -> None:
+    from pt_active.plans.answers.results import Basis
+    from pt_active.risk.proportions import ProportionEstimate
+
+    basis = Basis("Error", "snis", 40, 4, 40, 40.0, False, (), "error", 0, level="pair")
+    for successes, (method, name) in product((0, 7), (("wilson", "wilson"), ("clopper-pearson", "exact"))):
+        counts = {"successes": successes, "trials": 40, "method": method}
+        found = ProportionEstimate(basis, 0.1, np.inf, 0.9, False, "a", successes / 40, **counts)
+        expected = stats.binomtest(successes, 40).proportion_ci(0.9, name)
+        assert found.confidence_interval() == pytest.approx((expected.low, expected.high), abs=1e-9)
+        assert found.note == ""

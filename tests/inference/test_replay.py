@@ -1,0 +1,366 @@
+"""The replay engine against a plain Python loop over the functions that a plan uses, on small pools."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, ColumnCost, measure_values
+from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.intervals import interval
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.replay import Population, replay
+from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings
+from pt_active.inference.significance import two_sided_pvalue
+from pt_active.plans.making.artifact import plain_rows
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import DESIGNS, sampling_distribution
+from pt_active.sampling.draws import draw_to_budget
+from pt_active.studies.simulate import (
+    default_budgets,
+    draw_until_significant,
+    in_short,
+    labelled_population,
+    replays,
+    simulate,
+)
+
+
+def population(queries=40, systems=2, seed=0) -> Population:
+    """Values near what the model expects, costs of whole documents."""
+    rng = np.random.default_rng(seed)
+    mean = rng.uniform(0, 1, (queries, systems))
+    root = rng.normal(0, 0.2, (queries, systems, systems))
+    cost = rng.integers(3, 9, queries)
+    return Population(
+        values=mean + rng.normal(0.02 * np.arange(systems), 0.2, (queries, systems)),
+        moments=Moments(mean, root @ root.transpose(0, 2, 1)),
+        uniform=Moments(np.full((queries, systems), 0.5), np.tile(np.eye(systems) * 0.1, (queries, 1, 1))),
+        cost=cost.astype(np.float64),
+        weight=rng.dirichlet(np.full(queries, 8.0)),
+        documents=cost,
+    )
+
+
+POOL = population()
+BUDGETS = [30.0, 60.0, 120.0]
+
+
+def all_replays(pool: Population, method: Method, repetitions: int, seed: int = 1, **settings: object) -> Replays:
+    return replays(pool, [method], repetitions, budgets=BUDGETS, seed=seed, progress=False, **settings)[method]
+
+
+def looped(pool: Population, method: Method, budget: float, repetitions: int, seed: int) -> pd.DataFrame:
+    """One row a repetition, by the functions that a plan uses."""
+    q = sampling_distribution(method.design, pool.moments, pool.cost, pool.weight, 0.1, pool.uniform)
+    rng, rows = np.random.default_rng(seed), []
+    for _ in range(repetitions):
+        sample = draw_to_budget(q, pool.weight, pool.cost, budget, rng, method.with_replacement)
+        drawn = np.flatnonzero(sample.draws)
+        mean = ESTIMATORS[method.estimator](
+            sample.draws[drawn],
+            sample.importance[drawn],
+            pool.target[drawn],
+            pool.model[drawn],
+            *mean_and_variance(pool.weight, pool.model),
+            None if method.with_replacement else sample.inclusion[drawn],
+        )
+        low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
+        rows.append(
+            {
+                "estimate": mean.value,
+                "standard_error": mean.standard_error,
+                "covered": low <= pool.truth <= high,
+                "pvalue": two_sided_pvalue(mean.value, mean.standard_error, mean.degrees_of_freedom),
+                "n_draws": sample.draws.sum(),
+                "n_queries": len(drawn),
+                "n_judged": pool.documents[drawn].sum(),
+                "spent": pool.cost[drawn].sum(),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize("with_replacement", [True, False])
+@pytest.mark.parametrize(("design", "estimator"), [("optimal", "snis"), ("hedged", "regression"), ("passive", "ht")])
+def test_a_replay_is_what_a_loop_of_plans_would_give(design, estimator, with_replacement):
+    """Means and mean squares agree within 4 standard errors of 500 repetitions of the loop (48 comparisons a case).
+
+    This finds a mean that is off by a fifth of the standard deviation of one sample.
+    """
+    method = Method(design, estimator, with_replacement)
+    found = all_replays(POOL, method, 4000)
+    low, high = found.intervals(0.95)
+    covered = (low <= found.truth) & (found.truth <= high)
+    for b, budget in enumerate(BUDGETS):
+        plain = looped(POOL, method, budget, 500, seed=b)
+        ours = {"covered": covered[b], "pvalue": found.pvalues()[b]}
+        ours |= {name: getattr(found, name)[b] for name in plain.columns if name not in ours}
+        for name, column in ours.items():
+            for power in (1, 2):
+                a, c = column.astype(float) ** power, plain[name].to_numpy(float) ** power
+                error = math.sqrt(a.var() / len(a) + c.var() / len(c))
+                assert abs(a.mean() - c.mean()) <= 4 * error + 1e-12, (budget, name, power)
+
+
+def test_repetitions_do_not_depend_on_how_many_there_are():
+    method = Method("optimal", "regression")
+    few, many = (all_replays(POOL, method, n) for n in (CHUNK, 2 * CHUNK + 7))
+    np.testing.assert_array_equal(few.estimate, many.estimate[:, :CHUNK])
+    assert many.estimate.shape == (3, 2 * CHUNK + 7)
+    np.testing.assert_array_equal(many.estimate, all_replays(POOL, method, 2 * CHUNK + 7).estimate)
+    assert (all_replays(POOL, method, CHUNK, seed=2).estimate != few.estimate).any()
+
+
+def test_a_sample_goes_on_where_it_stopped_at_the_budget_before():
+    for with_replacement in (True, False):
+        found = all_replays(POOL, Method("optimal", "snis", with_replacement), 300)
+        for name in ("n_draws", "n_queries", "n_judged", "spent"):
+            assert (np.diff(getattr(found, name), axis=0) >= 0).all()
+        assert (found.spent <= np.array(BUDGETS)[:, None]).all()
+        assert (found.spent > np.array(BUDGETS)[:, None] - POOL.cost.max()).all()
+
+
+def test_one_system_alone():
+    pool = population(systems=1)
+    assert not pool.compared
+    np.testing.assert_array_equal(pool.target, pool.values[:, 0])
+    table = simulate(pool, budgets=BUDGETS, repetitions=100, progress=False)
+    assert "selection_error" not in table.columns
+    with pytest.raises(ValueError, match="label swapping needs two systems"):
+        next(replay(pool, "passive", ["snis"], BUDGETS, 10, 0, null=True))
+    with pytest.raises(ValueError, match="a test of difference needs two systems"):
+        draw_until_significant(pool, looks=BUDGETS)
+
+
+# --- label swapping -------------------------------------------------------------------------------------------------
+
+
+def test_swapping_trades_places_in_half_of_the_queries():
+    pool = population(queries=2000)
+    swapped = pool.swapped(np.random.default_rng(0))
+    traded = swapped.values[:, 0] == pool.values[:, 1]
+    assert 0.45 < traded.mean() < 0.55
+    np.testing.assert_array_equal(swapped.target, np.where(traded, -pool.target, pool.target))
+    np.testing.assert_allclose(swapped.model, np.where(traded, -pool.model, pool.model), atol=1e-15)
+    for here, there in ((swapped.moments, pool.moments), (swapped.uniform, pool.uniform)):
+        expected = np.where(traded[:, None, None], there.covariance[:, ::-1, ::-1], there.covariance)
+        np.testing.assert_array_equal(here.covariance, expected)
+
+
+def test_tests_reject_a_true_hypothesis_at_their_level():
+    """Type I error at .05 between .03 and .07 over 2,000 repetitions (standard error .005)."""
+    table = simulate(population(queries=300), budgets=[300.0], repetitions=2000, null=True, progress=False)
+    assert table["type_1_error"].between(0.03, 0.07).all()
+    assert simulate(POOL, budgets=BUDGETS, repetitions=50, null=False, progress=False)["type_1_error"].isna().all()
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+
+def test_the_table_says_what_the_replays_say():
+    method = Method("optimal", "regression", False)
+    table = simulate(POOL, designs=["optimal"], estimators=["regression"], budgets=BUDGETS, repetitions=250, seed=3)
+    settings = {"budgets": BUDGETS, "seed": 3, "progress": False}
+    true = replays(POOL, [YARDSTICK, method], 250, **settings)
+    null = replays(POOL, [method], 250, null=True, **settings)[method]
+    mine = table[(table["design"] == "optimal") & ~table["with_replacement"]].reset_index(drop=True)
+    assert len(mine) == 3
+    for b, row in mine.iterrows():
+        estimates = true[method].estimate[b].tolist()
+        errors = [e - POOL.truth for e in estimates]
+        ends = list(zip(*(end[b].tolist() for end in true[method].intervals(0.95)), strict=True))
+        passive = [(e - POOL.truth) ** 2 for e in true[YARDSTICK].estimate[b]]
+        squares = [e * e for e in errors]
+        sign = 1 if POOL.truth > 0 else -1
+        expected = {
+            "truth": POOL.truth,
+            "bias": math.fsum(errors) / 250,
+            "rmse": math.sqrt(math.fsum(squares) / 250),
+            "mae": math.fsum(map(abs, errors)) / 250,
+            "coverage": sum(low <= POOL.truth <= high for low, high in ends) / 250,
+            "width": math.fsum(high - low for low, high in ends) / 250,
+            "selection_error": sum(sign * e < 0 for e in estimates) / 250,
+            "type_2_error": sum(p >= 0.05 for p in true[method].pvalues()[b]) / 250,
+            "type_1_error": sum(p < 0.05 for p in null.pvalues(null.truth)[b]) / 250,
+            "label_equivalents": math.fsum(passive) / math.fsum(squares),
+        }
+        for name, value in expected.items():
+            assert row[name] == pytest.approx(value, rel=1e-9, abs=1e-12), name
+
+
+def test_passive_is_its_own_yardstick():
+    table = simulate(POOL, designs=["passive"], estimators=["snis"], budgets=BUDGETS, repetitions=200, progress=False)
+    once = table[~table["with_replacement"]]
+    assert once["label_equivalents"].tolist() == [1, 1, 1]
+    assert once["label_equivalents_se"].tolist() == pytest.approx([0, 0, 0])
+    assert once["saving"].tolist() == pytest.approx([0, 0, 0], abs=1e-12)
+    again = table[table["with_replacement"]]
+    assert again["label_equivalents_source"].tolist() == [1, 1, 1]
+
+
+def test_a_ratio_of_means_and_its_error():
+    """The error against the spread of 2,000 independent ratios, within a tenth."""
+    rng = np.random.default_rng(0)
+    first = rng.gamma(2, 1, (2000, 400))
+    second = 0.5 * first + rng.gamma(3, 0.3, (2000, 400))
+    ratio, error = ratio_of_means(first, second)
+    assert ratio == pytest.approx(first.mean(axis=1) / second.mean(axis=1))
+    assert error.mean() == pytest.approx(ratio.std(), rel=0.1)
+
+
+def test_savings_are_read_off_the_curve():
+    """Errors proportional to 1/budget: half the squared error needs twice the budget."""
+    budgets = [10.0, 20.0, 40.0, 80.0]
+    passive = np.array([8.0, 4.0, 2.0, 1.0])
+    assert savings(budgets, passive / 2, passive) == pytest.approx([np.nan, 0.5, 0.5, 0.5], nan_ok=True)
+    assert savings(budgets, passive * 2, passive) == pytest.approx([-1, -1, -1, np.nan], nan_ok=True)
+    bumpy = np.array([4.0, 4.5, 1.0, 0.5])
+    assert savings(budgets, bumpy, passive)[1] == pytest.approx(0.5)
+
+
+def test_the_table_in_short_and_as_json():
+    table = simulate(POOL, budgets=BUDGETS, repetitions=50, progress=False)
+    text = in_short(table)
+    assert "wrong winner" in text
+    assert text.count("passive") == 1 + len(table[table["design"] == "passive"])
+    rows = plain_rows(table)
+    assert len(rows) == len(table)
+    assert all(not isinstance(v, float) or math.isfinite(v) for row in rows for v in row.values())
+
+
+def test_default_budgets_lie_inside_the_pool():
+    for queries in (12, 40, 400):
+        pool = population(queries)
+        budgets = default_budgets(pool)
+        assert len(budgets) == 8
+        assert pool.cost.max() <= budgets[0] < budgets[-1] < pool.cost.sum()
+
+
+# --- drawing until significant --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_drawing_stops_at_the_first_look_that_is_significant(null):
+    looks = [30.0, 45.0, 60.0, 90.0, 120.0]
+    method = Method("hedged", "regression", False)
+    options = {"repetitions": 150, "seed": 5, "progress": False, "null": null}
+    table = draw_until_significant(POOL, designs=["hedged"], estimators=["regression"], looks=looks, **options)
+    found = replays(POOL, [method], 150, budgets=looks, seed=5, null=null, progress=False)[method]
+    pvalue = found.pvalues(found.truth if null else 0.0)
+    resolved = wrong = spent = 0
+    for r in range(150):
+        at = next((look for look in range(5) if pvalue[look, r] < 0.05), None)
+        spent += found.spent[4 if at is None else at, r]
+        resolved += at is not None
+        wrong += at is not None and (null or found.estimate[at, r] * POOL.truth < 0)
+    row = table[(table["design"] == "hedged") & ~table["with_replacement"]].iloc[0]
+    assert (row["resolved"], row["wrong"], row["spent"]) == pytest.approx((resolved / 150, wrong / 150, spent / 150))
+
+
+# --- labelled pools -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def labelled(demo, graded) -> pd.DataFrame:
+    return graded.merge(demo.judge(graded), on=["qid", "docno"])
+
+
+def test_a_labelled_pool_has_the_values_of_its_runs(demo, labelled):
+    pool = labelled_population(labelled, DCG @ 10, rankers=["candidate", "production"])
+    for s, name in enumerate(("candidate", "production")):
+        expected = measure_values(demo.runs[name], demo.judge(labelled), DCG @ 10).sort_values("qid")["value"]
+        np.testing.assert_allclose(pool.values[:, s], expected, atol=1e-12)
+    assert pool.truth == pytest.approx((pool.values[:, 0] - pool.values[:, 1]).mean())
+    assert pool.documents.tolist() == pool.cost.tolist()
+    backward = labelled_population(labelled, DCG @ 10, rankers=["production", "candidate"])
+    assert backward.truth == pytest.approx(-pool.truth)
+    alone = labelled_population(labelled, DCG @ 10, rankers=["candidate"])
+    np.testing.assert_allclose(alone.values[:, 0], pool.values[:, 0])
+    assert (alone.cost <= pool.cost).all()
+
+
+@settings(max_examples=10)
+@given(seed=st.integers(0, 1000))
+def test_order_and_names_do_not_matter(labelled, seed):
+    plain = labelled_population(labelled, DCG @ 10)
+    renamed = labelled.assign(docno="x" + labelled["docno"]).sample(frac=1, random_state=seed)
+    other = labelled_population(renamed, DCG @ 10)
+    np.testing.assert_array_equal(plain.values, other.values)
+    np.testing.assert_allclose(plain.moments.covariance, other.moments.covariance, atol=1e-14)
+
+
+def test_a_pool_that_cannot_be_replayed_says_why(labelled):
+    deep = labelled["rank_production"].eq(3)
+    with pytest.raises(ValueError, match=rf"{deep.sum()} documents of the replay pool have no label: .*cut the rank"):
+        labelled_population(labelled.assign(label=labelled["label"].where(~deep)), DCG @ 10, rankers=["production"])
+    with pytest.raises(ValueError, match="needs a column 'label'"):
+        labelled_population(labelled.drop(columns="label"), DCG @ 10)
+    with pytest.raises(ValueError, match="no ranker 'bm25' in the pool; it has 'production', 'candidate'"):
+        labelled_population(labelled, DCG @ 10, rankers=["bm25"])
+    with pytest.raises(ValueError, match="choose one or two rankers"):
+        labelled_population(labelled.assign(rank_third=labelled["rank_production"]), DCG @ 10)
+    nowhere = labelled.assign(rank_production=labelled["rank_production"].where(labelled["qid"] != "q7", -1))
+    with pytest.warns(UserWarning, match="1 queries for which production found nothing are left out: 'q7'"):
+        pool = labelled_population(nowhere, DCG @ 10, rankers=["production"])
+    assert len(pool.cost) == labelled["qid"].nunique() - 1
+
+
+def test_unlabelled_documents_below_the_cutoff_do_not_matter(labelled):
+    below = labelled[["rank_production", "rank_candidate"]].replace(-1, 99).min(axis=1) >= 10
+    assert below.any()
+    unlabelled = labelled_population(labelled.assign(label=labelled["label"].where(~below)), DCG @ 10)
+    np.testing.assert_array_equal(unlabelled.values, labelled_population(labelled, DCG @ 10).values)
+
+
+def test_costs_and_measures_reach_the_population(labelled):
+    priced = labelled.assign(price=np.arange(len(labelled)) + 1.0)
+    pool = labelled_population(priced, "nDCG@10", ColumnCost("price", per_query=2.0), samples=20, seed=1)
+    assert pool.cost.sum() == pytest.approx(priced["price"].sum() + 2 * labelled["qid"].nunique())
+    assert pool.moments.monte_carlo_error is not None
+    assert (pool.values <= 1).all()
+
+
+# --- what is refused ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("budgets", "message"),
+    [
+        ([1.0], "budgets outside the pool: 1; the dearest query costs 8"),
+        ([50.0, 1e6], r"budgets outside the pool: 1e\+06"),
+        ([60.0, 50.0], "budgets must be increasing"),
+        ([50.0, 50.0], "budgets must be increasing"),
+        ([], "budgets must be increasing"),
+        ([np.nan], "budgets outside the pool: nan"),
+    ],
+)
+def test_budgets_outside_the_pool(budgets, message):
+    with pytest.raises(ValueError, match=message):
+        simulate(POOL, budgets=budgets)
+
+
+def test_unknown_names_list_the_known_ones():
+    with pytest.raises(ValueError, match=f"unknown design 'best'; the designs are {', '.join(DESIGNS)}"):
+        simulate(POOL, designs=["best"])
+    with pytest.raises(ValueError, match="unknown estimator 'mle'; the estimators are regression"):
+        simulate(POOL, estimators=["mle"])
+    with pytest.raises(ValueError, match="unknown reference 'z'"):
+        simulate(POOL, budgets=BUDGETS, reference="z", progress=False)
+    with pytest.raises(ValueError, match="repetitions must be at least 1, got 0"):
+        simulate(POOL, budgets=BUDGETS, repetitions=0, progress=False)
+    with pytest.raises(ValueError, match="alpha must lie between 0 and 1, got 5"):
+        draw_until_significant(POOL, looks=BUDGETS, alpha=5)
+
+
+def test_chunks_join_in_order():
+    chunks = [chunk["snis"] for chunk in replay(POOL, "passive", ["snis"], BUDGETS, CHUNK + 1, 0)]
+    assert [chunk.estimate.shape for chunk in chunks] == [(3, CHUNK), (3, 1)]
+    whole = joined(chunks)
+    np.testing.assert_array_equal(whole.estimate[:, CHUNK:], chunks[1].estimate)
+    assert whole.truth.shape == (CHUNK + 1,)

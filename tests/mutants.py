@@ -1,0 +1,365 @@
+"""Breaks formulas of the package one at a time and runs the tests that should notice.
+
+Run ``python tests/mutants.py --out before.json`` before a change of the tests or of the folders, and ``python
+tests/mutants.py --against before.json`` after it: what was killed before must still be killed. ``--dry-run`` only says
+whether the formulas are still found. A mutant names no file: its fragment must occur exactly once in the package,
+wherever that is, and its test modules may be in any folder of ``tests``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Queue
+from typing import Any
+
+from tqdm import tqdm
+
+ROOT = Path(__file__).resolve().parents[1]
+
+PATIENCE = 1800
+"""Seconds after which the tests of one mutant are given up."""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A formula and how it is broken.
+
+    Attributes:
+        name: Of the formula, and what is wrong with it.
+        old: A fragment of source that occurs once in the package.
+        new: What stands in its place.
+        tests: Names of the test modules that should fail, separated by blanks; they run in this order.
+        lives: Why a mutant is kept that no test kills; empty for the others.
+    """
+
+    name: str
+    old: str
+    new: str
+    tests: str
+    lives: str = ""
+
+
+def _read(text: str) -> list[Mutant]:
+    """Mutants of two lines each, ``name [tests]`` and ``old => new``; a third says why one is kept that lives."""
+    found = re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$(?:\n    lives: (.+)$)?", text, re.MULTILINE)
+    return [Mutant(name, old, new, tests, lives) for name, tests, old, new, lives in found]
+
+
+MUTANTS = _read(
+    """
+# Relevance: what a label is worth
+DCG: discount one rank too deep [test_measures]
+    1 / np.log2(rank + 1) => 1 / np.log2(rank + 2)
+ERR: surely stopped by the highest grade [test_measures]
+    / 2.0**max_rel, 1 => / (2.0**max_rel - 1), 1
+additive moments: cut a rank early [test_moments]
+    if 0 < rank <= depth else 0.0 => if 0 < rank < depth else 0.0
+cascade moments: cross term once [test_moments]
+    2.0 * cross * tails[i] => cross * tails[i]
+cascade moments: chance of reaching not squared [test_moments]
+    reach_squared *= (1.0 - mu[i]) - cross => reach_squared *= 1.0 - mu[i]
+cascade pairs, tree: wrong side of the climb [test_moments]
+    s = before + scale * s + p * after => s = before + scale * s + stop_p * after
+nDCG: ideal ranking beyond the cutoff [test_moments]
+    if place < cutoff and gain[grade] > 0.0: => if gain[grade] > 0.0:
+log-length cost: averages one a document [test_pool]
+    len(np.unique(query)) / cost.sum() => len(query) / cost.sum()
+F: eta of precision and recall swapped [test_losses]
+    self.eta * positive + (1 - self.eta) * relevant => (1 - self.eta) * positive + self.eta * relevant
+loss moments: covariance not centred [test_losses]
+    product - centre[a] * centre[b] => product
+Gaussian squared error: fourth moment halved [test_losses]
+    within = 2 * variances**2 => within = variances**2
+ordered logit: gradient of the prior without its square [test_models]
+    (by_upper + by_lower) + weights / prior_scale**2 => (by_upper + by_lower) + weights / prior_scale
+recalibration: prior centred at no trust [test_recalibration]
+    prior = len(labels), parameters - np.r_[np.zeros(len(parameters) - 1), 1.0] => prior = len(labels), parameters
+# Sampling
+clipped probabilities: certain units cost nothing [test_error_curve]
+    (budget - self.certain[certain]) / self.rest => budget / self.rest
+priority sampling: threshold of the last drawn [test_draws]
+    np.take_along_axis(priority, distinct, axis=1) => np.take_along_axis(priority, distinct - 1, axis=1)
+draws to a budget: what just fits is left out [test_draws]
+    return spent <= budget * (1 + _ROUNDING) => return spent < budget
+draws with replacement: counted from the beginning [test_draws]
+    end - np.maximum(arrival[drawn], start) => end - start
+draws without replacement: importance without n [test_draws]
+    Sample(draws, draws.sum() * weight / inclusion => Sample(draws, weight / inclusion
+design assisted: the mean variance is forgotten [test_designs]
+    return variance + weight @ variance => return variance
+design optimal: the plain mean [test_designs]
+    (mean - weight @ mean) ** 2 + variance => (mean - mean.mean()) ** 2 + variance
+designs: cost without its root [test_designs]
+    if part.uniform_cost else np.sqrt(cost) => if part.uniform_cost else cost
+difference: covariance taken off once [test_designs]
+    - 2 * covariance[:, first, second] => - covariance[:, first, second]
+pivotal draws: holder and rival swapped above 1 [test_two_phase]
+    (2.0 - both) < 1.0 - inclusion[rival]: => (2.0 - both) < 1.0 - held:
+spread draws: documents of a query in their order [test_two_phase]
+    [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
+    lives: the chance that two given documents are drawn together is not tested
+document sizes: overhead on every document [test_document_design]
+    cost[z] + (overhead if place == first else 0.0) => cost[z] + overhead
+document design: inclusion not given its query is open [test_document_design]
+    np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
+document design: budget not lowered for what depth may overspend [test_document_design]
+    margin = _MARGIN * _deviation_of_depth( => margin = 0 * _deviation_of_depth(
+two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
+    = chance[0][came[0] > 0] => = opening[order[0][came[0] > 0]]
+depth draw: documents of a query apart [test_two_phase]
+    rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
+strata: allocation by the root of the variance's share [test_ratios]
+    wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
+one at a time: chance among all instead of the rest [test_steps]
+    size[first] / remaining[:number] => size[first] / size.sum()
+# Inference from queries
+snis variance: shares not squared [test_estimators]
+    (share * (values - value[..., None])) ** 2 => share * (values - value[..., None]) ** 2
+snis: degrees of freedom of the draws [test_estimators]
+    effective_size(count, importance) - 1, count) => count.sum(axis=-1) - 1, count)
+snis and regression without replacement: no 1 − π [test_draws]
+    return 1.0 if inclusion is None else 1 - inclusion => return 1.0
+ht variance: n for n − 1 [test_estimators]
+    (terms - value[..., None]) ** 2) / (n - 1) / n => (terms - value[..., None]) ** 2) / n / n
+regression variance: no leverage [test_estimators]
+    (centred - slope * predictor) / (1 - leverage) => (centred - slope * predictor)
+regression: slope trusted whatever the spread [test_estimators]
+    ratio_or_zero(spread, LEAST_SPREAD * np.asarray(pool_variance)) => ratio_or_zero(spread, np.asarray(pool_variance))
+interval: quantile of one side [test_estimators]
+    np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
+score interval: variance of a share without 1 − y [test_estimators]
+    error**2 / (inside * (1 - inside / width)) => error**2 / inside
+corrections: Bonferroni for Holm [test_estimators]
+    alpha=alpha, method=method)[:2] => alpha=alpha, method="bonferroni")[:2]
+Tukey: no root of 2 [test_significance]
+    np.sqrt(2) * absolute_statistic( => absolute_statistic(
+Nadeau–Bengio: test sets of 1/K [test_crossval]
+    overlap = 1 / (folds - 1) => overlap = 1 / folds
+calibration: plain mean of the expectations [test_calibration]
+    centred, deviation = mean - weight @ mean => centred, deviation = mean - mean.mean()
+always-valid boundary: level not squared [test_boundaries]
+    (rho * alpha**2) => (rho * alpha)
+betting: a stake knows the draw that it is on [test_boundaries]
+    np.r_[0.25, variance][:-1] => variance
+verdict: within the margin at the near end [test_boundaries]
+    np.abs(value) + half_width <= margin => np.abs(value) - half_width <= margin
+look ahead: the estimate is taken for the truth [test_boundaries]
+    now.value[0] + np.sqrt(variance) * rng => now.value[0] + 0 * rng
+error curve: 1/ψ for 1/ψ − 1 [test_error_curve]
+    self.gain @ (1 / self.chance(budget) - 1) => self.gain @ (1 / self.chance(budget))
+power: one side only [test_error_curve]
+    + special.ndtr(-signal - quantile * ratio) => + 0 * ratio
+topic sets: cells for degrees of freedom [test_topics]
+    ((values.shape[0] - 1) * (values.shape[1] - 1)) => values.size
+# Inference from documents
+documents, first phase: chance not squared [test_document_estimators]
+    step**2 * (1 - chance) / chance**2 => step**2 * (1 - chance) / chance
+documents, cascade: no 1 − π [test_document_estimators]
+    (influence * (observed - mean)) ** 2 * (1 - inclusion) => (influence * (observed - mean)) ** 2
+documents, depth: covariance of steps once [test_document_estimators]
+    step * (inverse - 1) + 2 * before => step * (inverse - 1) + before
+documents, spread: gain not for those drawn apart alone [test_document_estimators]
+    scale = (1 - APART) / APART => scale = 1 / APART
+documents: lines weighted by the root of the chance [test_document_estimators]
+    np.sqrt(1 - chance[drawn]) / chance[drawn] => np.sqrt(1 - chance[drawn]) / np.sqrt(chance[drawn])
+cascade steps: tail below the document ignored [test_document_design]
+    * reach * (weights[at] - tail) => * reach * weights[at]
+rounds: weighted by their variances [test_document_rounds]
+    (1 / expected) / (1 / expected).sum() => expected / expected.sum()
+rounds: weighted by what the refitted model expects [test_document_rounds]
+    (first.gain * np.where( => (sizes.gain * np.where(
+    lives: the tests of the weights refit no model
+documents: caution fades without its square [test_document_rounds]
+    / ENOUGH_DEGREES) ** 2 => / ENOUGH_DEGREES)
+documents: degrees of freedom without the kurtosis [test_document_estimators]
+    _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
+# Inference from rounds, and risks of pairs
+LUR: inverse variances of the step before [test_weightings]
+    size / (left[:-1] * left[1:]) => size / left[:-1] ** 2
+LUR variance: n for n − 1 [test_weightings]
+    np.where(spread, number / (number - 1), 1.0) => np.ones_like(number)
+rounds of pairs: residuals with the label in its own statistic [test_weightings]
+    found.gradient * (1 - share) / (1 - found.own_share) => found.gradient
+AILUR and AIIPW variance: no 1 − π [test_weightings]
+    left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0) => left = np.where(pi < 1 - _CERTAIN, 1.0, 0.0)
+AILUR: a round's chance among all instead of the rest [test_weightings]
+    (rounds.step == 0) | (rounds.step >= step) => rounds.step >= 0
+kernel: an outcome predicts itself [test_kernel]
+    others, weight = others - outcome, weight - 1.0 => others, weight = others - outcome, weight * 1.0
+AUC: ties do not count [test_weightings]
+    below[order] = (sums[first] + sums[last]) / 2 => below[order] = sums[first]
+difference of risks: share of the domain forgotten [test_ratios]
+    float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
+risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
+    found.degrees_of_freedom - idle => found.degrees_of_freedom
+strata: no finite population correction [test_ratios]
+    share**2 * (1 - drawn / size) * spread / drawn => share**2 * spread / drawn
+# Plans and what is read off them
+pool: the last rank that counts is not seen [test_plan]
+    (ranks > 0) & (ranks <= cutoff) => (ranks > 0) & (ranks < cutoff)
+plan of rounds: labels and model swapped in their trust [test_model_check]
+    trust * pool.grades + (1 - trust) * shares => (1 - trust) * pool.grades + trust * shares
+status: hopeless below three in a hundred [test_status]
+    _HOPELESS = 0.05 => _HOPELESS = 0.03
+outlook: a pilot's promise by the weights of its rounds [test_outlook]
+    promised = float(round_weights(rounds) ** 2 @ expected) => promised = float(round_weights(rounds) @ expected)
+contributions: base of rounds not weighted [test_contributions]
+    float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
+contributions: a label compared with nothing [test_contributions]
+    weight * (values[-1] - expected) => weight * values[-1]
+slices: importance of the whole pool [test_contributions]
+    ["q_importance"] * inner / share => ["q_importance"] / share
+ranking: the worst first [test_ranking]
+    sign = 1 if lower_is_better else -1 => sign = -1 if lower_is_better else 1
+savings: of the budget needed [test_replay]
+    np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
+"""
+)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What became of a mutant.
+
+    Attributes:
+        outcome: ``"killed"``, ``"lived"``, ``"not found"`` or ``"error"``.
+        by: The test that failed; where none did, why.
+        seconds: How long its tests took.
+    """
+
+    outcome: str
+    by: str
+    seconds: float = 0.0
+
+
+def main() -> int:
+    """Run what the command line asks for; 1 if a mutant that was killed before is not any more."""
+    arguments = _arguments()
+    chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
+    files = {mutant: _files_of(mutant, ROOT / "pt_active") for mutant in chosen}
+    found = {m.name: Verdict("not found", f"in {len(files[m])} places") for m in chosen if len(files[m]) != 1}
+    if not arguments.dry_run:
+        todo = {mutant: where[0].relative_to(ROOT) for mutant, where in files.items() if len(where) == 1}
+        for name, verdict in _verdicts(todo, arguments.jobs):
+            found[name] = verdict
+            if arguments.out:
+                content = {m.name: vars(found[m.name]) for m in chosen if m.name in found}
+                arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    _print_table(chosen, found)
+    return _print_lost(found, json.loads(arguments.against.read_text(encoding="utf-8"))) if arguments.against else 0
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description="Breaks formulas and runs the tests that should notice.")
+    parser.add_argument("--only", default="", metavar="WORD", help="mutants that have this in their names")
+    parser.add_argument("--jobs", type=int, default=1, help="how many mutants are tested at once")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="where the results go, as JSON")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results, to say what is lost")
+    parser.add_argument("--dry-run", action="store_true", help="only look for the formulas, run nothing")
+    return parser.parse_args()
+
+
+def _files_of(mutant: Mutant, package: Path) -> list[Path]:
+    """The files that hold the fragment, each as often as it does."""
+    texts = ((path, path.read_text(encoding="utf-8")) for path in sorted(package.rglob("*.py")))
+    return [path for path, text in texts for _ in range(text.count(mutant.old))]
+
+
+def _verdicts(todo: dict[Mutant, Path], jobs: int) -> Iterator[tuple[str, Verdict]]:
+    """Test each mutant in one of as many copies of the tree as there are jobs."""
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
+        free: Queue[Path] = Queue()
+        for number in range(jobs):
+            free.put(_copy_of_the_tree(Path(folder) / str(number)))
+        running = {pool.submit(_tested, mutant, path, free): mutant for mutant, path in todo.items()}
+        for done in tqdm(as_completed(running), total=len(running), unit="mutant"):
+            yield running[done].name, done.result()
+
+
+def _copy_of_the_tree(folder: Path) -> Path:
+    """A copy of the files that git knows, with their times, so that compiled code stays valid."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+    return folder
+
+
+def _tested(mutant: Mutant, path: Path, free: Queue[Path]) -> Verdict:
+    """Break the formula in a copy of the tree that is free, and mend it again."""
+    tree = free.get()
+    broken, times = tree / path, (tree / path).stat()
+    text = broken.read_text(encoding="utf-8")
+    try:
+        broken.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+        # Compiled code may have this file's functions inside it, which the cache does not notice.
+        with tempfile.TemporaryDirectory() as fresh:
+            return _run(mutant, tree, Path(fresh) if "_compiled" in text else tree / ".numba")
+    finally:
+        broken.write_text(text, encoding="utf-8")
+        os.utime(broken, ns=(times.st_atime_ns, times.st_mtime_ns))
+        free.put(tree)
+
+
+def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
+    """Run the mutant's test modules in a copy of the tree."""
+    modules = [str(path) for name in mutant.tests.split() for path in (tree / "tests").rglob(f"{name}.py")]
+    if len(modules) != len(mutant.tests.split()):
+        return Verdict("error", f"one module each is needed of {mutant.tests}, found {len(modules)}")
+    # Without .pyc files, which may be older than a mutant of the same length by less than their times tell.
+    environment = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(compiled)}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", *modules]
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
+            command, cwd=tree, env=os.environ | environment, capture_output=True, text=True, timeout=PATIENCE
+        )
+    except subprocess.TimeoutExpired:
+        return Verdict("error", f"its tests took more than {PATIENCE} seconds", PATIENCE)
+    seconds = round(time.monotonic() - start, 1)
+    if done.returncode == 1:
+        failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+        return Verdict("killed", failed.group(1) if failed else "?", seconds)
+    if done.returncode == 0:
+        return Verdict("lived", mutant.lives, seconds)
+    return Verdict("error", f"pytest ended with {done.returncode}: {done.stdout[-200:]}{done.stderr[-200:]}", seconds)
+
+
+def _print_table(chosen: list[Mutant], found: dict[str, Verdict]) -> None:
+    for name in (mutant.name for mutant in chosen if mutant.name in found):
+        print(f"{found[name].outcome:9}  {name}  [{found[name].by}]")
+    counts = Counter(verdict.outcome for verdict in found.values())
+    said = [f"{number} {outcome}" for outcome, number in counts.items()]
+    print(f"{len(chosen)} mutants: {', '.join(said) or 'all found'}")
+
+
+def _print_lost(found: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:
+    """Say which mutants were killed before and are not now; 1 if there are any."""
+    killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
+    lost = [name for name in killed if name in found and found[name].outcome != "killed"]
+    for name in lost:
+        print(f"killed before, now {found[name].outcome}: {name}")
+    known = {mutant.name for mutant in MUTANTS}
+    gone = [name for name in killed if name not in known]
+    for name in gone:
+        print(f"killed before, now no longer in the list: {name}")
+    print(f"{len(lost) + len(gone)} mutants lost")
+    return int(bool(lost or gone))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,250 @@
+"""Estimates taken apart, and estimates of groups: against the public estimates, by brute force and by simulation."""
+
+from __future__ import annotations
+
+import re
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, ERR, Plan, UnitCost, measure_values
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.topics import read_topics
+from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.slices import FEW, MOST, NONE, slices
+
+PAIR = np.array([1.0, -1.0])
+CASES = [
+    ("query", DCG @ 10),
+    ("query", ERR @ 10),
+    ("query", irm.nDCG @ 5),
+    ("document", DCG @ 10),
+    ("document", ERR @ 10),
+]
+
+
+@pytest.fixture(scope="module")
+def grouped(graded: pd.DataFrame) -> pd.DataFrame:
+    """With the number of words of each query, as text, and none for long ones."""
+    words = graded["query"].str.split().str.len()
+    return graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
+
+
+def planned(
+    graded: pd.DataFrame, demo: DemoCollection, measure, level, budget=300, **more
+) -> tuple[Plan, pd.DataFrame]:
+    plan = Plan.create(graded, None, measure, budget=budget, level=level, **more)
+    return plan, demo.judge(plan.assessments)[["qid", "docno", "label"]]
+
+
+@pytest.mark.parametrize("estimator", ["regression", "difference", "ht", "snis"])
+@pytest.mark.parametrize(("level", "measure"), CASES)
+def test_contributions_sum_to_the_estimate(level, measure, estimator, demo, graded) -> None:
+    if level == "document" and estimator == "snis":
+        return
+    plan, qrels = planned(graded, demo, measure, level)
+    found = Contributions.of(plan, qrels, PAIR, estimator=estimator)
+    whole = plan.compare(qrels, estimator=estimator).difference
+    assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
+    assert found.queries["weight"].sum() == pytest.approx(1, abs=1e-12)
+    assert found.queries["contribution"].abs().is_monotonic_decreasing
+    if level == "query" and estimator in ("regression", "difference"):
+        model = plan.model_means(plan.measure) @ PAIR
+        weight, trust, drawn_mean = plan.tables.pool.query_weight, 1.0, 0.0
+        if estimator == "regression":  # ȳ + b (Σ p M − m̄) of the model's own values, by hand
+            drawn = plan.queries["q_draws"].to_numpy() > 0
+            share = plan.queries.loc[drawn, "q_importance"].to_numpy()
+            share, own = share / share.sum(), model[drawn]
+            drawn_mean = share @ own
+            pull = share**2 * (own - drawn_mean) ** 2
+            spread, whole = share @ (own - drawn_mean) ** 2, weight @ (model - weight @ model) ** 2
+            trust = min(1, 2 * spread / whole) * min(1, 4 / 3 * (1 - pull @ pull / pull.sum() ** 2))
+        assert found.base == pytest.approx(drawn_mean + trust * (weight @ model - drawn_mean), abs=1e-10)
+    if measure == DCG @ 10:
+        sums = found.documents.groupby("qid")["effect"].sum()
+        each = found.queries.set_index("qid")["contribution"]
+        assert sums.reindex(each.index, fill_value=0.0).to_numpy() == pytest.approx(each.to_numpy(), abs=1e-10)
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10, irm.nDCG @ 5])
+def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, replace, demo, graded) -> None:
+    """Put every grade in the place of a label, as often as the model expects it, and estimate again."""
+    plan, qrels = planned(graded, demo, measure, "query", replace=replace)
+    found = Contributions.of(plan, qrels, PAIR)
+    whole = plan.compare(qrels).difference
+    columns = [f"grade_{g}" for g in range(4)]
+    for row in found.documents.iloc[[0, 1, 7, -1]].itertuples():
+        here = (qrels["qid"] == row.qid) & (qrels["docno"] == row.docno)
+        chance = graded[(graded["qid"] == row.qid) & (graded["docno"] == row.docno)][columns].to_numpy()[0]
+        other = [plan.compare(qrels.assign(label=qrels["label"].where(~here, g))).difference for g in range(4)]
+        assert row.effect == pytest.approx(whole - chance @ other, abs=1e-10)
+
+
+def test_rounds_and_single_rankers_are_taken_apart_too(demo, graded) -> None:
+    plan, qrels = planned(graded, demo, DCG @ 10, "document")
+    longer = plan.extend(150, qrels)
+    every = pd.concat([qrels, demo.judge(longer.assessments)[["qid", "docno", "label"]]])
+    for contrast, whole in (
+        (PAIR, longer.compare(every).difference),
+        (np.array([0.0, 1.0]), longer.estimate(every)["candidate"].value),
+    ):
+        found = Contributions.of(longer, every, contrast)
+        assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
+        assert found.documents["effect"].sum() == pytest.approx(found.queries["contribution"].sum(), abs=1e-10)
+    with pytest.raises(ValueError, match="one number for each of 2 rankers"):
+        Contributions.of(plan, qrels, np.ones(3))
+
+
+def test_deciding_documents_are_the_largest_of_the_first_queries(demo, graded) -> None:
+    plan, qrels = planned(graded, demo, DCG @ 10, "query")
+    found = Contributions.of(plan, qrels, PAIR)
+    rows = found.deciding(4)
+    assert list(dict.fromkeys(rows["qid"])) == list(found.queries["qid"].head(4))
+    for qid, group in rows.groupby("qid"):
+        every = found.documents[found.documents["qid"] == qid]["effect"].abs()
+        assert group["effect"].abs().tolist() == every.nlargest(3).tolist()
+
+
+@settings(max_examples=5)
+@given(st.integers(0, 1000))
+def test_the_order_of_labels_does_not_matter(demo, graded, seed: int) -> None:
+    plan, qrels = planned(graded, demo, DCG @ 10, "query")
+    shuffled = qrels.sample(frac=1, random_state=seed)
+    one, other = (Contributions.of(plan, q, PAIR) for q in (qrels, shuffled))
+    pd.testing.assert_frame_equal(one.queries, other.queries)
+    pd.testing.assert_frame_equal(one.documents, other.documents)
+
+
+# --- groups of queries ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", ["regression", "ht"])
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_group_of_all_is_the_whole(level, estimator, demo, graded) -> None:
+    plan, qrels = planned(graded.assign(qall="x"), demo, DCG @ 10, level)
+    (found,) = slices(plan, qrels, "qall", (0, 1), estimator=estimator)
+    whole = plan.compare(qrels, estimator=estimator)
+    (result,) = found.results
+    assert (found.share, found.n_queries) == (pytest.approx(1), 120)
+    for name in ("difference", "standard_error", "degrees_of_freedom", "pvalue"):
+        assert getattr(result, name) == pytest.approx(getattr(whole, name), rel=1e-9), name
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_groups_are_horvitz_thompson_by_hand(replace, demo, grouped) -> None:
+    plan, qrels = planned(grouped, demo, DCG @ 10, "query", replace=replace)
+    table = plan.queries.merge(values(demo, grouped), on="qid")
+    parts = 0.0
+    for each in slices(plan, qrels, "qwords", (0, 1), estimator="ht"):
+        here = table[table["qwords"].fillna(NONE) == each.value]
+        drawn, share = here[here["q_draws"] > 0], here["q_weight"].sum()
+        if replace:
+            q = drawn["q_prob"] / here["q_prob"].sum()
+            by_hand = (drawn["q_draws"] * drawn["q_weight"] / share / q * drawn["truth"]).sum() / drawn["q_draws"].sum()
+        else:
+            by_hand = (drawn["q_weight"] / share / drawn["q_inclusion"] * drawn["truth"]).sum()
+        assert each.results[0].difference == pytest.approx(by_hand, abs=1e-10)
+        parts += each.share * by_hand
+    if not replace:
+        assert parts == pytest.approx(plan.compare(qrels, estimator="ht").difference, abs=1e-10)
+
+
+def values(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    """``qid, truth``: the difference of the rankers in DCG@10."""
+    labels, found = demo.judge(graded), {}
+    for name in ("production", "candidate"):
+        run = graded[graded[f"rank_{name}"] >= 0]
+        run = run.assign(rank=run[f"rank_{name}"], score=-run[f"rank_{name}"])
+        found[name] = measure_values(run, labels, DCG @ 10).set_index("qid")["value"]
+    return (found["production"] - found["candidate"]).rename("truth").reset_index()
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_groups_centre_on_the_truth_and_cover_it(level, demo, grouped) -> None:
+    """40 plans find a bias of half a standard deviation in any group, and a coverage of .85."""
+    table = values(demo, grouped).merge(grouped[["qid", "qwords"]].drop_duplicates(), on="qid")
+    truth = table.groupby(table["qwords"].fillna(NONE))["truth"].mean()
+    found: dict[str, list[tuple[float, bool]]] = {value: [] for value in truth.index}
+    for seed in range(40):
+        plan, qrels = planned(grouped, demo, DCG @ 10, level, budget=600, seed=seed)
+        for each in slices(plan, qrels, "qwords", (0, 1)):
+            result = each.results[0]
+            low, high = result.confidence_interval()
+            found[each.value].append((result.difference, low <= truth[each.value] <= high))
+    for value, rows in found.items():
+        points, covered = np.array(rows).T
+        assert abs(points.mean() - truth[value]) <= 3 * points.std(ddof=1) / np.sqrt(40), value
+        assert covered.mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40), value
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_census_knows_its_groups(level, demo, grouped) -> None:
+    plan, qrels = planned(grouped, demo, DCG @ 10, level, budget=1e6)
+    table = values(demo, grouped).merge(grouped[["qid", "qwords"]].drop_duplicates(), on="qid")
+    truth = table.groupby(table["qwords"].fillna(NONE))["truth"].mean()
+    for each in slices(plan, qrels, "qwords", (0, 1)):
+        assert each.results[0].difference == pytest.approx(truth[each.value], abs=1e-9)
+        assert each.results[0].standard_error == 0
+
+
+def test_small_groups_and_groups_without_draws(demo, grouped) -> None:
+    plan, qrels = planned(grouped, demo, DCG @ 10, "query")
+    drawn = set(plan.sample["qid"])
+    empty = [q for q in plan.queries["qid"] if q not in drawn][:3]
+    lone = [next(iter(sorted(drawn)))]
+    kind = plan.queries["qid"].map(lambda q: "empty" if q in empty else "lone" if q in lone else "rest")
+    plan.tables.queries["qkind"] = kind.to_numpy()
+    found = {each.value: each for each in slices(plan, qrels, "qkind")}
+    assert found["empty"].results == ()
+    assert found["empty"].rows()[0]["note"] == "none of these queries was drawn"
+    assert [each.name for each in found["lone"].results] == ["production", "candidate"]
+    assert found["lone"].results[0].basis.estimator == "snis"
+    assert found["lone"].results[0].note == "too few draws for an interval"
+    assert found["rest"].results[0].basis.n_effective > FEW
+    assert found["rest"].results[0].basis.estimator == "regression"
+
+
+def test_bad_columns_are_refused(demo, graded) -> None:
+    plan, qrels = planned(graded, demo, DCG @ 10, "query")
+    with pytest.raises(
+        ValueError, match=r"there is no column 'colour'; the plan has qid, query\. .* names start with q"
+    ):
+        slices(plan, qrels, "colour")
+    for column in ("q_draws", "q_importance", "q_inclusion", "q_priority", "q_prob", "q_mean_candidate"):
+        assert column in plan.queries.columns
+        with pytest.raises(ValueError, match=f"'{column}' is the plan's own; the plan has qid, query"):
+            slices(plan, qrels, column)
+    with pytest.raises(ValueError, match=f"has 120 values, such as .*at most {MOST} make slices"):
+        slices(plan, qrels, "qid")
+
+
+def test_groups_come_from_a_table_of_topics(demo, graded, tmp_path) -> None:
+    topics = graded[["qid", "query"]].drop_duplicates().assign(qkind=lambda t: np.where(t["qid"] < "q5", "early", ""))
+    topics.to_csv(tmp_path / "topics.tsv", sep="\t", index=False)
+    plan = Plan.create(graded, read_topics(tmp_path / "topics.tsv"), DCG @ 10, budget=400)
+    assert len(plan.queries) == 120
+    plan.save(tmp_path / "plan")
+    saved = Plan.load(tmp_path / "plan")
+    found = slices(saved, demo.judge(plan.assessments), "qkind", (0, 1))
+    assert [each.value for each in found] == [NONE, "early"]
+    assert [each.n_queries for each in found] == [(topics["qkind"] == kind).sum() for kind in ("", "early")]
+
+
+def test_missing_labels_stay_with_their_group(demo, grouped) -> None:
+    for level in ("query", "document"):
+        plan, qrels = planned(grouped, demo, DCG @ 10, level, cost=UnitCost())
+        gone = qrels.iloc[:3]
+        found = slices(plan, qrels.iloc[3:], "qwords", (0, 1), missing="nonrelevant")
+        lost = [pair for each in found for pair in each.results[0].missing]
+        assert sorted(lost) == sorted(zip(gone["qid"], gone["docno"], strict=True))
+        if level == "document":
+            each = [result.results[0].basis for result in found]
+            assert sum(basis.n_judged for basis in each) == len(qrels) - 3
+            assert sum(basis.n_draws for basis in each) == len(qrels)
+            lines = str(plan.compare(qrels.iloc[3:], missing="nonrelevant"))
+            assert re.search(rf"{len(qrels)} documents of .* effective; {len(qrels) - 3} judged\n", lines)

@@ -1,0 +1,245 @@
+"""Looking ahead: what is expected is what comes, and a pilot corrects a model that flatters itself."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, ERR, Plan, TimeCost, UnitCost
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.rounds import estimate_rounds
+from pt_active.plans.answers.outlook import Outlook
+from pt_active.plans.answers.pilot import Pilot
+from pt_active.relevance.measures import rank_form
+from pt_active.studies.simulate import labelled_population, replays
+
+
+def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Labels drawn from the grade model."""
+    grades = graded.filter(regex="^grade_").to_numpy()
+    label = (np.random.default_rng(seed).random((len(grades), 1)) > grades.cumsum(axis=1)).sum(axis=1)
+    return graded.assign(label=np.minimum(label, grades.shape[1] - 1))
+
+
+@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 0), (DCG @ 10, 3)])
+def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded: pd.DataFrame) -> None:
+    """4 × 50 samples tell an error to 5 %; how the labels fall moves it further."""
+    cost, repetitions = UnitCost(per_query=per_query), 50
+    outlook = Outlook.of(graded, None, measure, cost)
+    budget = 0.3 * next(iter(outlook.curves.values())).total
+    squared: dict[Method, list[float]] = {method: [] for method in outlook.curves}
+    for seed in range(4):
+        population = labelled_population(as_the_model_says(graded, seed), measure, cost)
+        found = replays(population, list(outlook.curves), repetitions, budgets=[budget], seed=seed, progress=False)
+        for method, replay in found.items():
+            squared[method].append(float((replay.error**2).mean()))
+    for method, curve in outlook.curves.items():
+        realised = np.sqrt(np.mean(squared[method]))
+        assert curve.standard_error(budget) == pytest.approx(realised, rel=0.25), method
+
+
+def test_counts_are_those_of_plans(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10, TimeCost(30, 60))
+    table = outlook.table([2.0]).set_index("level")
+    for level, slack in (("query", 0.2), ("document", 0.1)):
+        counts = [
+            Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=2.0, level=level, seed=s).assessments
+            for s in range(5)
+        ]
+        row = table.loc[[level]].iloc[-1]
+        assert np.mean([len(c) for c in counts]) == pytest.approx(row["documents"], rel=slack)
+        assert np.mean([c["qid"].nunique() for c in counts]) == pytest.approx(row["queries"], rel=slack)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollection, graded: pd.DataFrame) -> None:
+    columns = [f"grade_{g}" for g in range(4)]
+    sure = graded.copy()
+    sure[columns] = sure[columns] ** 6
+    sure[columns] = sure[columns].div(sure[columns].sum(axis=1), axis=0)
+    labels = demo.judge(graded)
+    plan = Plan.create(sure, None, DCG @ 10, budget=600, level=level)
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    before = Outlook.of(sure, None, DCG @ 10)
+    after = Outlook.of(sure, None, DCG @ 10, pilot=(plan, judged))
+    method = list(after.curves)[1 if level == "query" else 2]
+    assert after.optimism[method] > 1.5
+    assert after.curves[method].variance(300) == pytest.approx(
+        after.optimism[method] * before.curves[method].variance(300)
+    )
+    found = plan.compare(judged, first="production", second="candidate")
+    assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.35)
+    assert "expected from the pilot's errors" in str(after)
+    assert "which may flatter" in str(before)
+
+
+def test_a_plan_looks_ahead_from_its_own_pool(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    cost = UnitCost(per_query=2)
+    plan = Plan.create(graded, None, DCG @ 10, cost, budget=300, level="document", seed=3)
+    labels = demo.judge(plan.assessments)
+    for qrels, pilot in ((None, None), (labels, (plan, labels))):
+        of_pool = Outlook.of(graded, None, DCG @ 10, cost, pilot=pilot)
+        own, pool = (
+            look.table().sort_values(["level", "design", "budget"]) for look in (Outlook.of_plan(plan, qrels), of_pool)
+        )
+        pd.testing.assert_frame_equal(own.reset_index(drop=True), pool.reset_index(drop=True))
+
+
+def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10)
+    table = outlook.table(difference=0.3)
+    assert list(table.columns) == [
+        *("level", "design", "estimator", "budget", "documents", "queries"),
+        *("standard_error", "half_width", "detectable", "power"),
+    ]
+    for _, rows in table.groupby(["level", "design"]):
+        assert (rows["standard_error"].diff().dropna() < 0).all()
+        assert (rows["power"].diff().dropna() > 0).all()
+    wide = outlook.budget_for(width=0.4)
+    assert (wide["half_width"] <= 0.4).all()
+    again = pd.concat([outlook.table([b]).iloc[[i]] for i, b in enumerate(0.99 * wide["budget"])])
+    assert (again["half_width"] > 0.4).all()
+    found = outlook.budget_for(difference=0.5, power=0.9)
+    assert (found["power"] >= 0.9).all()
+    assert (outlook.budget_for(width=1e-9)["documents"].diff().dropna() <= 0).all()
+
+
+def test_measures_without_rank_form_know_queries_only(graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, "nDCG@5")
+    assert set(outlook.table()["level"]) == {"query"}
+    assert "There are no rows of documents: nDCG@5 is neither additive nor a cascade" in str(outlook)
+
+
+def test_what_only_a_census_reaches_is_said(graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10)
+    for asked in ({"width": 1e-9}, {"difference": 1e-9}):
+        table = outlook.budget_for(**asked)
+        assert (table["half_width"] == 0).all()
+        assert "A half-width of 0 is a census, all that matters is judged: query passive, query hedged, document" in (
+            outlook.described(table)
+        )
+    said = outlook.described(outlook.budget_for(width=0.4))
+    assert "census" not in said
+    assert "no rows" not in said
+
+
+def test_bad_arguments_are_refused(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10)
+    with pytest.raises(ValueError, match="difference must be a number other than 0"):
+        outlook.table(difference=0.0)
+    for power in (0.0, 0.04, 1.0, 1.5):
+        with pytest.raises(ValueError, match="power must lie between"):
+            outlook.table(power=power)
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        outlook.budget_for(width=0.1, confidence=1.0)
+    with pytest.raises(ValueError, match="either width= or difference="):
+        outlook.budget_for()
+    with pytest.raises(ValueError, match="width must be a positive number"):
+        outlook.budget_for(width=-1.0)
+    with pytest.raises(ValueError, match="per_query must be a finite number and not negative"):
+        Outlook.of(graded, None, DCG @ 10, TimeCost(30, -1))
+    with pytest.raises(ValueError, match="seconds_per_document must be a positive number"):
+        Outlook.of(graded, None, DCG @ 10, TimeCost(0))
+    with pytest.raises(ValueError, match="only one round without replacement"):
+        Outlook.of(graded, None, DCG @ 10, methods=[Method("passive", "snis")])
+    other = graded[graded["qid"] != graded["qid"].iloc[0]]
+    plan = Plan.create(other, None, DCG @ 10, budget=300)
+    judged = demo.judge(plan.assessments)
+    with pytest.raises(ValueError, match="a plan on another pool"):
+        Outlook.of(graded, None, DCG @ 10, pilot=(plan, judged))
+    with pytest.raises(ValueError, match="the pilot was planned for"):
+        Outlook.of(other, None, DCG @ 5, pilot=(plan, judged))
+    assert YARDSTICK in outlook.curves
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda look, _: look.table(difference="a"), "difference must be a number, got 'a'"),
+        (lambda look, _: look.table(power="a"), "power must be a number, got 'a'"),
+        (lambda look, _: look.table(confidence=None), "confidence must be a number, got None"),
+        (lambda look, _: look.table(5), "budgets must be a list of numbers, got 5"),
+        (lambda look, _: look.table("20"), "budgets must be a list of numbers, got '20'"),
+        (lambda look, _: look.table(["20"]), "a budget must be a number, got '20'"),
+        (lambda look, _: look.budget_for(width="a"), "width must be a number, got 'a'"),
+        (lambda look, _: look.budget_for(difference=[0.1]), r"difference must be a number, got \[0.1\]"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, methods="hedged"), "methods must be a list of Method"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, methods=["hedged"]), "a list of Method, got 'hedged' in it"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, pilot=pool), "pilot must be a plan and its labels"),
+        (lambda _, pool: Outlook.of(pool, None, DCG @ 10, pilot=(pool, pool)), "pilot must be a plan and its labels"),
+    ],
+)
+def test_wrong_types_are_refused(call, message: str, graded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(Outlook.of(graded, None, DCG @ 10), graded)
+
+
+def test_a_plan_alone_is_no_pilot(graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300)
+    with pytest.raises(ValueError, match=r"pilot must be a plan and its labels, \(plan, qrels\), got"):
+        Outlook.of(graded, None, DCG @ 10, pilot=plan)
+
+
+# --- what the curves and pilots are made of ---------------------------------------------------------------------------
+
+
+def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """Those that the plan then has, on queries of equal weight and cost."""
+    methods = [Method("passive", estimator, with_replacement=False) for estimator in ("snis", "regression")]
+    shallow = graded[(graded["rank_production"] < 5) & (graded["rank_production"] >= 0)]
+    alone = shallow.drop(columns=["rank_candidate", "score_candidate"])
+    plan = Plan.create(alone, None, DCG @ 5, draws=40, design="passive", seed=1)
+    qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    curves = Outlook.of(alone, None, DCG @ 5, methods=methods).curves
+    for method, spent in ((methods[0], 1), (methods[1], 2)):
+        found = plan.estimate(qrels, estimator=method.estimator)["production"].degrees_of_freedom
+        foreseen = curves[method].degrees_of_freedom(40 * curves[method].total / 120)
+        assert foreseen == pytest.approx(40 - spent)
+        assert foreseen == pytest.approx(found)
+
+
+def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
+    demo: DemoCollection, graded: pd.DataFrame
+) -> None:
+    """``Σ (g/ψ) (κ − μ)²/v / Σ g/ψ`` by hand, document by document."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=600, seed=2)
+    qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    pilot, pool = Pilot.of(plan, qrels), plan.tables.pool
+    gain = np.random.default_rng(0).uniform(0.1, 2, len(pool.docno))
+    worth = rank_form(DCG @ 10, 3, 10).values
+    chance = plan.queries.set_index("qid")["q_inclusion"]
+    assert chance.dropna().nunique() > 10
+    label = {(row.qid, row.docno): row.label for row in qrels.itertuples()}
+    above = below = 0.0
+    for z, (query, docno) in enumerate(zip(pool.qids[pool.query_of_document], pool.docno, strict=True)):
+        if (query, docno) in label:
+            mean = pool.grades[z] @ worth
+            variance = pool.grades[z] @ (worth - mean) ** 2
+            above += gain[z] / chance[query] * (worth[label[query, docno]] - mean) ** 2 / variance
+            below += gain[z] / chance[query]
+    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(above / below, rel=1e-9)
+
+
+def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws what is known already."""
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
+    first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+    two = plan.extend(300, first)
+    every = pd.concat([first, demo.judge(two.assessments)[["qid", "docno", "label"]]])
+    pilot, rounds = Pilot.of(two, every), two.tables.rounds
+    gain = np.random.default_rng(0).uniform(0.1, 2, len(two.tables.pool.docno))
+    promised = []
+    for each, known in zip(rounds, (np.zeros(len(gain), bool), rounds[0].sample.drawn), strict=True):
+        design = each.sample.design
+        chance = design.opening[two.tables.pool.query_of_document] * design.inclusion
+        assert (chance[known] == 0).all()
+        drawn = chance > 0
+        promised.append((gain[drawn] * (1 / chance[drawn] - 1)).sum())
+    weight = 1 / np.array([each.expected for each in rounds])
+    parts = (weight / weight.sum()) ** 2 @ promised
+    judged = two.judged(every)
+    found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
+    by_hand = (found.first + found.second) / parts
+    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(by_hand, rel=1e-9)

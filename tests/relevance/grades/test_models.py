@@ -1,0 +1,598 @@
+"""Graded-relevance models: features, fits, what PyTerrier asks of them, and reports."""
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from pandas.testing import assert_frame_equal
+from scipy.optimize import check_grad
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+
+from pt_active import (
+    ClassifierGrades,
+    ForestGrades,
+    GradeReport,
+    JudgeGrades,
+    MixtureGrades,
+    OrderedLogitGrades,
+    PriorGrades,
+    UniformGrades,
+)
+from pt_active.relevance.grades import fitting, ordered_logit
+from pt_active.relevance.grades.features import FEATURES, best_rank, document_features, run_features
+
+G = 3
+COLUMNS = [f"grade_{g}" for g in range(G + 1)]
+
+
+def proportional_odds(rng, n, weights=(1.5, -0.7), thresholds=(-1.0, 0.5, 2.0)):
+    """Standard normal features, and labels whose log odds of being at most g are ``θ_g − w·x``."""
+    features = rng.normal(size=(n, len(weights)))
+    below = expit(np.asarray(thresholds) - (features @ weights)[:, None])
+    return features, (rng.random(n)[:, None] > below).sum(axis=1)
+
+
+def judged_run(seed=0, queries=12, documents=15, unjudged=0.2):
+    """A run whose scores say something of the labels, and its qrels with a part of the labels."""
+    rng = np.random.default_rng(seed)
+    features, label = proportional_odds(rng, queries * documents)
+    run = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{x:02d}" for x in range(queries)], documents),
+            "docno": [f"d{z:04d}" for z in range(queries * documents)],
+            "score": features @ [1.5, -0.7],
+        }
+    )
+    qrels = run[["qid", "docno"]].assign(label=label)[rng.random(len(run)) > unjudged]
+    return run, qrels.reset_index(drop=True)
+
+
+def union_of(run, seed=0):
+    """The same documents as found by two rankers, each of which misses some."""
+    rng = np.random.default_rng(seed)
+    united = run[["qid", "docno"]].copy()
+    for name in ("a", "b"):
+        found = rng.random(len(run)) > 0.3
+        score = np.where(found, run["score"] + rng.normal(size=len(run)), np.nan)
+        rank = pd.Series(score).groupby(run["qid"]).rank(ascending=False, method="first") - 1
+        united[f"rank_{name}"] = rank.fillna(-1).astype(int)
+        united[f"score_{name}"] = score
+    return united
+
+
+RUN, QRELS = judged_run()
+UNION = union_of(RUN)
+VOTES = QRELS[["qid", "docno"]].assign(**{f"votes_{h}": (QRELS["label"] // 2 == h) * 2 + 1 for h in range(2)})
+
+MODELS = {
+    "uniform": lambda: UniformGrades(G),
+    "prior": lambda: PriorGrades(G),
+    "logit": lambda: OrderedLogitGrades(G),
+    "classifier forest": lambda: ForestGrades(G, kind="classifier", trees=5, min_leaf=5),
+    "regressor forest": lambda: ForestGrades(G, kind="regressor", trees=5, min_leaf=5),
+    "naive bayes": lambda: ClassifierGrades(GaussianNB(), G),
+    "calibrated": lambda: ClassifierGrades(GaussianNB(), G, calibrate="isotonic"),
+    "labels of a judge": lambda: JudgeGrades(QRELS, G),
+    "votes of a judge": lambda: JudgeGrades(VOTES, G),
+    "mixture": lambda: MixtureGrades(UniformGrades(G), PriorGrades(G), OrderedLogitGrades(G)),
+}
+FITTED = {name: make for name, make in MODELS.items() if name != "uniform"}
+
+
+def fitted(name, run=RUN, qrels=QRELS):
+    model = MODELS[name]()
+    return model if name == "uniform" else model.fit(run, qrels)
+
+
+def of_pairs(graded):
+    """Grades in the order of the pairs, so that frames with other row orders can be compared."""
+    return graded.sort_values(["qid", "docno"])[COLUMNS].to_numpy()
+
+
+class TestOrderedLogit:
+    @pytest.mark.parametrize("prior_scale", [0.3, 10.0])
+    def test_gradient(self, prior_scale):
+        rng = np.random.default_rng(1)
+        features, labels = proportional_odds(rng, 200)
+        for _ in range(5):
+            error = check_grad(
+                lambda p: ordered_logit.ordered_logit_objective(p, features, labels, prior_scale)[0],
+                lambda p: ordered_logit.ordered_logit_objective(p, features, labels, prior_scale)[1],
+                rng.normal(size=5),
+            )
+            assert error < 1e-6
+
+    def test_recovers_the_parameters_of_simulated_data(self):
+        weights, thresholds = np.array([1.5, -0.7]), np.array([-1.0, 0.5, 2.0])
+        features, labels = proportional_odds(np.random.default_rng(2), 5000, weights, thresholds)
+        model = ordered_logit.fit_ordered_logit(features, labels, prior_scale=100.0)
+        slopes = model.weights / model.scale
+        cuts = model.thresholds + model.centre @ slopes
+        error = standard_errors(np.concatenate([thresholds, weights]), features, labels)
+        assert (np.abs(np.concatenate([cuts, slopes]) - [*thresholds, *weights]) < 3 * error).all()
+
+    def test_probabilities_are_those_of_the_definition(self):
+        features, labels = proportional_odds(np.random.default_rng(3), 300)
+        model = ordered_logit.fit_ordered_logit(features, labels, prior_scale=1.0)
+        score = ((features - model.centre) / model.scale) @ model.weights
+        below = np.column_stack([np.zeros(300), expit(model.thresholds - score[:, None]), np.ones(300)])
+        assert_allclose(model.probabilities(features), np.diff(below), atol=1e-12)
+
+    def test_a_narrow_prior_gives_the_marginal(self):
+        features, labels = proportional_odds(np.random.default_rng(4), 300)
+        model = ordered_logit.fit_ordered_logit(features, labels, prior_scale=1e-6)
+        assert_allclose(model.probabilities(features)[0], np.bincount(labels) / 300, atol=1e-6)
+
+    def test_a_constant_feature_changes_nothing(self):
+        features, labels = proportional_odds(np.random.default_rng(5), 300)
+        wide = np.column_stack([features, np.full(300, 1e9 + 0.1)])
+        plain, model = (ordered_logit.fit_ordered_logit(x, labels, 1.0) for x in (features, wide))
+        assert model.weights[2] == 0
+        assert_allclose(model.probabilities(wide), plain.probabilities(features), atol=1e-5)
+
+    def test_grades_far_from_the_data_stay_finite(self):
+        features, labels = proportional_odds(np.random.default_rng(6), 300)
+        model = ordered_logit.fit_ordered_logit(features, labels, 1.0)
+        extreme = model.probabilities(np.array([[1e6, 0.0], [-1e6, 0.0]]))
+        assert_allclose(extreme, [[0, 0, 0, 1], [1, 0, 0, 0]], atol=1e-12)
+
+    def test_says_so_when_it_stops_early(self):
+        features = np.random.default_rng(0).normal(size=(2000, 46))
+        separable = np.digitize(features[:, 0], [-0.5, 0, 1])
+        with pytest.warns(UserWarning, match="the ordered logit fit stopped early"):
+            ordered_logit.fit_ordered_logit(features, separable, prior_scale=1000.0)
+
+
+def standard_errors(parameters, features, labels, step=1e-5):
+    """From the observed information of ``(θ, w)`` by differences of the log-likelihood's gradient."""
+
+    def gradient(p):
+        cuts = np.concatenate([p[:1], np.log(np.diff(p[:3]))])
+        shifted = np.concatenate([cuts, p[3:]])
+        by_log_gap = ordered_logit.ordered_logit_objective(shifted, features, labels, 1e9)[1] * len(labels)
+        by_shift = np.concatenate([by_log_gap[:1], by_log_gap[1:3] / np.diff(p[:3])])
+        return np.concatenate([by_shift - np.append(by_shift[1:], 0), by_log_gap[3:]])
+
+    moved = [(gradient(parameters + e) - gradient(parameters - e)) / (2 * step) for e in np.eye(5) * step]
+    return np.sqrt(np.diag(np.linalg.inv(moved)))
+
+
+class TestCounts:
+    def test_marginal(self):
+        assert_allclose(fitting.marginal(np.array([0, 0, 2]), 3), np.array([2.5, 0.5, 1.5, 0.5]) / 5)
+
+    def test_widened_gives_an_absent_grade_what_the_marginal_gives_it(self):
+        labels = np.array([0, 0, 2])
+        wide = fitting.widened(np.array([[2 / 3, 1 / 3]]), np.array([0, 2]), 3, n=3)
+        assert_allclose(wide, [fitting.marginal(labels, 3)])
+
+    def test_bands(self):
+        assert_array_equal(fitting.rank_band(np.array([1, 2, 3, 4, 9, 0]), (1, 3)), [0, 1, 1, 2, 2, 2])
+
+    def test_band_marginals_by_counting(self):
+        rng = np.random.default_rng(7)
+        ranks, labels, bands = rng.integers(0, 30, 200), rng.integers(0, 3, 200), (1, 5, 20, 1000)
+        overall = [(sum(labels == g) + 0.5) / (200 + 2) for g in range(4)]
+        got = fitting.band_marginals(ranks, labels, bands, max_grade=3, smoothing=2.5)
+        for b, (low, high) in enumerate([(1, 1), (2, 5), (6, 20), (21, 1000), (None, None)]):
+            inside = [y for r, y in zip(ranks, labels, strict=True) if (r == 0 if low is None else low <= r <= high)]
+            want = [(inside.count(g) + 2.5 * overall[g]) / (len(inside) + 2.5) for g in range(4)]
+            assert_allclose(got[b], want)
+
+    def test_confusion_by_counting(self):
+        rng = np.random.default_rng(8)
+        shares, labels, prior = rng.dirichlet(np.ones(5), 60), rng.integers(0, 4, 60), np.array([0.4, 0.3, 0.2, 0.1])
+        got = fitting.judge_confusion(shares, labels, prior, smoothing=3.0)
+        for h in range(5):
+            mass = [3 * prior[g] + sum(s[h] for s, y in zip(shares, labels, strict=True) if y == g) for g in range(4)]
+            assert_allclose(got[h], np.array(mass) / sum(mass))
+
+    @pytest.mark.parametrize("kind", ["classifier", "regressor"])
+    def test_forest_by_walking_to_the_leaves(self, kind):
+        features, labels = proportional_odds(np.random.default_rng(9), 120)
+        model = fitting.fit_forest(features, labels, max_grade=4, kind=kind, trees=4, min_leaf=6, seed=3)
+        new = np.random.default_rng(10).normal(size=(7, 2))
+        prior = fitting.marginal(labels, 4)
+        for row, got in zip(new, model.probabilities(new), strict=True):
+            total = np.zeros(5)
+            for tree in model.forest.estimators_:
+                inside = labels[tree.apply(features) == tree.apply(row[None, :])[0]]
+                total += np.array([(sum(inside == g) + prior[g]) / (len(inside) + 1) for g in range(5)])
+            assert_allclose(got, total / 4)
+
+    def test_forest_on_many_rows_is_the_forest_on_each(self):
+        features, labels = proportional_odds(np.random.default_rng(11), 70_000)
+        model = fitting.fit_forest(features[:500], labels[:500], 3, kind="regressor", trees=2, min_leaf=20, seed=0)
+        parts = [model.probabilities(part) for part in np.array_split(features, 3)]
+        assert_array_equal(model.probabilities(features), np.concatenate(parts))
+
+
+class TestReportNumbers:
+    PROBABILITIES = np.array([[0.75, 0.25], [0.72, 0.28], [0.05, 0.95], [0.0, 1.0]])
+    LABELS = np.array([0, 1, 1, 1])
+
+    def test_likelihood(self):
+        want = (0.75 * 0.28 * 0.95 * 1.0) ** (1 / 4)
+        assert fitting.likelihood_per_document(self.PROBABILITIES, self.LABELS) == pytest.approx(want)
+
+    def test_an_impossible_label_has_likelihood_zero(self):
+        assert fitting.likelihood_per_document(np.array([[1.0, 0.0]]), np.array([1])) == 0
+
+    def test_reliability(self):
+        table = fitting.reliability(self.PROBABILITIES, self.LABELS)
+        assert_array_equal(table.grade, [0, 0, 1, 1])
+        assert_allclose(table.low, [0.0, 0.7, 0.2, 0.9])
+        assert_allclose(table.high, [0.1, 0.8, 0.3, 1.0])
+        assert_array_equal(table.n, [2, 2, 2, 2])
+        assert_allclose(table.predicted, [0.025, 0.735, 0.265, 0.975])
+        assert_allclose(table.observed, [0, 0.5, 0.5, 1])
+
+    def test_calibration_error(self):
+        table = fitting.reliability(self.PROBABILITIES, self.LABELS)
+        assert fitting.calibration_error(table) == pytest.approx((0.025 + 0.235 + 0.235 + 0.025) / 4)
+
+
+class TestFeatures:
+    def test_by_hand(self):
+        frame = pd.DataFrame(
+            {
+                "qid": ["1", "1", "1", "2"],
+                "docno": ["a", "b", "c", "a"],
+                "rank_x": [0, 1, -1, 0],
+                "score_x": [5.0, 3.0, np.nan, 7.0],
+                "rank_y": [-1, 0, 3, -1],
+                "score_y": [np.nan, 2.0, 1.0, np.nan],
+            }
+        )
+        want = [
+            [1, 1, 1, 1, 0.5],
+            [1, 0.75, 1, 0.5, 1],
+            [0.25, 0.25, 0, 0, 0.5],
+            [1, 1, 0.5, 0.5, 0.5],
+        ]
+        assert_allclose(run_features(frame), want)
+        assert_array_equal(best_rank(frame), [1, 1, 4, 1])
+
+    def test_a_plain_run_is_a_union_of_one(self):
+        shuffled = RUN.sample(frac=1, random_state=0)
+        rank = shuffled.groupby("qid")["score"].rank(ascending=False).astype(int) - 1
+        union = shuffled.rename(columns={"score": "score_only"}).assign(rank_only=rank)
+        assert_array_equal(run_features(shuffled), run_features(union))
+        assert_array_equal(best_rank(shuffled), rank + 1)
+
+    def test_the_number_of_rankers_and_their_names_do_not_matter(self):
+        twice = UNION.assign(rank_c=UNION["rank_a"], score_c=UNION["score_a"]).drop(columns=["rank_b", "score_b"])
+        once = UNION.drop(columns=["rank_b", "score_b"])
+        assert run_features(UNION).shape == (len(UNION), len(FEATURES))
+        assert_allclose(run_features(twice), run_features(once))
+
+    def test_a_document_that_nobody_found_has_zeros(self):
+        frame = UNION.assign(rank_a=-1, rank_b=-1)
+        assert not run_features(frame).any()
+        assert not best_rank(frame).any()
+
+    def test_given_features_come_first(self):
+        given_features = list(np.arange(2.0 * len(RUN)).reshape(-1, 2))
+        assert_array_equal(document_features(RUN.assign(features=given_features)), np.array(given_features))
+
+    @pytest.mark.parametrize(
+        ("frame", "message"),
+        [
+            (UNION.assign(rank_a=0.5), r"run 'a': document 'd0000' of query 'q00' has rank 0.5"),
+            (UNION.assign(score_b=np.nan), "no finite score"),
+            (RUN.assign(score=np.inf), "no finite score"),
+            (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"one width, got 1, 2"),
+            (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
+            (pd.concat([RUN, RUN]), "stands more than once"),
+        ],
+    )
+    def test_errors(self, frame, message):
+        with pytest.raises(ValueError, match=message):
+            document_features(frame)
+
+
+class TestEveryModel:
+    @pytest.mark.parametrize("name", MODELS)
+    @settings(max_examples=6, deadline=None)
+    @given(seed=st.integers(0, 10**6), union=st.booleans())
+    def test_properties(self, name, seed, union):
+        run, qrels = judged_run(seed, queries=4, documents=8)
+        model = fitted(name, run, qrels)
+        frame = union_of(run, seed) if union else run
+        before = frame.copy(deep=True)
+        graded = model.transform(frame)
+        assert_frame_equal(frame, before)
+        assert_frame_equal(graded.drop(columns=COLUMNS), frame)
+        probabilities = graded[COLUMNS].to_numpy()
+        assert ((probabilities > 0) & (probabilities <= 1)).all()
+        assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+        order = np.random.default_rng(seed).permutation(len(run))
+        again = fitted(name, run.iloc[order], qrels.iloc[::-1]).transform(frame.iloc[order])
+        assert_array_equal(of_pairs(again), of_pairs(graded))
+
+    @pytest.mark.parametrize("name", [name for name in MODELS if "judge" not in name])
+    def test_names_of_queries_and_documents_do_not_matter(self, name):
+        def renamed(frame):
+            return frame.assign(qid="topic-" + frame["qid"], docno=frame["docno"].str.replace("d", "clueweb-"))
+
+        got = fitted(name, renamed(RUN), renamed(QRELS)).transform(renamed(UNION))
+        assert_array_equal(got[COLUMNS], fitted(name).transform(UNION)[COLUMNS])
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_index_and_other_columns_stay_and_old_grades_go(self, name):
+        frame = RUN.assign(text="x", grade_0=0.5, grade_9=0.5).set_index(np.arange(len(RUN))[::-1] * 3)
+        graded = fitted(name).transform(frame)
+        assert_array_equal(graded.index, frame.index)
+        assert list(graded.columns) == ["qid", "docno", "score", "text", *COLUMNS]
+        assert_array_equal(graded[COLUMNS], fitted(name).transform(RUN)[COLUMNS])
+
+    @pytest.mark.parametrize("name", [name for name in MODELS if "judge" not in name])
+    def test_whole_number_ids_are_strings(self, name):
+        def numbered(frame):
+            return frame.assign(qid=frame["qid"].str[1:].astype(int), docno=frame["docno"].str[1:].astype(int))
+
+        graded = fitted(name, numbered(RUN), numbered(QRELS)).transform(numbered(RUN))
+        assert set(graded["qid"]) == {str(x) for x in range(12)}
+
+    @pytest.mark.parametrize("name", FITTED)
+    def test_a_pipeline_fits_it_and_ends_in_it(self, name):
+        topics = pd.DataFrame({"qid": RUN["qid"].unique(), "query": "words"})
+        source = pt.Transformer.from_df(RUN)
+        model = MODELS[name]()
+        pipeline = source >> model
+        pipeline.fit(topics, QRELS, topics, QRELS)
+        graded = pipeline(topics)
+        assert_array_equal(of_pairs(graded), of_pairs(fitted(name).transform(RUN)))
+
+    @pytest.mark.parametrize("name", FITTED)
+    def test_arguments_are_kept_and_not_changed_by_fitting(self, name):
+        model, fresh = fitted(name), MODELS[name]()
+        kept = {key: value for key, value in vars(fresh).items() if key not in ("judge", "classifier", "models")}
+        assert {key: vars(model)[key] for key in kept} == kept
+
+    @pytest.mark.parametrize("name", FITTED)
+    def test_before_fitting(self, name):
+        with pytest.raises(RuntimeError, match="has not been fitted: call fit"):
+            MODELS[name]().transform(RUN)
+
+    @pytest.mark.parametrize("name", MODELS)
+    def test_empty_frames_tell_the_columns(self, name):
+        graded = MODELS[name]().transform(RUN.iloc[:0])
+        assert list(graded.columns) == [*RUN.columns, *COLUMNS]
+        assert pt.inspect.transformer_outputs(MODELS[name](), list(UNION.columns)) == [*UNION.columns, *COLUMNS]
+
+    @pytest.mark.parametrize("name", FITTED)
+    def test_no_label_at_all(self, name):
+        with pytest.raises(ValueError, match=r"none of the 180 documents .* do qid and docno match\? .*'q00'.*'other'"):
+            MODELS[name]().fit(RUN, pd.DataFrame({"qid": ["other"], "docno": ["d0000"], "label": [1]}))
+
+    @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "naive bayes", "votes of a judge"])
+    def test_bad_training_data(self, name):
+        with pytest.raises(ValueError, match="highest grade, 3"):
+            MODELS[name]().fit(RUN, QRELS.assign(label=4))
+        with pytest.raises(ValueError, match=r"the training run: .* duplicate rows"):
+            MODELS[name]().fit(pd.concat([RUN, RUN]), QRELS)
+        with pytest.raises(pt.validate.InputValidationError):
+            MODELS[name]().fit(RUN.drop(columns="docno"), QRELS)
+
+    @pytest.mark.parametrize("max_grade", [0, 1.5, None])
+    def test_impossible_highest_grades(self, max_grade):
+        with pytest.raises(ValueError, match="max_grade must be a whole number of at least 1"):
+            UniformGrades(max_grade).transform(RUN)
+
+    @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "labels of a judge"])
+    def test_grades_that_never_occur_keep_some_probability(self, name):
+        only = QRELS.assign(label=2)
+        probabilities = fitted(name, RUN, only).transform(RUN)[COLUMNS].to_numpy()
+        assert (probabilities[:, [0, 1, 3]] > 0).all()
+        assert (probabilities[:, [0, 1, 3]] < 0.01).all()
+
+    def test_judged_and_unjudged_documents_are_counted(self):
+        labels = QRELS.assign(label=np.where(np.arange(len(QRELS)) == 0, -1, QRELS["label"]))
+        model = PriorGrades(G).fit(RUN, labels)
+        assert (model.n_judged_, model.n_unjudged_) == (len(QRELS) - 1, len(RUN) - len(QRELS) + 1)
+
+
+class TestPrior:
+    def test_grades_follow_the_band(self):
+        model = PriorGrades(G, bands=(2, 5)).fit(RUN, QRELS)
+        graded = model.transform(UNION)
+        deepest = best_rank(UNION)
+        assert_array_equal(graded[COLUMNS][deepest == 1].to_numpy()[0], model.band_grades_[0])
+        assert_array_equal(graded[COLUMNS][deepest == 0].to_numpy()[0], model.band_grades_[2])
+
+    @pytest.mark.parametrize("bands", [(3, 1), (0, 1), (1.5,), (1, 1)])
+    def test_bad_bands(self, bands):
+        with pytest.raises(ValueError, match="bands must be increasing ranks from 1"):
+            PriorGrades(G, bands=bands).fit(RUN, QRELS)
+
+    @pytest.mark.parametrize("smoothing", [0, -1, np.inf, np.nan])
+    def test_bad_smoothing(self, smoothing):
+        with pytest.raises(ValueError, match="smoothing must be a positive, finite number"):
+            PriorGrades(G, smoothing=smoothing).fit(RUN, QRELS)
+
+
+class TestFeatureModels:
+    def test_better_scores_have_better_grades(self):
+        for name in ("logit", "regressor forest", "classifier forest", "naive bayes", "calibrated"):
+            mean = fitted(name).transform(RUN)[COLUMNS].to_numpy() @ np.arange(G + 1)
+            assert np.corrcoef(mean, RUN["score"])[0, 1] > 0.5
+
+    def test_other_features_than_in_training(self):
+        with pytest.raises(ValueError, match="OrderedLogitGrades was fitted on 5 features a document, got 2"):
+            fitted("logit").transform(RUN.assign(features=[np.ones(2)] * len(RUN)))
+
+    def test_given_features_need_no_scores(self):
+        frame = RUN[["qid", "docno"]].assign(features=[np.array([s]) for s in RUN["score"]])
+        assert len(OrderedLogitGrades(G).fit(frame, QRELS).transform(frame)) == len(frame)
+
+    def test_forests_are_repeatable_and_differ_by_seed(self):
+        one, same, other = (ForestGrades(G, trees=5, min_leaf=5, seed=s).fit(RUN, QRELS) for s in (1, 1, 2))
+        assert_array_equal(one.transform(RUN)[COLUMNS], same.transform(RUN)[COLUMNS])
+        assert not np.array_equal(one.transform(RUN)[COLUMNS], other.transform(RUN)[COLUMNS])
+
+    def test_the_classifier_is_left_alone(self):
+        classifier = LogisticRegression()
+        model = ClassifierGrades(classifier, G).fit(RUN, QRELS)
+        assert model.classifier is classifier
+        assert not hasattr(classifier, "coef_")
+
+    @pytest.mark.parametrize("calibrate", ["sigmoid", "isotonic"])
+    def test_calibration_gives_probabilities_to_a_classifier_that_has_none(self, calibrate):
+        model = ClassifierGrades(RidgeClassifier(), G, calibrate=calibrate).fit(RUN, QRELS)
+        assert (model.transform(RUN)[COLUMNS] > 0).all(axis=None)
+
+    @pytest.mark.parametrize(
+        ("model", "message"),
+        [
+            (ForestGrades(G, kind="tree"), "unknown kind of forest 'tree'; it is one of classifier, regressor"),
+            (ClassifierGrades(GaussianNB(), G, calibrate="platt"), "unknown calibration 'platt'"),
+            (ClassifierGrades(RidgeClassifier(), G), "gives no probabilities; say calibrate="),
+            (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive, finite number, got 0"),
+        ],
+    )
+    def test_bad_arguments(self, model, message):
+        with pytest.raises(ValueError, match=message):
+            model.fit(RUN, QRELS)
+
+    def test_calibration_needs_two_queries(self):
+        one = RUN[RUN["qid"] == "q00"]
+        with pytest.raises(ValueError, match="at least 2 queries, got 1"):
+            ClassifierGrades(GaussianNB(), G, calibrate="sigmoid").fit(one, QRELS)
+
+
+class TestJudge:
+    def test_by_hand(self):
+        run = pd.DataFrame({"qid": "1", "docno": list("abcd")})
+        qrels = pd.DataFrame({"qid": "1", "docno": list("abc"), "label": [1, 0, 1]})
+        votes = pd.DataFrame({"qid": "1", "docno": list("abe"), "votes_0": [1, 3, 1], "votes_1": [3, 1, 1]})
+        model = JudgeGrades(votes, max_grade=1, smoothing=2).fit(run, qrels)
+        marginal = np.array([1.5, 2.5]) / 4
+        confusion = np.array([[0.75 + 0.75, 0.25 + 1.25], [0.25 + 0.75, 0.75 + 1.25]]) / 3
+        assert_allclose(model.marginal_, marginal)
+        assert_allclose(model.confusion_, confusion)
+        want = [[0.25, 0.75] @ confusion, [0.75, 0.25] @ confusion, marginal, marginal]
+        assert_allclose(model.transform(run)[["grade_0", "grade_1"]], want)
+
+    def test_whole_number_ids_match_strings(self):
+        judge = VOTES.assign(qid=VOTES["qid"].str[1:].astype(int), docno=VOTES["docno"].str[1:].astype(int))
+        run, qrels = (x.assign(qid=x["qid"].str[1:].astype(int).astype(str)) for x in (RUN, QRELS))
+        run, qrels = (x.assign(docno=x["docno"].str[1:].astype(int).astype(str)) for x in (run, qrels))
+        graded = JudgeGrades(judge, G).fit(run, qrels).transform(run)
+        assert_array_equal(graded[COLUMNS], fitted("votes of a judge").transform(RUN)[COLUMNS])
+
+    def test_one_vote_a_pair_is_a_label(self):
+        one_vote = QRELS[["qid", "docno"]].assign(**{f"votes_{h}": (QRELS["label"] == h) * 5 for h in range(G + 1)})
+        by_votes, by_label = (JudgeGrades(judge, G).fit(RUN, QRELS).transform(RUN) for judge in (one_vote, QRELS))
+        assert_frame_equal(by_votes, by_label)
+
+    def test_pairs_without_a_vote_count_as_unseen(self):
+        silent = VOTES.assign(votes_0=np.where(np.arange(len(VOTES)) < 10, 0, 1))
+        silent.loc[:9, "votes_1"] = 0
+        assert_frame_equal(
+            JudgeGrades(silent, G).fit(RUN, QRELS).transform(RUN),
+            JudgeGrades(silent.iloc[10:], G).fit(RUN, QRELS).transform(RUN),
+        )
+
+    def test_a_frame_that_the_judge_never_saw(self):
+        model = fitted("votes of a judge")
+        with pytest.warns(UserWarning, match="saw none of the 180 documents"):
+            graded = model.transform(RUN.assign(qid="new-" + RUN["qid"]))
+        assert_allclose(graded[COLUMNS], [model.marginal_] * len(RUN))
+
+    @pytest.mark.parametrize(
+        ("judge", "message"),
+        [
+            (QRELS.assign(docno="x" + QRELS["docno"]), "is in the judge's frame; do qid and docno match"),
+            (QRELS.assign(label=0.5), "the judge's labels: .* whole numbers"),
+            (QRELS[["qid", "docno"]], "needs qid, docno and either label or votes_0"),
+            (VOTES.drop(columns="votes_0"), "must run from votes_0 without a gap"),
+            (VOTES.assign(votes_1=-1), "must be finite and not negative; those of"),
+            (pd.concat([VOTES, VOTES]), "the judge's frame: .* duplicate rows"),
+        ],
+    )
+    def test_bad_judges(self, judge, message):
+        with pytest.raises(ValueError, match=message):
+            JudgeGrades(judge, G).fit(RUN, QRELS)
+
+
+class TestMixture:
+    def test_is_the_mean(self):
+        names = ("prior", "logit", "votes of a judge")
+        mixture = MixtureGrades(*(MODELS[name]() for name in names)).fit(RUN, QRELS)
+        parts = [fitted(name).transform(UNION)[COLUMNS].to_numpy() for name in names]
+        assert_allclose(mixture.transform(UNION)[COLUMNS], np.mean(parts, axis=0))
+
+    def test_takes_a_pipeline(self):
+        doubled = pt.apply.generic(lambda run: run.assign(score=run["score"] * 2)) >> OrderedLogitGrades(G)
+        mixture = MixtureGrades(doubled).fit(RUN, QRELS)
+        assert_allclose(mixture.transform(RUN)[COLUMNS], fitted("logit").transform(RUN)[COLUMNS], atol=1e-6)
+
+    @pytest.mark.parametrize(
+        ("models", "message"),
+        [
+            ((), "at least one model"),
+            ((UniformGrades(2), UniformGrades(3)), r"one highest grade, got \[2, 3\]"),
+            ((pt.Transformer.identity(),), "adds no columns grade_0"),
+            ((pt.apply.generic(lambda run: run.iloc[1:]) >> UniformGrades(3),), "must keep the rows as they are"),
+        ],
+    )
+    def test_errors(self, models, message):
+        with pytest.raises(ValueError, match=message):
+            MixtureGrades(*models).transform(RUN)
+
+
+class TestReport:
+    def test_numbers_are_those_of_the_judged_documents(self):
+        graded = fitted("logit").transform(RUN)
+        report = GradeReport.of(graded, QRELS)
+        both = graded.merge(QRELS, on=["qid", "docno"])
+        table = fitting.reliability(both[COLUMNS].to_numpy(), both["label"].to_numpy())
+        assert (report.n_judged, report.n_unjudged) == (len(QRELS), len(RUN) - len(QRELS))
+        assert report.likelihood == pytest.approx(
+            np.exp(np.mean([np.log(row[f"grade_{row['label']}"]) for _, row in both.iterrows()]))
+        )
+        assert report.calibration_error == fitting.calibration_error(table)
+        assert_allclose(report.reliability["observed"], table.observed)
+
+    def test_the_true_model_is_calibrated_and_beats_uniform_grades(self):
+        run, qrels = judged_run(seed=3, queries=200)
+        below = expit(np.array([-1.0, 0.5, 2.0]) - run["score"].to_numpy()[:, None])
+        truth = np.diff(np.column_stack([np.zeros(len(run)), below, np.ones(len(run))]))
+        report = GradeReport.of(run.assign(**dict(zip(COLUMNS, truth.T, strict=True))), qrels)
+        uniform = GradeReport.of(UniformGrades(G).transform(run), qrels)
+        assert report.calibration_error < 0.03
+        assert uniform.likelihood == pytest.approx(1 / (G + 1))
+        assert report.likelihood > uniform.likelihood
+
+    def test_is_shown_on_one_screen(self):
+        report = GradeReport.of(fitted("logit").transform(RUN), QRELS)
+        assert "judged documents" in str(report)
+        assert f"{report.likelihood:.4f} a document (uniform grades: 0.2500)" in str(report)
+        assert len(str(report).splitlines()) <= 16
+        assert max(map(len, str(report).splitlines())) <= 100
+        assert "<table" in report._repr_html_()
+        assert report.to_frame().loc[0, "n_judged"] == len(QRELS)
+
+    def test_errors(self):
+        with pytest.raises(ValueError, match="no columns grade_0"):
+            GradeReport.of(RUN, QRELS)
+        with pytest.raises(ValueError, match="none of the 180 documents of the graded frame has a label"):
+            GradeReport.of(UniformGrades(G).transform(RUN), QRELS.assign(qid="x"))
+        for wrong in (np.nan, -0.25, 0.5):
+            with pytest.raises(ValueError, match="sum to 1; those of 180 documents do not"):
+                GradeReport.of(UniformGrades(G).transform(RUN).assign(grade_1=wrong), QRELS)
+
+
+TestUniformTransformer = pt.testing.transformer_test_class(MODELS["uniform"])
+TestPriorTransformer = pt.testing.transformer_test_class(MODELS["prior"])
+TestOrderedLogitTransformer = pt.testing.transformer_test_class(MODELS["logit"])
+TestForestTransformer = pt.testing.transformer_test_class(MODELS["regressor forest"])
+TestClassifierTransformer = pt.testing.transformer_test_class(MODELS["calibrated"])
+TestJudgeTransformer = pt.testing.transformer_test_class(MODELS["votes of a judge"])
+TestMixtureTransformer = pt.testing.transformer_test_class(MODELS["mixture"])

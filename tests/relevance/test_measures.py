@@ -1,0 +1,178 @@
+"""Definitions of the measures, and parity with the tools that people compare with."""
+
+from __future__ import annotations
+
+import math
+import shutil
+
+import ir_measures
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, ERR, measure_values, parse_measure
+
+QRELS = pd.DataFrame(
+    [("t-1", "a", 3), ("t-1", "b", 0), ("t-1", "c", 1), ("t-2", "a", 0), ("t-2", "z", 2), ("t-3", "a", 1)],
+    columns=["qid", "docno", "label"],
+)
+RUN = pd.DataFrame(
+    [("t-1", "b", 3.0), ("t-1", "a", 2.0), ("t-1", "u", 1.5), ("t-1", "c", 1.0), ("t-2", "a", 9.0), ("t-9", "a", 1.0)],
+    columns=["qid", "docno", "score"],
+)
+
+
+def value(measure: object, qid: str = "t-1") -> float:
+    return float(measure_values(RUN, QRELS, measure).set_index("qid").value[qid])
+
+
+def test_dcg_gain_and_discount() -> None:
+    assert value(DCG @ 10) == pytest.approx(7 / math.log2(3) + 1 / math.log2(5), abs=1e-12)
+    assert value("DCG(gain='linear')@10") == pytest.approx(3 / math.log2(3) + 1 / math.log2(5), abs=1e-12)
+    assert value(DCG @ 2) == pytest.approx(7 / math.log2(3), abs=1e-12)
+    assert value(DCG) == value(DCG @ 4)
+
+
+def test_err_depends_on_the_highest_grade() -> None:
+    def err(*kappa: float) -> float:
+        reach, total = 1.0, 0.0
+        for i, k in enumerate(kappa, start=1):
+            total += reach * k / i
+            reach *= 1 - k
+        return total
+
+    assert value(ERR(max_rel=3) @ 10) == pytest.approx(err(0, 7 / 8, 0, 1 / 8), abs=1e-12)
+    assert value(ERR(max_rel=4) @ 10) == pytest.approx(err(0, 7 / 16, 0, 1 / 16), abs=1e-12)
+
+
+def test_binary_measures_say_what_is_relevant() -> None:
+    assert value("P(rel=2)@4") == 0.25
+    assert value("P@4") == 0.5
+    assert value("P@10") == 0.2
+    assert value("RR(rel=2)@10") == 0.5
+    assert value("RBP(p=0.5)@10") == pytest.approx(0.5 * (0.5 + 0.5**3), abs=1e-12)
+    assert value("RBP(p=0.5,rel=2)") == pytest.approx(0.25, abs=1e-12)
+
+
+def test_queries_follow_the_qrels() -> None:
+    values = measure_values(RUN, QRELS, DCG @ 10)
+    assert values.qid.tolist() == ["t-1", "t-2", "t-3"]
+    assert values.value.tolist()[1:] == [0.0, 0.0]
+    assert measure_values(RUN, QRELS, "nDCG@10").qid.tolist() == ["t-1", "t-2", "t-3"]
+
+
+@pytest.mark.parametrize("measure", ["P@3", "P(rel=2)@3", "RR", "RR(rel=2)", "nDCG@3", "AP"])
+def test_parity_with_ir_measures(measure: str) -> None:
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    metrics = ir_measures.iter_calc(
+        [ir_measures.parse_measure(measure)], QRELS.rename(columns=names), RUN.rename(columns=names)
+    )
+    expected = {metric.query_id: metric.value for metric in metrics}
+    found = measure_values(RUN, QRELS, measure).set_index("qid").value
+    assert found.to_dict() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.skipif(shutil.which("perl") is None, reason="gdeval is a Perl script")
+def test_parity_with_gdeval() -> None:
+    rng = np.random.default_rng(3)
+    run = pd.DataFrame({"qid": np.repeat(["1", "2", "3"], 25), "docno": [f"d{i}" for i in range(75)]})
+    qrels = run.assign(label=rng.integers(0, 5, 75))
+    run["score"] = rng.permutation(75).astype(float)
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    theirs = {
+        m.query_id: m.value
+        for m in ir_measures.gdeval.iter_calc(
+            [ir_measures.ERR @ 20], qrels.rename(columns=names), run.rename(columns=names)
+        )
+    }
+    for measure in (ERR(max_rel=4) @ 20, ir_measures.ERR @ 20):
+        ours = measure_values(run, qrels, measure).set_index("qid").value.to_dict()
+        assert ours == pytest.approx(theirs, abs=1e-5)
+
+
+def test_ndcg_with_exponential_gains_needs_no_perl() -> None:
+    names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
+    measure = ir_measures.nDCG(gains={grade: 2**grade - 1 for grade in range(4)}) @ 3
+    metrics = ir_measures.iter_calc([measure], QRELS.rename(columns=names), RUN.rename(columns=names))
+    expected = {metric.query_id: metric.value for metric in metrics}
+    found = measure_values(RUN, QRELS, "nDCG(dcg='exp-log2')@3").set_index("qid").value
+    assert found.to_dict() == pytest.approx(expected, abs=1e-12)
+
+
+def test_pt_experiment_takes_our_measures() -> None:
+    topics = pd.DataFrame({"qid": ["t-1", "t-2", "t-3"], "query": ["x", "y", "z"]})
+    measures = [DCG @ 10, DCG(gain="linear") @ 2, ERR(max_rel=3) @ 10, ir_measures.nDCG @ 3]
+    measures += [ir_measures.RBP(p=0.5) @ 10, ir_measures.RBP(rel=1), ir_measures.nDCG(dcg="exp-log2") @ 3]
+    frame = pt.Experiment([RUN], topics, QRELS, measures, names=["run"])
+    for measure in measures:
+        assert frame[str(measure)][0] == pytest.approx(measure_values(RUN, QRELS, measure).value.mean(), abs=1e-12)
+
+
+def test_ties_are_broken_by_docno_descending_at_single_precision() -> None:
+    run = pd.DataFrame({"qid": "q", "docno": ["a", "b", "c"], "score": [1.0, 1.0 + 1e-9, 0.5]})
+    qrels = pd.DataFrame({"qid": "q", "docno": ["a", "b"], "label": [1, 0]})
+    assert measure_values(run, qrels, "RR@10").value[0] == 0.5
+    assert measure_values(run, qrels, "RR").value[0] == measure_values(run, qrels, "AP").value[0]
+
+
+IN_ORDER = {
+    measure: measure_values(RUN, QRELS, measure).set_index("qid").value.to_dict()
+    for measure in (DCG @ 3, ERR(max_rel=3), ir_measures.nDCG @ 3)
+}
+
+
+@settings(max_examples=15)
+@given(st.permutations(range(len(RUN))), st.permutations(range(len(QRELS))))
+def test_row_order_does_not_matter(run_order: list[int], qrel_order: list[int]) -> None:
+    for measure, expected in IN_ORDER.items():
+        found = measure_values(RUN.iloc[run_order], QRELS.iloc[qrel_order], measure).set_index("qid").value
+        assert found.to_dict() == expected
+
+
+def test_integer_ids() -> None:
+    run = pd.DataFrame({"qid": [1, 1], "docno": [10, 11], "score": [2.0, 1.0]})
+    qrels = pd.DataFrame({"qid": ["1", "1"], "docno": ["10", "11"], "label": [0, 1]})
+    assert measure_values(run, qrels, "RR@5").value.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("ERR@20", "max_rel"),
+        (ERR @ 20, "max_rel"),
+        ("DGC@10", "unknown measure 'DGC@10'"),
+        ("DCG@0", "cutoff must be at least 1"),
+        ("DCG(gain='cubic')@10", "gain"),
+        ("RBP(p=1.5)@10", "p must lie between 0 and 1"),
+        ("P", "cutoff"),
+        ("ERR(max_rel=0)@3", "max_rel must be at least 1"),
+        (17, "must be an ir_measures measure"),
+    ],
+)
+def test_bad_measures(name: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message.replace("(", r"\(")):
+        measure_values(RUN, QRELS, name)
+
+
+def test_names_round_trip() -> None:
+    for name in ("DCG@10", "DCG(gain='linear')@5", "ERR(max_rel=3)@20", "RBP(p=0.5)@10", "nDCG@10"):
+        assert str(parse_measure(name)) == name
+    assert str(parse_measure("ERR@20", max_grade=2)) == "ERR(max_rel=2)@20"
+    assert str(parse_measure("ndcg_cut_10")) == "nDCG@10"
+
+
+def test_a_label_above_max_rel_is_an_error() -> None:
+    with pytest.raises(ValueError, match="grade 3 lies above max_rel=2"):
+        measure_values(RUN, QRELS, ERR(max_rel=2) @ 10)
+
+
+@pytest.mark.parametrize("measure", [DCG @ 10, "nDCG@10", "nDCG(dcg='exp-log2')@10", "P@5"])
+def test_qrels_in_which_nothing_is_judged_have_no_values(measure):
+    run = pd.DataFrame({"qid": ["q"], "docno": ["d"], "score": [1.0]})
+    qrels = pd.DataFrame({"qid": ["q"], "docno": ["d"], "label": [-1]})
+    found = measure_values(run, qrels, measure)
+    assert found.columns.tolist() == ["qid", "value"]
+    assert found.empty

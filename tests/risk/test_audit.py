@@ -1,0 +1,627 @@
+"""Audits as people use them: frames in, a plan on disk, labels back, estimates and comparisons out."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+from dataclasses import replace
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pt_active import ColumnCost, UniformGrades, UnitCost
+from pt_active.inference.ratios import RISK_ESTIMATORS
+from pt_active.relevance.losses import LOSSES as LOSS_TYPES
+from pt_active.relevance.losses import Loss
+from pt_active.risk import F1, Accuracy, Audit, CostMatrix, GaussianSquared, Precision, Recall, Squared, ZeroOne
+from pt_active.risk.pairs import Pairs
+from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED
+
+BOTH = {"first": "a", "second": "b"}
+
+
+@pytest.fixture(scope="module")
+def world() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """400 pairs of 40 queries with grades 0–2 of a model, two judges of unlike quality, and every label."""
+    rng = np.random.default_rng(0)
+    n = 400
+    grades = rng.dirichlet([2.0, 1, 1], n)
+    label = np.array([rng.choice(3, p=row) for row in grades])
+    noisy = [np.where(rng.random(n) < right, label, rng.integers(0, 3, n)) for right in (0.8, 0.5)]
+    frame = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{q:02d}" for q in range(40)], 10),
+            "docno": np.tile([f"d{d}" for d in range(10)], 40),
+            "query": np.repeat([f"query {q}" for q in range(40)], 10),
+            "text": [f"text {i}" for i in range(n)],
+            "a": noisy[0],
+            "b": noisy[1],
+            "long": rng.random(n) < 0.3,
+            "doc_cost": rng.uniform(0.5, 2, n),
+        }
+        | {f"grade_{g}": grades[:, g] for g in range(3)}
+    )
+    return frame, frame[["qid", "docno"]].assign(label=label)
+
+
+@pytest.fixture(scope="module")
+def frame(world: tuple[pd.DataFrame, pd.DataFrame]) -> pd.DataFrame:
+    return world[0]
+
+
+@pytest.fixture(scope="module")
+def qrels(world: tuple[pd.DataFrame, pd.DataFrame]) -> pd.DataFrame:
+    return world[1]
+
+
+def labels(audit: Audit, qrels: pd.DataFrame) -> pd.DataFrame:
+    return audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
+
+
+def truth(frame: pd.DataFrame, qrels: pd.DataFrame, loss: Loss, column: str) -> float:
+    inside = np.ones(len(frame), dtype=bool) if loss.slice is None else frame[loss.slice].to_numpy()
+    y = frame.merge(qrels, on=["qid", "docno"]).label.to_numpy(float)
+    u, w = loss.terms(frame[column].to_numpy(float), y)
+    return (u * inside).sum() / (w * inside).sum()
+
+
+LOSSES = [
+    ZeroOne(),
+    Accuracy(slice="long"),
+    Squared(),
+    Precision(rel=2),
+    Recall(),
+    F1(rel=2),
+    CostMatrix([[0, 1, 2], [1, 0, 1], [4, 2, 0]]),
+]
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("estimator", [None, "snis", "difference"])
+def test_the_truth_lies_in_a_wide_interval(frame, qrels, loss: Loss, estimator: str | None) -> None:
+    budget = 100 if loss.slice else 150
+    audit = Audit.create(frame, BOTH, loss, budget=budget, seed=4)
+    known = labels(audit, qrels)
+    assert len(known) == budget
+    estimates = audit.estimate(known, estimator=estimator)
+    assert list(estimates) == ["first", "second"]
+    for name, column in BOTH.items():
+        low, high = estimates[name].confidence_interval(0.9999)
+        assert low < truth(frame, qrels, loss, column) < high
+        assert estimates[name].basis.measure == str(loss)
+    comparison = audit.compare(known, estimator=estimator)
+    low, high = comparison.confidence_interval(0.9999)
+    assert low - 1e-12 < truth(frame, qrels, loss, "a") - truth(frame, qrels, loss, "b") < high + 1e-12
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=str)
+@pytest.mark.parametrize("design", ["optimal", "passive", "stratified"])
+def test_a_census_is_the_truth(frame, qrels, loss: Loss, design: str) -> None:
+    budget = {"draws": 400} if design == "stratified" else {"budget": 400}
+    audit = Audit.create(frame, {"first": "a"}, loss, design=design, **budget)
+    found = audit.estimate(qrels)["first"]
+    assert found.value == pytest.approx(truth(frame, qrels, loss, "a"), abs=1e-12)
+    assert found.standard_error == 0
+    assert found.confidence_interval() == (found.value, found.value)
+    assert found.note == "every pair that counts was judged, so there is no sampling error"
+    inside = frame if loss.slice is None or design == "stratified" else frame[frame[loss.slice]]
+    assert f"census of {len(inside)} pairs of {inside['qid'].nunique()} queries" in str(found)
+
+
+def test_the_winner_is_the_better_one_whichever_way_the_loss_runs(frame, qrels) -> None:
+    for loss in (ZeroOne(), Accuracy()):
+        audit = Audit.create(frame, BOTH, loss, budget=250, seed=1)
+        assert audit.compare(labels(audit, qrels)).winner == "first"
+        assert audit.compare(labels(audit, qrels), first="second").winner == "first"
+
+
+def test_a_saved_audit_says_the_same(frame, qrels, tmp_path: Path) -> None:
+    for number, loss in enumerate([*LOSSES, ZeroOne(slice="long")]):
+        audit = Audit.create(frame, BOTH, loss, budget=60, seed=2)
+        saved = audit.save(tmp_path / f"audit{number}")
+        again = Audit.load(saved.path)
+        assert again.loss == loss
+        pd.testing.assert_frame_equal(again.assessments, audit.assessments)
+        assert again.manifest == json.loads(json.dumps(audit.manifest))
+        assert str(again.compare(labels(audit, qrels))) == str(audit.compare(labels(audit, qrels)))
+    with pytest.raises(FileExistsError, match="choose another folder"):
+        audit.save(tmp_path / "audit0")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        audit.save(tmp_path / "nowhere" / "audit")
+
+
+@pytest.mark.skipif(
+    not any(e.name == "active_audit.parquet" for e in entry_points(group="pyterrier.artifact")),
+    reason="the installed metadata are older than the audits",
+)
+def test_pyterrier_knows_audits(frame, tmp_path: Path) -> None:
+    saved = Audit.create(frame, BOTH, ZeroOne(), budget=20).save(tmp_path / "audit")
+    assert type(pt.Artifact.load(str(saved.path))) is Audit
+
+
+def test_what_is_no_audit_is_refused(frame, tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no audit at"):
+        Audit.load(tmp_path)
+    saved = Audit.create(frame, BOTH, ZeroOne(), budget=20).save(tmp_path / "audit")
+    manifest = tmp_path / "audit" / "manifest.json"
+    content = json.loads(manifest.read_text())
+    manifest.write_text(json.dumps(content | {"format_version": 99}))
+    with pytest.raises(ValueError, match="format 99; this version reads 1"):
+        Audit.load(saved.path)
+    for damage in ("[]", "{}", "nonsense"):
+        manifest.write_text(damage)
+        with pytest.raises(ValueError, match="damaged"):
+            Audit.load(saved.path)
+    manifest.write_text(json.dumps(content))
+    (tmp_path / "audit" / "pairs.parquet").unlink()
+    with pytest.raises(ValueError, match="damaged"):
+        Audit.load(saved.path)
+
+
+def test_the_worklist_and_the_manifest(frame, tmp_path: Path) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=50, seed=3, cost=ColumnCost())
+    wanted = audit.assessments
+    assert list(wanted.columns) == ["qid", "docno", "query", "text", "inclusion"]
+    assert wanted.equals(wanted.sort_values(["qid", "docno"], ignore_index=True))
+    assert wanted["inclusion"].between(0, 1, inclusive="right").all()
+    pairs = audit.pairs
+    assert pairs["prob"].sum() == pytest.approx(1)
+    assert (pairs["draws"] > 0).sum() == len(wanted)
+    spent = pairs.loc[pairs["draws"] > 0, "cost"].sum()
+    assert 45 < spent <= 50
+    assert audit.manifest["spent"] == pytest.approx(spent)
+    assert audit.manifest["arguments"]["design"] == "optimal"
+    assert audit.manifest["counts"]["pairs"] == 400
+    assert "judge     " in str(audit)
+    assert "(drawn by optimal)" in audit._repr_html_()
+    assert len(pd.read_csv(audit.export(tmp_path / "judge-me.csv"))) == len(wanted)
+
+
+# --- what must not matter -------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=10)
+@given(st.randoms(use_true_random=False), st.sampled_from(LOSSES), st.sampled_from(["optimal", "passive"]))
+def test_row_order_and_ids_do_not_matter(world, random, loss: Loss, design: str) -> None:
+    frame, qrels = world
+    audit = Audit.create(frame, BOTH, loss, draws=40, design=design, seed=5)
+    order = random.sample(range(len(frame)), len(frame))
+    mixed = frame.iloc[order].assign(qid=lambda d: "x" + d["qid"])
+    again = Audit.create(mixed, BOTH, loss, draws=40, design=design, seed=5)
+    assert ("x" + audit.assessments["qid"]).tolist() == again.assessments["qid"].tolist()
+    assert audit.assessments["docno"].tolist() == again.assessments["docno"].tolist()
+    theirs = labels(again, qrels.assign(qid="x" + qrels["qid"])).sample(frac=1, random_state=1)
+    ours = audit.compare(labels(audit, qrels))
+    found = again.compare(theirs)
+    assert found.difference == pytest.approx(ours.difference, abs=1e-12)
+    assert found.standard_error == pytest.approx(ours.standard_error, abs=1e-12)
+
+
+def test_labels_that_stand_twice_count_once(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, F1(), budget=60, seed=6)
+    known = labels(audit, qrels)
+    assert audit.estimate(pd.concat([known, known])) == audit.estimate(known)
+
+
+def test_the_names_and_order_of_predictors(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), draws=60, seed=7)
+    turned = Audit.create(frame, {"second": "b", "first": "a"}, ZeroOne(), draws=60, seed=7)
+    assert audit.assessments.equals(turned.assessments)
+    known = labels(audit, qrels)
+    assert turned.compare(known).difference == pytest.approx(-audit.compare(known).difference, abs=1e-12)
+
+
+# --- what cannot be said --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [None, "snis", "difference"])
+def test_recall_without_a_relevant_pair_is_undefined(frame, qrels, estimator: str | None) -> None:
+    audit = Audit.create(frame, BOTH, Recall(), budget=60)
+    none = labels(audit, qrels).assign(label=0)
+    found = audit.estimate(none, estimator=estimator)["first"]
+    assert np.isnan(found.value)
+    assert np.isnan(found.confidence_interval()).all()
+    assert found.note == "no sampled pair counts in Recall, so the estimate is 0/0: judge more pairs"
+    assert found.to_dict()["value"] is None
+    comparison = audit.compare(none, estimator=estimator)
+    assert np.isnan(comparison.pvalue)
+    assert comparison.winner is None
+    assert "0/0" in str(comparison)
+
+
+def test_no_error_in_the_sample(frame, qrels) -> None:
+    audit = Audit.create(frame.assign(a=1), {"first": "a"}, ZeroOne(), budget=30, design="passive")
+    right = labels(audit, qrels).assign(label=1)
+    wilson = audit.estimate(right, reference="wilson")["first"].confidence_interval()
+    assert wilson.low == pytest.approx(0, abs=1e-12)
+    assert 0.05 < wilson.high < 0.2
+    for estimator in ("snis", "regression"):
+        found = audit.estimate(right, estimator=estimator)["first"]
+        assert (found.value, found.standard_error, found.degenerate) == (0, 0, False)
+        assert found.note.endswith("the interval is that of 30.0 pairs drawn at random of which none is an exception")
+        low, high = found.confidence_interval()
+        squared = stats.t.ppf(0.975, found.degrees_of_freedom) ** 2
+        assert (low, high) == pytest.approx((0, squared / (30 + squared)), abs=1e-12)
+        assert wilson.high < high < 1.1 * wilson.high
+    for reference in ("normal", "t"):
+        found = audit.estimate(right, reference=reference)["first"]
+        assert found.degenerate
+        assert "no interval, no test" in found.note
+        assert np.isnan(found.confidence_interval()).all()
+
+
+def test_the_interval_of_a_risk_keeps_to_the_range_of_its_loss(frame, qrels) -> None:
+    """Nearly all right, nearly all wrong, and costs that are at least 1."""
+    wide = frame.merge(qrels, on=["qid", "docno"])
+    wide["good"] = np.where(wide.index % 40 == 0, (wide["label"] + 1) % 3, wide["label"])
+    wide["bad"] = np.where(wide.index % 40 == 0, wide["label"], (wide["label"] + 1) % 3)
+    pool, cost = wide.drop(columns="label"), CostMatrix([[1, 1, 5], [5, 1, 1], [1, 5, 1]])
+    for loss, low, high in ((ZeroOne(), 0, 1), (Accuracy(), 0, 1), (F1(), 0, 1), (cost, 1, 5)):
+        for column in ("good", "bad"):
+            audit = Audit.create(pool, {"first": column}, loss, draws=80, seed=3)
+            known = labels(audit, qrels)
+            found = audit.estimate(known)["first"]
+            assert found.bounds == (low, high)
+            ends = found.confidence_interval(0.9999)
+            assert low <= ends.low < truth(pool, qrels, loss, column) < ends.high <= high
+            plain = audit.estimate(known, reference="t")["first"]
+            assert (plain.value, plain.standard_error) == (found.value, found.standard_error)
+            assert plain.bounds == (-np.inf, np.inf)
+            row = found.to_frame().iloc[0]
+            assert (row["low"], row["high"]) == found.confidence_interval()
+
+
+def test_bounds_of_losses_that_know_none_or_one_value_only(frame) -> None:
+    fixed = Pairs.from_frame(frame, {"first": "a"}, CostMatrix([[2, 2, 2]] * 3), UnitCost())
+    assert fixed.bounds(0) == (2, np.inf)
+    real = frame.assign(f=0.5, f_variance=1.0)
+    assert Pairs.from_frame(real, {"first": "f"}, GaussianSquared(), UnitCost()).bounds(0) == (0, np.inf)
+    squared = Pairs.from_frame(frame.assign(f=0.5), {"first": "f"}, Squared(), UnitCost())
+    assert squared.bounds(0) == (0.25, 2.25)
+
+
+def test_disagreement_says_nothing_of_one_predictor(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), draws=100, design="disagreement")
+    judged = audit.assessments.merge(frame, on=["qid", "docno"])
+    assert (judged["a"] != judged["b"]).all()
+    known = labels(audit, qrels)
+    with pytest.raises(ValueError, match="pairs that count in the risk of 'first' could never be drawn"):
+        audit.estimate(known)
+    low, high = audit.compare(known).confidence_interval(0.9999)
+    assert low < truth(frame, qrels, ZeroOne(), "a") - truth(frame, qrels, ZeroOne(), "b") < high
+
+
+def test_disagreement_of_all_pairs_that_differ_is_exact(frame, qrels) -> None:
+    differ = (frame["a"] != frame["b"]).sum()
+    for estimator in ("regression", "snis", "difference"):
+        audit = Audit.create(frame, BOTH, ZeroOne(), draws=int(differ) + 1, design="disagreement")
+        assert len(audit.assessments) == differ
+        found = audit.compare(labels(audit, qrels), estimator=estimator)
+        exact = truth(frame, qrels, ZeroOne(), "a") - truth(frame, qrels, ZeroOne(), "b")
+        assert found.difference == pytest.approx(exact, abs=1e-12)
+        assert found.standard_error == 0
+        assert found.pvalue == 0
+        assert found.note == "every pair that counts was judged, so there is no sampling error"
+
+
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
+def test_predictors_that_agree_everywhere(frame, qrels) -> None:
+    three = {"first": "a", "twin": "a", "second": "b"}
+    audit = Audit.create(frame, three, ZeroOne(), draws=100)
+    found = audit.compare(labels(audit, qrels), first="first", second="twin")
+    assert found.difference == 0
+    assert found.winner is None
+    assert "known to be 0" in found.note
+    with pytest.raises(ValueError, match="agree on every pair"):
+        Audit.create(frame, {"first": "a", "twin": "a"}, ZeroOne(), draws=10, design="disagreement")
+
+
+@pytest.fixture(scope="module")
+def one_by_chance() -> tuple[Audit, str]:
+    """An audit of ten pairs that are sure to be drawn and thirty of which four were, and one of those four."""
+    relevant = np.where(np.arange(40) < 10, 0.5, 1e-3)
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(40)]})
+    predicted = np.where(np.arange(40) < 10, np.arange(40) % 2, 0)
+    frame = frame.assign(a=predicted, grade_0=1 - relevant, grade_1=relevant)
+    audit = Audit.create(frame, {"first": "a"}, Recall(), draws=14, defensive=0.05)
+    drawn = audit.pairs.query("draws > 0")
+    assert (drawn["inclusion"] == 1).tolist() == [True] * 10 + [False] * 4
+    return audit, drawn["docno"].iloc[-1]
+
+
+@pytest.mark.parametrize("loss", [Recall(), F1()], ids=str)
+@pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
+def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss: Loss, estimator: str) -> None:
+    """The others that count were certain, so the whole error is that one's: ``√(1 − π) v |u − Ĝ w| / Σ v w``."""
+    audit, lone = one_by_chance
+    tables = audit.tables
+    audit = Audit._of(replace(tables, pairs=replace(tables.pairs, loss=loss)))
+    drawn = audit.pairs.query("draws > 0")
+    known = drawn[["qid", "docno"]].assign(label=(drawn["inclusion"] == 1) | (drawn["docno"] == lone))
+    found = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
+    assert not found.basis.census
+    assert not found.degenerate
+    assert found.standard_error > 0.02
+    low, high = found.confidence_interval()
+    assert low < found.value < high
+    if estimator == "snis":
+        u, w = loss.terms(drawn["prediction_first"].to_numpy(), known["label"].to_numpy(float))
+        v, chance = drawn["importance"].to_numpy(), drawn["inclusion"].to_numpy()
+        assert found.value == pytest.approx((v @ u) / (v @ w), abs=1e-12)
+        part = np.sqrt(1 - chance) * v * (u - found.value * w) / (v @ w)
+        assert found.standard_error == pytest.approx(np.sqrt(part @ part), abs=1e-12)
+        assert np.count_nonzero(part) == 1
+
+
+@pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
+def test_a_lone_relevant_pair_that_came_by_chance_says_nothing(one_by_chance, estimator: str) -> None:
+    audit, lone = one_by_chance
+    known = audit.assessments[["qid", "docno"]].assign(label=lambda d: (d["docno"] == lone).astype(int))
+    found = audit.estimate(known, estimator=estimator)["first"]
+    assert found.value == pytest.approx(0, abs=1e-12)
+    assert not found.basis.census
+    if estimator == "difference":
+        assert np.isnan(found.confidence_interval()).all()
+        assert "cannot tell how far off the estimate is" in found.note
+        assert "no interval" in str(found)
+    else:
+        assert found.confidence_interval() == (0, 1)
+        assert "too few draws for an interval" in found.note
+
+
+@pytest.mark.parametrize("design", ["passive", "optimal"])
+def test_only_pairs_of_the_slice_are_drawn(frame, qrels, design: str) -> None:
+    audit = Audit.create(frame, {"first": "a"}, Accuracy(slice="long"), draws=60, design=design)
+    assert audit.pairs.loc[audit.pairs["draws"] > 0, "in_slice"].all()
+    assert audit.pairs["draws"].sum() == 60
+    alone = frame.assign(long=np.arange(len(frame)) == 7)
+    audit = Audit.create(alone, {"first": "a"}, Accuracy(slice="long"), draws=200, design=design)
+    found = audit.estimate(labels(audit, qrels))["first"]
+    assert (found.basis.n_judged, found.standard_error) == (1, 0)
+    assert found.value == truth(alone, qrels, Accuracy(slice="long"), "a")
+
+
+@pytest.mark.parametrize("design", ["disagreement", "active_0"])
+def test_gap_designs_stay_in_the_slice(frame, design: str) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(slice="long"), draws=10, design=design)
+    assert audit.pairs.loc[audit.pairs["draws"] > 0, "in_slice"].all()
+
+
+def test_labels_of_other_pairs_are_ignored(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
+    with pytest.warns(UserWarning, match="350 labels of pairs that were not drawn are ignored"):
+        found = audit.estimate(qrels)["first"]
+    assert found.basis.ignored == 350
+    assert found.value == audit.estimate(labels(audit, qrels))["first"].value
+
+
+def test_missing_labels(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
+    known = labels(audit, qrels)
+    with pytest.raises(ValueError, match="2 sampled pairs have no label"):
+        audit.estimate(known[2:])
+    found = audit.estimate(known[2:], missing="nonrelevant")["first"]
+    zero = pd.concat([known[:2].assign(label=0), known[2:]])
+    assert found.value == audit.estimate(zero)["first"].value
+    assert found.missing == tuple(known[["qid", "docno"]][:2].itertuples(index=False, name=None))
+    assert "missing     2 labels, taken as nonrelevant" in str(found)
+    with pytest.raises(ValueError, match="unknown missing 'expected'"):
+        audit.estimate(known, missing="expected")
+    with pytest.raises(ValueError, match="no label belongs to a drawn pair"):
+        audit.estimate(known.assign(qid="other" + known["qid"]))
+    with pytest.raises(ValueError, match="must not be above the highest grade, 2"):
+        audit.estimate(known.assign(label=3))
+
+
+# --- intervals and baselines ----------------------------------------------------------------------------------------
+
+
+def test_binomial_intervals_need_a_plain_random_sample_of_a_share(frame, qrels) -> None:
+    passive = Audit.create(frame, BOTH, Precision(), draws=80, design="passive")
+    known = labels(passive, qrels)
+    found = passive.estimate(known, reference="wilson")["first"]
+    judged = frame.merge(known, on=["qid", "docno"])
+    assert found.trials == (judged["a"] >= 1).sum()
+    assert found.n_effective == pytest.approx(found.trials)
+    assert found.successes == ((judged["a"] >= 1) & (judged["label"] >= 1)).sum()
+    assert found.value == pytest.approx(found.successes / found.trials)
+    low, high = passive.estimate(known, reference="clopper-pearson")["first"].confidence_interval()
+    assert low < found.confidence_interval().low < found.confidence_interval().high < high
+    assert found.to_frame()["low"][0] == found.confidence_interval().low
+    with pytest.raises(ValueError, match="confidence_level must lie"):
+        found.confidence_interval(1.0)
+    active = Audit.create(frame, BOTH, Precision(), draws=80)
+    with pytest.raises(ValueError, match="this sample is weighted"):
+        active.estimate(labels(active, qrels), reference="wilson")
+    with pytest.raises(ValueError, match="not for the difference"):
+        passive.compare(known, reference="wilson")
+    with pytest.raises(ValueError, match="belongs to the plain share, estimator='snis', not to 'regression'"):
+        passive.estimate(known, estimator="regression", reference="wilson")
+
+
+def test_references(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, F1(), draws=60)
+    known = labels(audit, qrels)
+    ends = {r: audit.estimate(known, reference=r)["first"].confidence_interval() for r in ("effective", "t", "normal")}
+    assert ends["effective"].low < ends["t"].low < ends["normal"].low
+    with pytest.raises(ValueError, match="unknown reference 'exact'"):
+        audit.estimate(known, reference="exact")
+
+
+def test_strata(frame, qrels) -> None:
+    audit = Audit.create(frame, {"first": "a"}, ZeroOne(), draws=100, design="stratified")
+    pairs = audit.pairs
+    assert np.bincount(pairs["stratum"]).tolist() == [80] * 5
+    assert pairs.groupby("stratum")["draws"].sum().sum() == 100
+    known = labels(audit, qrels)
+    found = audit.estimate(known)["first"]
+    wrong = pairs.merge(known, how="left", on=["qid", "docno"]).assign(wrong=lambda d: d.label != d.prediction_first)
+    shares = wrong[wrong["draws"] > 0].groupby("stratum")["wrong"].mean()
+    assert found.value == pytest.approx(shares.mean(), abs=1e-12)
+    assert found.basis.estimator == "stratified"
+    drawn = pairs[pairs["draws"] > 0]
+    assert (drawn["importance"] * drawn["inclusion"]).to_numpy() == pytest.approx(np.full(100, 100 / 400))
+    with pytest.raises(ValueError, match="'stratified' belongs to the design"):
+        audit.estimate(known, estimator="snis")
+    with pytest.raises(ValueError, match="for one predictor, not 2"):
+        Audit.create(frame, BOTH, ZeroOne(), draws=50, design="stratified")
+    with pytest.raises(ValueError, match="say draws="):
+        Audit.create(frame, {"first": "a"}, ZeroOne(), budget=50, design="stratified")
+
+
+def test_real_labels_with_gaussian_variances() -> None:
+    rng = np.random.default_rng(8)
+    label = rng.normal(size=300)
+    scale = rng.uniform(0.1, 1, 300)
+    frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:03d}" for i in range(300)], "a": label + rng.normal(0, scale)})
+    frame = frame.assign(a_variance=scale**2, b=0.0, b_variance=1.0)
+    known = frame[["qid", "docno"]].assign(label=label)
+    audit = Audit.create(frame, BOTH, GaussianSquared(), draws=120, seed=1)
+    judged = labels(audit, known)
+    for name, column in BOTH.items():
+        exact = ((frame[column] - label) ** 2).mean()
+        low, high = audit.estimate(judged)[name].confidence_interval(0.9999)
+        assert low < exact < high
+    assert audit.compare(judged).winner == "first"
+    with pytest.raises(ValueError, match="real labels have no uniform distribution"):
+        Audit.create(frame, BOTH, GaussianSquared(), draws=20, design="hedged")
+    with pytest.raises(ValueError, match="lacks 'b_variance'"):
+        Audit.create(frame.drop(columns="b_variance"), BOTH, GaussianSquared(), draws=20)
+    with pytest.raises(ValueError, match="'a_variance': values must not be negative"):
+        Audit.create(frame.assign(a_variance=-1.0), BOTH, GaussianSquared(), draws=20)
+    with pytest.raises(ValueError, match="not finite numbers"):
+        audit.estimate(judged.assign(label=np.nan))
+    with pytest.raises(ValueError, match="lack 'label'"):
+        audit.estimate(judged[["qid", "docno"]])
+
+
+def test_gaussian_audits_survive_the_disk(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": "q", "docno": list("abcdefgh"), "a": np.arange(8.0), "a_variance": 1.0})
+    audit = Audit.create(frame, {"first": "a"}, GaussianSquared(), draws=5)
+    known = audit.assessments[["qid", "docno"]].assign(label=[0.5, 1.0, 2.5, 2.0, 0.1])
+    again = Audit.load(audit.save(tmp_path / "audit").path)
+    assert again.estimate(known) == audit.estimate(known)
+
+
+def test_repeated_draws(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), draws=300, replace=True)
+    assert audit.manifest["counts"]["draws"] == 300
+    assert len(audit.assessments) < 300
+    found = audit.estimate(labels(audit, qrels))["first"]
+    assert found.n_draws == 300
+    assert f"300 draws, {len(audit.assessments)} pairs" in str(found)
+
+
+# --- bad input ------------------------------------------------------------------------------------------------------
+
+
+def changed(frame: pd.DataFrame, **columns: object) -> pd.DataFrame:
+    """The frame with one value in its fourth row replaced in each column."""
+    frame = frame.astype({name: "float64" if name.startswith("grade") else "object" for name in columns})
+    for name, value in columns.items():
+        frame.loc[3, name] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("change", "arguments", "message"),
+    [
+        (lambda f: pd.concat([f, f[:1]]), {}, "document 'd0' stands more than once in query 'q00'"),
+        (lambda f: changed(f, a=np.nan), {}, "'a': values must be finite numbers; 1 are not.*'d3' of query 'q00'"),
+        (lambda f: changed(f, a="good"), {}, "'a': values must be finite numbers"),
+        (lambda f: changed(f, b=3), {}, "'b': values must be grades from 0 to 2; 1 are not, such as 3"),
+        (lambda f: changed(f, b=0.5), {}, "'b': values must be grades from 0 to 2"),
+        (lambda f: changed(f, b=-1), {}, "'b': values must be grades from 0 to 2"),
+        (lambda f: changed(f, grade_0=-0.2), {}, "grade probabilities must not be negative"),
+        (lambda f: changed(f, grade_0=1.7), {}, "grade probabilities must sum to 1"),
+        (lambda f: changed(f, grade_1=np.nan), {}, "grade probabilities must not be NaN"),
+        (lambda f: f.drop(columns=["grade_0", "grade_1", "grade_2"]), {}, r"UniformGrades\(max_grade\)"),
+        (lambda f: f.drop(columns="a"), {}, "lacks 'a'"),
+        (lambda f: f[:0], {}, "has no pairs"),
+        (lambda f: f, {"predictions": {}}, "at least one predictor"),
+        (lambda f: f, {"budget": 0}, "budget must be a positive number, got 0"),
+        (lambda f: f, {"budget": -5}, "budget must be a positive number"),
+        (lambda f: f, {"budget": np.nan}, "budget must be a positive number"),
+        (lambda f: f, {"budget": 1.0, "cost": ColumnCost()}, "does not pay for the dearest pair"),
+        (lambda f: f, {"cost": UnitCost(per_query=2)}, "must not have a part per query"),
+        (lambda f: f, {"budget": None}, "either budget= or draws="),
+        (lambda f: f, {"draws": 5}, "either budget= or draws="),
+        (lambda f: f, {"budget": None, "draws": 0}, "draws must be at least 1"),
+        (lambda f: f, {"budget": None, "draws": 2.5}, "draws must be a whole number"),
+        (lambda f: f, {"seed": -1}, "seed must be at least 0"),
+        (lambda f: f, {"design": "best"}, "unknown design 'best'"),
+        (lambda f: f, {"defensive": 2.0}, "defensive must lie between 0 and 1"),
+        (lambda f: f, {"loss": Accuracy(slice="short")}, "lacks 'short'"),
+        (lambda f: f, {"loss": Accuracy(slice="doc_cost")}, "'doc_cost': values must be true or false"),
+        (lambda f: f.assign(long=False), {"loss": Accuracy(slice="long")}, "slice 'long' holds no pair"),
+        (lambda f: f.assign(a=0), {"loss": Precision()}, "no pair has a weight"),
+        (lambda f: f, {"loss": Recall(rel=3)}, "above the highest grade, 2"),
+        (lambda f: f, {"loss": F1(), "design": "disagreement"}, "those count in F1"),
+        (lambda f: f, {"predictions": {"first": "a"}, "design": "disagreement"}, "there is only one"),
+    ],
+)
+def test_bad_input(frame, change, arguments: dict, message: str) -> None:
+    arguments = {"predictions": BOTH, "loss": ZeroOne(), "budget": 50} | arguments
+    with pytest.raises(ValueError, match=message):
+        Audit.create(change(frame), **arguments)
+
+
+def test_who_can_be_compared(frame, qrels) -> None:
+    one = Audit.create(frame, {"first": "a"}, ZeroOne(), budget=30)
+    with pytest.raises(ValueError, match="needs two predictors; this audit has only 'first'"):
+        one.compare(labels(one, qrels))
+    three = Audit.create(frame.assign(c=0), {**BOTH, "third": "c"}, ZeroOne(), budget=90)
+    known = labels(three, qrels)
+    with pytest.raises(ValueError, match="say which predictors"):
+        three.compare(known)
+    assert three.compare(known, first="third", second="first").first == "third"
+    with pytest.raises(ValueError, match="no predictor 'fourth'"):
+        three.compare(known, first="fourth", second="first")
+    with pytest.raises(ValueError, match="with itself"):
+        three.compare(known, first="first", second="first")
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        three.estimate(known, confidence=95)
+    with pytest.raises(ValueError, match="unknown estimator 'ht'"):
+        three.estimate(known, estimator="ht")
+
+
+def test_a_pool_without_a_label_model(frame, qrels) -> None:
+    """Uniform grades are the model of want of anything better, and integer ids are ids."""
+    bare = frame[["qid", "docno", "a", "b"]].assign(qid=lambda d: d["qid"].str[1:].astype(int))
+    audit = Audit.create(UniformGrades(max_grade=2)(bare), BOTH, ZeroOne(), budget=80, seed=9)
+    known = labels(audit, qrels.assign(qid=qrels["qid"].str[1:].astype(int).astype(str)))
+    low, high = audit.compare(known).confidence_interval(0.9999)
+    assert low < truth(frame, qrels, ZeroOne(), "a") - truth(frame, qrels, ZeroOne(), "b") < high
+
+
+@pytest.mark.parametrize("name", [*LOSS_TYPES, *GAP_DESIGNS, STRATIFIED, *RISK_ESTIMATORS])
+def test_every_registered_name_has_its_row_in_the_page(name: str) -> None:
+    page = Path(__file__).parents[2] / "pt_active" / "pt_docs" / "auditing.md"
+    rows = re.findall(r"^\| `([^`]+)`", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows)
+
+
+ROOT = Path(__file__).parents[2]
+TRACK = ROOT.parent / "shared" / "data" / "dl21"
+
+
+@pytest.mark.skipif(not TRACK.is_dir(), reason="the track's files are not here")
+def test_the_example_audits_a_real_llm_judge() -> None:
+    spec = importlib.util.spec_from_file_location("audit_llm_judge", ROOT / "examples" / "audit_llm_judge.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    pool, qrels = example.make_pool(TRACK, "umbrela-gpt-4", "gpt-4o")
+    assert len(pool) == len(qrels) == 5112
+    losses = {"error": ZeroOne(), "precision": Precision(rel=2), "recall": Recall(rel=2)}
+    for estimate, exact in example.audited(pool, qrels, "umbrela-gpt-4", losses, 200, seed=5).values():
+        low, high = estimate.confidence_interval(0.999)
+        assert low < exact < high
+        assert estimate.basis.n_judged == 200

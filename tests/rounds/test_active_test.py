@@ -1,0 +1,465 @@
+"""Active tests on frames: rounds of queries and of pairs, from their making to the estimate."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.metrics import average_precision_score, f1_score, log_loss, precision_score, recall_score, roc_auc_score
+
+from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.weightings import ROUND_ESTIMATORS, inclusion_regression
+from pt_active.relevance.grades.recalibration import recalibrated_grades
+from pt_active.relevance.losses import GaussianSquared, Loss, PairMeasure
+from pt_active.risk import Audit
+from pt_active.rounds import (
+    AP,
+    AUC,
+    F1,
+    Accuracy,
+    ActiveTest,
+    CostMatrix,
+    CrossEntropy,
+    Precision,
+    Recall,
+    Squared,
+    ZeroOne,
+)
+from pt_active.rounds.instances import QueryInstances
+from pt_active.rounds.kept import STRATEGIES
+from pt_active.sampling.chances import defended, inclusion_probabilities
+from pt_active.sampling.designs import sampling_distribution
+from pt_active.sampling.draws import ROUND_DRAWINGS
+
+
+def labelled_pairs(n: int = 300, seed: int = 1) -> pd.DataFrame:
+    """Pairs with a predictor that is right in parts, the true label, features and a slice."""
+    rng = np.random.default_rng(seed)
+    score = rng.normal(size=n)
+    chance = 1 / (1 + np.exp(-1.5 * score))
+    truth = rng.random(n) < 1 / (1 + np.exp(-score - 0.3))
+    return pd.DataFrame(
+        {
+            "qid": [f"q{i % 30}" for i in range(n)],
+            "docno": [f"d{i:04d}" for i in range(n)],
+            "grade_0": 1 - chance,
+            "grade_1": chance,
+            "label": truth.astype(int),
+            "features": list(np.column_stack([score, rng.normal(size=n)])),
+            "short": rng.random(n) < 0.4,
+        }
+    )
+
+
+PAIRS = labelled_pairs()
+QRELS = PAIRS[["qid", "docno", "label"]]
+
+
+def judged(test: ActiveTest, qrels: pd.DataFrame = QRELS) -> pd.DataFrame:
+    return test.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
+
+
+def in_rounds(test: ActiveTest, strategies: list[str], qrels: pd.DataFrame = QRELS, size: int = 25, **options) -> tuple:
+    """The test after some rounds, and the labels of all of them."""
+    labels = [qrels.iloc[:0]]
+    for strategy in strategies:
+        known = pd.concat(labels)
+        test = test.next_round(size, known if len(known) else None, strategy, **options)
+        labels.append(judged(test, qrels))
+    return test, pd.concat(labels)
+
+
+@pytest.fixture(scope="module")
+def queries(demo: DemoCollection, pipeline: pt.Transformer) -> ActiveTest:
+    return ActiveTest.create(pipeline, demo.topics, DCG @ 10, seed=3)
+
+
+def test_a_measure_is_kept_with_its_scale(pipeline: pt.Transformer, demo: DemoCollection) -> None:
+    test = ActiveTest.create(pipeline, demo.topics, "ERR@10").next_round(4)
+    assert test.manifest["arguments"]["measure"] == "ERR(max_rel=3)@10"
+    assert test.assessments["qid"].nunique() == 4
+
+
+@pytest.fixture(scope="module")
+def truth(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(graded)
+
+
+@pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
+def test_rounds_of_queries_estimate_the_difference(queries, truth, demo, drawing: str) -> None:
+    test, labels = in_rounds(queries, ["ori", "rec", "rf", "uniform"], truth, drawing=drawing)
+    means = [measure_values(demo.runs[name], truth, DCG @ 10)["value"].mean() for name in ("production", "candidate")]
+    for estimator in ROUND_ESTIMATORS:
+        if drawing == "single" and estimator.startswith("ailur"):
+            continue
+        found = test.estimate(labels, estimator=estimator)
+        assert found.name == "production − candidate"
+        assert abs(found.value - (means[0] - means[1])) <= 4 * found.standard_error, estimator
+        assert 0 < found.standard_error < 1
+        assert found.basis.n_queries == int(test.rounds.drawn.sum())
+    assert [row["strategy"] for row in test.manifest["rounds"]] == ["ori", "rec", "rf", "uniform"]
+    assert drawing == "poisson" or [row["drawn"] for row in test.manifest["rounds"]] == [25] * 4
+    assert labels.groupby(["qid", "docno"]).size().max() == 1
+
+
+def test_a_census_is_the_truth(queries, truth, demo) -> None:
+    test, labels = in_rounds(queries, ["ori", "uniform"], truth, size=60)
+    means = {
+        m: [measure_values(demo.runs[n], truth, m)["value"].mean() for n in demo.runs]
+        for m in ("DCG@10", "ERR(max_rel=3)@10")
+    }
+    assert test.rounds.census
+    for measure, (first, second) in means.items():
+        for estimator in ROUND_ESTIMATORS:
+            found = test.estimate(labels, measure=measure, estimator=estimator)
+            assert found.value == pytest.approx(first - second, abs=1e-9)
+            assert found.standard_error == 0
+            assert found.confidence_interval() == pytest.approx((found.value, found.value))
+            assert "no sampling error" in found.note
+    with pytest.raises(ValueError, match="nothing left to draw"):
+        test.next_round(1)
+
+
+def test_traffic_weighs_queries(demo, pipeline, truth) -> None:
+    topics = demo.topics.assign(traffic=np.arange(1, len(demo.topics) + 1))
+    test, labels = in_rounds(ActiveTest.create(pipeline, topics, DCG @ 10), ["ori"], truth, size=len(topics))
+    values = [measure_values(demo.runs[n], truth, DCG @ 10).set_index("qid")["value"] for n in demo.runs]
+    weight = topics.set_index("qid")["traffic"] / topics["traffic"].sum()
+    assert test.estimate(labels).value == pytest.approx(((values[0] - values[1]) * weight).sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("rankers", [["production"], ["production", "candidate"]])
+def test_queries_are_drawn_by_the_optimal_design_at_equal_costs(demo, grades, rankers: list) -> None:
+    topics = demo.topics.assign(traffic=np.arange(1.0, len(demo.topics) + 1))
+    frame = (Runs(**{name: demo.runs[name] for name in rankers}, depth=15) >> grades)(topics)
+    queries = QueryInstances.of(frame, DCG @ 10)
+    pool, size = queries.pool, queries.size(queries.grades)
+    q = sampling_distribution("optimal", pool.moments(DCG @ 10), np.ones(len(size)), pool.query_weight, defensive=0)
+    np.testing.assert_allclose(size / size.sum(), q, atol=1e-14)
+    everything = np.zeros(len(queries.frame), dtype=int)
+    model = queries.statistic(DCG @ 10, everything, False)[1]
+    np.testing.assert_allclose(model, queries.score(), atol=1e-14)
+    means = pool.moments(DCG @ 10).mean @ [1, -1][: len(rankers)]
+    assert model.mean() == pytest.approx(pool.query_weight @ means, abs=1e-12)
+
+
+MEASURED: dict[Callable[..., PairMeasure], Callable[[np.ndarray, np.ndarray], float]] = {
+    CrossEntropy: lambda y, p: log_loss(y, p),
+    ZeroOne: lambda y, p: np.mean(y != (p >= 0.5)),
+    Accuracy: lambda y, p: np.mean(y == (p >= 0.5)),
+    Squared: lambda y, p: np.mean((y - p) ** 2),
+    Precision: lambda y, p: precision_score(y, p >= 0.5),
+    Recall: lambda y, p: recall_score(y, p >= 0.5),
+    F1: lambda y, p: f1_score(y, p >= 0.5),
+    AUC: roc_auc_score,
+    AP: average_precision_score,
+}
+
+
+@pytest.mark.parametrize("measure", MEASURED, ids=lambda measure: str(measure()))
+def test_a_census_of_pairs_is_what_scikit_learn_says(measure: Callable[..., PairMeasure]) -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori", "rec"], size=150)
+    y, p = PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy()
+    inside = PAIRS["short"].to_numpy()
+    assert test.estimate(labels, measure()).value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
+    assert test.estimate(labels, measure(), "lur").value == pytest.approx(MEASURED[measure](y, p), abs=1e-9)
+    sliced = test.estimate(labels, measure(slice="short")).value
+    assert sliced == pytest.approx(MEASURED[measure](y[inside], p[inside]), abs=1e-9)
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_rounds_of_pairs_estimate_every_measure(strategy: str) -> None:
+    first = strategy if strategy in ("ori", "uniform") else "ori"
+    test, labels = in_rounds(
+        ActiveTest.create(PAIRS, None, CrossEntropy(), seed=2), [first, strategy, strategy], size=40
+    )
+    y, p = PAIRS["label"].to_numpy(), PAIRS["grade_1"].to_numpy()
+    for measure, exact in MEASURED.items():
+        found = test.estimate(labels, measure(), "lur")
+        assert abs(found.value - exact(y, p)) <= 4 * found.standard_error, measure
+        assert found.basis.level == "pair"
+        assert "120 pairs of 30 queries in 3 rounds" in str(found)
+        assert "error from" not in str(found)
+    warned = test.estimate(labels).note
+    assert ("takes for granted" in warned) == (strategy == "rf")
+    assert test.estimate(labels, estimator="lur").note == ""
+
+
+def test_recalibration_changes_what_is_drawn_and_depends_on_the_labels() -> None:
+    first = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=5).next_round(60)
+    labels = judged(first)
+    flipped = labels.assign(label=1 - labels["label"])
+    chances = {}
+    for name, qrels in (("right", labels), ("wrong", flipped)):
+        test = first.next_round(40, qrels, "rec")
+        chances[name] = test.assessments.set_index("docno")["inclusion"]
+    assert not chances["right"].equals(chances["wrong"])
+    assert not chances["right"].equals(first.next_round(40).assessments.set_index("docno")["inclusion"])
+
+
+def test_recalibration_weighs_each_label_by_how_improbable_it_was() -> None:
+    first = ActiveTest.create(PAIRS, None, CrossEntropy(), seed=5).next_round(60)
+    pairs = PAIRS.sort_values(["qid", "docno"])
+    grades, drawn = pairs[["grade_0", "grade_1"]].to_numpy(), first.rounds.drawn
+    weights = 1 / np.where(drawn, inclusion_regression(first.rounds), 1.0)
+    believed = recalibrated_grades(grades, np.where(drawn, pairs["label"], -1), weights)
+    size = -(believed * np.log(grades)).sum(axis=1)[~drawn]
+    chance = pd.Series(inclusion_probabilities(defended(size), 40), pairs["docno"][~drawn])
+    found = first.next_round(40, judged(first), "rec").assessments
+    np.testing.assert_allclose(found["inclusion"], chance[found["docno"]], atol=1e-12)
+
+
+def test_one_class_leaves_auc_undefined_and_says_so() -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy()), ["ori"], size=20)
+    for measure, needs in ((AUC(), "labels of both classes"), (AP(), "a relevant pair"), (Recall(), "an instance")):
+        found = test.estimate(labels.assign(label=0), measure)
+        assert np.isnan(found.value)
+        assert np.isnan(found.confidence_interval()).all()
+        assert f"{measure} is undefined: it needs {needs}" in found.note
+        assert found.to_dict()["value"] is None
+    still = test.estimate(labels.assign(label=0), ZeroOne())
+    assert np.isfinite(still.value)
+
+
+def test_a_saved_test_goes_on_as_if_it_had_not_been_saved(tmp_path) -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, CrossEntropy(), seed=6), ["ori", "rec"])
+    test.save(tmp_path / "test")
+    again = ActiveTest.load(tmp_path / "test")
+    assert str(again) == str(test)
+    assert again.manifest == test.manifest
+    pd.testing.assert_frame_equal(again.assessments, test.assessments)
+    assert again.estimate(labels).to_dict() == test.estimate(labels).to_dict()
+    for strategy in ("rec", "rf"):
+        pd.testing.assert_frame_equal(
+            again.next_round(20, labels, strategy).assessments, test.next_round(20, labels, strategy).assessments
+        )
+    lazily = ActiveTest(tmp_path / "test")
+    assert lazily.estimate(labels).value == test.estimate(labels).value
+    with pytest.raises(FileExistsError, match="choose another folder"):
+        test.save(tmp_path / "test")
+    with pytest.raises(FileNotFoundError, match="does not exist"):
+        test.save(tmp_path / "no" / "test")
+    assert test.export(tmp_path / "judge.csv", "csv").read_text().startswith("qid,docno")
+
+
+def test_queries_are_saved_too(queries, truth, tmp_path) -> None:
+    test, labels = in_rounds(queries, ["ori"], truth)
+    test.save(tmp_path / "queries")
+    again = ActiveTest.load(tmp_path / "queries")
+    assert again.estimate(labels).to_dict() == test.estimate(labels).to_dict()
+    pd.testing.assert_frame_equal(
+        again.next_round(9, labels, "rec").assessments, test.next_round(9, labels, "rec").assessments
+    )
+
+
+def test_damaged_folders_are_refused(tmp_path) -> None:
+    with pytest.raises(FileNotFoundError, match="no active test"):
+        ActiveTest.load(tmp_path / "none")
+    saved = ActiveTest.create(PAIRS, None, Squared()).next_round(5).save(tmp_path / "test")
+    manifest = tmp_path / "test" / "manifest.json"
+    text = manifest.read_text()
+    manifest.write_text(json.dumps(json.loads(text) | {"format_version": 99}))
+    with pytest.raises(ValueError, match="its format is 99; this version reads format 2"):
+        ActiveTest.load(tmp_path / "test")
+    manifest.write_text("{")
+    with pytest.raises(ValueError, match="is damaged or is none"):
+        ActiveTest.load(tmp_path / "test")
+    manifest.write_text(text)
+    (tmp_path / "test" / "drawn.parquet").unlink()
+    with pytest.raises(ValueError, match="is damaged or is none"):
+        ActiveTest.load(tmp_path / "test")
+    assert len(saved.assessments) == 5
+    audit = Audit.create(PAIRS.assign(f=1), {"f": "f"}, ZeroOne(), draws=5).save(tmp_path / "audit")
+    with pytest.raises(ValueError, match=r"audit is damaged or is none: manifest\.json lacks rounds"):
+        ActiveTest.load(audit.path)
+    manifest.write_text(json.dumps(json.loads(text) | {"arguments": {"seed": 0}}))
+    with pytest.raises(ValueError, match=r"manifest\.json lacks measure"):
+        ActiveTest.load(tmp_path / "test")
+
+
+def steps_and_values(frame: pd.DataFrame, measure: Loss, seed: int | None) -> tuple[np.ndarray, list[float]]:
+    """Who was drawn when, and three estimates; of shuffled labels, some of them twice, if there is a seed."""
+    qrels = frame[["qid", "docno", "label"]]
+    test, labels = in_rounds(ActiveTest.create(frame, None, measure, seed=4), ["ori", "rec"], qrels)
+    if seed is not None:
+        labels = pd.concat([labels, labels.head(3)]).sample(frac=1, random_state=seed)
+    return test.rounds.step, [test.estimate(labels, estimator=e).value for e in ("lur", "aiipw", "ailur")]
+
+
+@pytest.fixture(scope="module")
+def unmixed() -> dict[Loss, tuple[np.ndarray, list[float]]]:
+    return {measure: steps_and_values(PAIRS, measure, None) for measure in (CrossEntropy(), Precision())}
+
+
+@settings(max_examples=6)
+@given(st.integers(0, 2**16), st.sampled_from([CrossEntropy(), Precision()]))
+def test_row_order_and_names_do_not_matter(unmixed: dict, seed: int, measure: Loss) -> None:
+    mixed = PAIRS.sample(frac=1, random_state=seed)
+    mixed = mixed.assign(qid=mixed["qid"].str.replace("q", "topic-"), docno="x" + mixed["docno"])
+    steps, values = steps_and_values(mixed, measure, seed)
+    np.testing.assert_array_equal(steps, unmixed[measure][0])
+    np.testing.assert_allclose(values, unmixed[measure][1], rtol=1e-9)
+
+
+def test_missing_labels_are_never_zeros_by_stealth(queries, truth) -> None:
+    test, labels = in_rounds(queries, ["ori"], truth)
+    part = labels.iloc[5:]
+    with pytest.raises(ValueError, match="5 sampled documents have no label"):
+        test.estimate(part)
+    low, expected, full = (
+        test.estimate(q, missing=m) for q, m in ((part, "nonrelevant"), (part, "expected"), (labels, "error"))
+    )
+    assert len(low.missing) == len(expected.missing) == 5
+    assert full.missing == ()
+    assert len({low.value, expected.value, full.value}) == 3
+    with pytest.warns(UserWarning, match="labels of documents that were not drawn are ignored"):
+        found = test.estimate(truth)
+    assert found.value == pytest.approx(full.value, abs=1e-12)
+    with pytest.raises(ValueError, match="no label belongs to a drawn document"):
+        test.estimate(labels.assign(qid="no " + labels["qid"]))
+    with pytest.raises(ValueError, match="unknown missing 'zero'"):
+        test.estimate(labels, missing="zero")
+    with pytest.raises(ValueError, match="must not be above the highest grade, 3"):
+        test.estimate(labels.assign(label=7))
+
+
+def test_a_poisson_round_may_draw_nothing() -> None:
+    test = ActiveTest.create(PAIRS.head(3), None, Squared(), seed=0)
+    for seed in range(200):
+        test = ActiveTest.create(PAIRS.head(3), None, Squared(), seed=seed).next_round(1, drawing="poisson")
+        if test.assessments.empty:
+            break
+    assert list(test.assessments.columns) == ["qid", "docno", "inclusion"]
+    assert len(test.assessments) == 0
+    with pytest.raises(ValueError, match="a poisson round may draw nothing, .* the 1 so far: call next_round again"):
+        test.estimate(QRELS)
+    assert len(test.next_round(2).assessments) == 2
+
+
+def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
+    test = ActiveTest.create(PAIRS, None, CrossEntropy())
+    assert test.assessments.empty
+    assert "drawn     0 of 300 pairs" in str(test)
+    for strategy in ("rec", "rf"):
+        with pytest.raises(ValueError, match="learns from labels: draw the first round"):
+            test.next_round(5, QRELS, strategy)
+        with pytest.raises(ValueError, match="learns from labels"):
+            test.next_round(5).next_round(5, None, strategy)
+    with pytest.raises(ValueError, match="unknown strategy 'best'; it is one of ori, rec, rf, uniform"):
+        test.next_round(5, strategy="best")
+    with pytest.raises(ValueError, match='a model is fitted for strategy="rf" only'):
+        test.next_round(5, model=grades)
+    with pytest.raises(ValueError, match="size must be a whole number, got 2.5"):
+        test.next_round(2.5)
+    with pytest.raises(ValueError, match="size must be at least 1"):
+        test.next_round(0)
+    with pytest.raises(ValueError, match="unknown drawing"):
+        test.next_round(3, drawing="systematic")
+    drawn, labels = in_rounds(test, ["ori"])
+    with pytest.raises(ValueError, match="unknown estimator 'snis'; the estimators are lur"):
+        drawn.estimate(labels, estimator="snis")
+    with pytest.raises(ValueError, match="confidence must lie between 0 and 1"):
+        drawn.estimate(labels, confidence=95)
+    with pytest.raises(ValueError, match="bandwidth must be a positive number or 'cross_validated', got -1"):
+        drawn.estimate(labels, bandwidth=-1)
+    with pytest.raises(ValueError, match="slice must name a column of the pool that is true or false, got 'long'"):
+        drawn.estimate(labels, ZeroOne(slice="long"))
+    with pytest.raises(ValueError, match="slice 'grade_1': values must be true or false; 300 are not"):
+        drawn.estimate(labels, AUC(slice="grade_1"))
+    with pytest.raises(ValueError, match="slice='short' belongs into Precision"):
+        drawn.estimate(labels, Precision(), slice="short")
+    with pytest.raises(ValueError, match="lur_difference is for means"):
+        drawn.estimate(labels, Precision(), "lur_difference")
+    with pytest.raises(ValueError, match=r"a loss or an area, such as Precision\(rel=2\) or AUC\(\), got 'AUC'"):
+        drawn.estimate(labels, "AUC")
+    with pytest.raises(ValueError, match="rel=2 is above the highest grade, 1"):
+        drawn.estimate(labels, AUC(rel=2))
+    with pytest.raises(ValueError, match="rel must be a whole number of at least 1, got 0"):
+        AP(rel=0)
+    with pytest.raises(ValueError, match="topics are needed where the pool is a pipeline"):
+        ActiveTest.create(pipeline, None, DCG @ 10)
+
+
+@pytest.mark.parametrize(
+    ("frame", "measure", "options", "message"),
+    [
+        (PAIRS, AUC(), {}, r"draw for CrossEntropy\(\), and estimate AUC"),
+        (PAIRS, "cross_entropy", {}, "the pool has no ranker, so its grades are what is tested"),
+        (PAIRS, Precision(rel=2), {}, "rel=2 is above the highest grade, 1"),
+        (PAIRS, CostMatrix([[0, 1, 2], [1, 0, 1]]), {}, "the cost matrix has 3 columns, but the labels have 2 grades"),
+        (PAIRS, GaussianSquared(), {}, r"for real labels without grades; the squared error of grades is Squared\(\)"),
+        (PAIRS, ZeroOne(slice="long"), {}, "slice must name a column of the pool"),
+        (PAIRS.assign(short=False), ZeroOne(slice="short"), {}, "the slice 'short' holds no pair"),
+        (PAIRS, Squared(), {"seed": -1}, "seed must be at least 0"),
+        (PAIRS.iloc[:0], Squared(), {}, "need rows with grade columns"),
+        (PAIRS.drop(columns=["grade_1", "grade_0"]), Squared(), {}, "need rows with grade columns"),
+        (PAIRS.drop(columns="docno"), Squared(), {}, "it lacks 'docno'"),
+        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate rows"),
+        (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must sum to 1"),
+        (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),
+    ],
+)
+def test_malformed_pools(frame: pd.DataFrame, measure: str | PairMeasure, options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ActiveTest.create(frame, None, measure, **options)
+
+
+def test_shares_and_areas_have_intervals_between_nothing_and_all() -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Accuracy(), seed=3), ["ori"], size=12)
+    for measure in (Accuracy(), Recall(), AUC(), AP()):
+        for estimator in ("lur", "aiipw_ratio"):
+            low, high = test.estimate(labels, measure, estimator).confidence_interval(0.9999)
+            assert 0 <= low < high <= 1, (measure, estimator)
+    wide = test.estimate(labels, Accuracy(), "lur_regression").confidence_interval(0.9999)
+    assert wide.high - wide.low > 1
+
+
+def test_where_nothing_went_wrong_shares_and_areas_have_intervals_of_the_labels_that_count() -> None:
+    """Of n labels drawn uniformly, all of them right, Wilson's interval begins at ``n/(n + t²)`` [W]."""
+    perfect = PAIRS.assign(label=(PAIRS["grade_1"] > 0.5).astype(int))
+    qrels = perfect[["qid", "docno", "label"]]
+    test = ActiveTest.create(perfect, None, Accuracy(), seed=3)
+    test, labels = in_rounds(test, ["uniform"], qrels, size=40)
+    positive = int(labels["label"].sum())
+    count = {Accuracy(): 40, ZeroOne(): 40, Precision(): positive, AP(): positive, AUC(): min(positive, 40 - positive)}
+    for measure, n in count.items():
+        found = test.estimate(labels, measure, "lur")
+        low, high = found.confidence_interval()
+        t = stats.t.ppf(0.975, n - 1)
+        assert (found.standard_error, found.n_effective) == (0, pytest.approx(n, rel=1e-9))
+        expected = (0, t**2 / (n + t**2)) if isinstance(measure, ZeroOne) else (n / (n + t**2), 1)
+        assert (low, high) == pytest.approx(expected, abs=1e-9), measure
+        assert f"that of {n:.1f} pairs drawn at random of which none is an exception" in found.note
+    beyond = test.next_round(20, labels, "rf")
+    labels = pd.concat([labels, judged(beyond, qrels)])
+    noted = beyond.estimate(labels, Precision(), "aiipw_ratio")
+    assert noted.confidence_interval().high == 1
+    assert "none is an exception; aiipw_ratio takes for granted" in noted.note
+
+
+def test_a_slice_says_how_many_labels_count() -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, ZeroOne(), seed=3), ["uniform"], size=40)
+    inside = int(labels.merge(PAIRS[["docno", "short"]])["short"].sum())
+    found = test.estimate(labels, CrossEntropy(slice="short"), "lur")
+    assert f"40 pairs of {labels['qid'].nunique()} queries, {inside:.1f} effective; 40 judgments" in str(found)
+    assert found.degrees_of_freedom == pytest.approx(inside - 1, rel=1e-9)
+
+
+@pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
+def test_more_than_is_left_is_drawn_with_a_warning(drawing: str) -> None:
+    test = ActiveTest.create(PAIRS, None, ZeroOne()).next_round(280)
+    with pytest.warns(UserWarning, match="size=1000, but only 20 are left to draw: the round draws them all"):
+        last = test.next_round(1000, drawing=drawing)
+    assert len(last.assessments) == 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        test.next_round(20, drawing=drawing)

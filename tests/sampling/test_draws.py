@@ -1,0 +1,425 @@
+"""Draws to a budget against the sequential procedure that defines them, by enumeration and by simulation.
+
+Tolerances are 3 standard errors of the simulation, or a chi-square test at the level that corresponds, .0027.
+"""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from pt_active.inference.estimators import difference, horvitz_thompson, mean_and_variance, regression, snis
+from pt_active.inference.intervals import interval
+from pt_active.plans.making.queries import draw
+from pt_active.sampling.draws import draw_number, draw_to_budget, priorities, races
+
+COST = np.array([1.0, 1.0, 2.0, 4.0])
+VALUE = np.array([0.0, 0.2, 0.5, 1.0])
+Q = np.array([0.3, 0.3, 0.2, 0.2])
+P = np.full(4, 0.25)
+
+
+def sequential_draws(q, cost, budget, repetitions, rng):
+    """Queries drawn one after another, each paid for once, until a draw would overspend, and without that draw.
+
+    Of many samples at once: int64[repetitions, m], how often each query was drawn.
+    """
+    row, counts = np.arange(repetitions), np.zeros((repetitions, len(q)), dtype=np.int64)
+    spent, going = np.zeros(repetitions), np.ones(repetitions, dtype=bool)
+    while going.any():
+        x = rng.choice(len(q), repetitions, p=q)
+        after = spent + np.where(counts[row, x] == 0, cost[x], 0.0)
+        going &= after <= budget
+        counts[row, x] += going
+        spent = np.where(going, after, spent)
+    return counts
+
+
+def outcomes(q, cost, budget, drop=True, rest=1e-9):
+    """The vectors of draw counts, int64[K, m], and their probabilities, by enumeration but for a rest.
+
+    Without ``drop`` the rule is another one: stop after the first draw with ``spent > Λ − λ_max``, and keep it.
+    """
+    limit = budget if drop else budget - max(cost)
+    going, chance = np.zeros((1, len(q)), dtype=np.int64), np.ones(1)
+    counts, mass = [], []
+    while chance.sum() > rest:
+        after, probability = going[:, None] + np.eye(len(q), dtype=np.int64), chance[:, None] * q
+        ends = (after > 0) @ cost > limit
+        row = np.nonzero(ends)[0]
+        counts.append(going[row] if drop else after[ends])
+        mass.append(probability[ends])
+        _, first, place = np.unique(as_numbers(after[~ends]), return_index=True, return_inverse=True)
+        going, chance = after[~ends][first], np.bincount(place, weights=probability[~ends], minlength=len(first))
+    return np.concatenate(counts), np.concatenate(mass)
+
+
+def as_numbers(counts):
+    """One number for each vector of counts, int64[...]."""
+    assert counts.max(initial=0) < 2**15
+    return counts @ 2 ** (15 * np.arange(counts.shape[-1]))
+
+
+def expected_mean(outcomes, terms):
+    """Expectation of the mean of a term over the draws that are kept."""
+    counts, chance = outcomes
+    return chance @ (counts @ terms / counts.sum(axis=1))
+
+
+def drawn_to_budget(q, cost, budget, repetitions, seed):
+    """int64[repetitions, m], how often each query was drawn by the code behind `draw_to_budget`."""
+    order, count = next(races(q, cost, [budget], repetitions, np.random.default_rng(seed)))
+    draws = np.zeros((repetitions, len(q)), dtype=np.int64)
+    np.put_along_axis(draws, order, count, axis=1)
+    return draws
+
+
+def random_pool(seed, queries=40):
+    """A pool in which dear queries have high values."""
+    rng = np.random.default_rng(seed)
+    cost = rng.uniform(1, 10, queries)
+    value = cost / 10 + rng.normal(0, 0.1, queries)
+    weight = rng.dirichlet(np.full(queries, 5.0))
+    return 0.9 * rng.dirichlet(np.full(queries, 3.0)) + 0.1 * weight, weight, cost, value
+
+
+# --- the budget -----------------------------------------------------------------------------------------------------
+
+COSTS = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=30)
+
+
+@settings(max_examples=300, deadline=None)
+@given(COSTS, st.floats(0, 1), st.integers(0, 2**32 - 1))
+def test_never_over_budget(costs, share, seed):
+    cost = np.array(costs)
+    rng = np.random.default_rng(seed)
+    q = rng.dirichlet(rng.choice([0.1, 1, 10], len(cost))) if len(cost) > 1 else np.ones(1)
+    q[rng.random(len(cost)) < 0.1] = 0
+    q = q / q.sum() if q.sum() > 0 else np.full(len(cost), 1 / len(cost))
+    dearest, total = cost[q > 0].max(), cost[q > 0].sum()
+    budget = dearest + share * (total - dearest)
+    sample = draw_to_budget(q, q, cost, budget, rng)
+    spent = cost[sample.draws > 0].sum()
+    assert spent <= budget * (1 + 1e-12)
+    assert sample.draws[q == 0].sum() == 0
+    assert sample.census == (budget >= total)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_drawing_stops_no_sooner_than_it_must(seed):
+    q, p, cost, _ = random_pool(seed)
+    budget = 0.4 * cost.sum()
+    spent = cost[draw_to_budget(q, p, cost, budget, np.random.default_rng(seed)).draws > 0].sum()
+    assert budget - cost.max() < spent <= budget
+
+
+def test_the_importance_is_p_over_q_where_a_query_was_drawn():
+    q, p, cost, _ = random_pool(1)
+    rng = np.random.default_rng(1)
+    for sample in (draw_to_budget(q, p, cost, 80, rng), draw_number(q, p, 12, rng)):
+        drawn = sample.draws > 0
+        np.testing.assert_allclose(sample.importance[drawn], p[drawn] / q[drawn])
+        assert np.isnan(sample.importance[~drawn]).all()
+        assert not sample.census
+
+
+# --- the distribution of the draws ----------------------------------------------------------------------------------
+
+
+def test_a_sample_to_a_budget_is_one_of_the_races():
+    """So that what follows can look at thousands at once."""
+    for seed in range(30):
+        q, p, cost, _ = random_pool(seed, queries=4 + seed)
+        sample = draw_to_budget(q, p, cost, 0.6 * cost.sum() + 5, np.random.default_rng(seed))
+        np.testing.assert_array_equal(sample.draws, drawn_to_budget(q, cost, 0.6 * cost.sum() + 5, 1, seed)[0])
+
+
+@pytest.mark.parametrize("budget", [4.0, 5.0, 6.5, 7.9])
+def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
+    outcome, chance = outcomes(Q, COST, budget)
+    counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
+    assert np.isin(as_numbers(counts), as_numbers(outcome)).all()
+    for classify in (lambda counts: as_numbers((counts > 0) * 1), lambda counts: counts.sum(axis=1), as_numbers):
+        assert chi_square_pvalue(classify(counts), classify(outcome), chance) > 0.0027
+
+
+def chi_square_pvalue(observed, possible, chance):
+    """Of the classes of outcomes; those expected less than 5 times are put together."""
+    classes, place = np.unique(np.r_[possible, observed], return_inverse=True)
+    wanted = len(observed) * np.bincount(place[: len(possible)], weights=chance, minlength=len(classes))
+    came = np.bincount(place[len(possible) :], minlength=len(classes))
+    frequent = wanted >= 5
+    came, wanted = came[frequent], wanted[frequent]
+    if len(observed) - wanted.sum() > 5:
+        came, wanted = np.r_[came, len(observed) - came.sum()], np.r_[wanted, len(observed) - wanted.sum()]
+    if len(wanted) == 1:
+        return float(came[0] == len(observed))
+    return stats.chi2.sf(((came - wanted) ** 2 / wanted).sum(), len(wanted) - 1)
+
+
+def test_draws_of_a_larger_pool_have_the_moments_of_the_sequential_procedure():
+    """Number of draws, of distinct queries, and draws of each query, within 3 standard errors (4 for the 15 of one)."""
+    q, _, cost, _ = random_pool(3, queries=15)
+    budget = 0.6 * cost.sum()
+    ours = drawn_to_budget(q, cost, budget, 5000, seed=1)
+    theirs = sequential_draws(q, cost, budget, 2500, np.random.default_rng(2))
+    for summary in (lambda c: c.sum(axis=1), lambda c: (c > 0).sum(axis=1), lambda c: c.sum(axis=1) ** 2):
+        assert abs(standard_difference(summary(ours), summary(theirs))) < 3
+    assert abs(standard_difference(ours, theirs)).max() < 4
+    assert abs(standard_difference(ours > 0, theirs > 0)).max() < 4
+
+
+def standard_difference(a, b):
+    error = np.sqrt(a.var(axis=0) / len(a) + b.var(axis=0) / len(b))
+    return (a.mean(axis=0) - b.mean(axis=0)) / error
+
+
+def test_a_number_of_draws_is_multinomial():
+    q, p, _, _ = random_pool(5, queries=6)
+    rng = np.random.default_rng(5)
+    counts = np.array([draw_number(q, p, 9, rng).draws for _ in range(5000)])
+    assert (counts.sum(axis=1) == 9).all()
+    error = np.sqrt(9 * q * (1 - q) / len(counts))
+    assert (abs(counts.mean(axis=0) - 9 * q) < 3 * error).all()
+    np.testing.assert_allclose(np.cov(counts, rowvar=False), 9 * (np.diag(q) - np.outer(q, q)), atol=0.1)
+
+
+# --- bias -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [4.0, 5.0, 6.0, 7.0])
+def test_the_mean_of_the_draws_that_are_kept_is_unbiased(budget):
+    """By enumeration: given their number the draws are exchangeable, and the first of them is never dropped."""
+    assert expected_mean(outcomes(Q, COST, budget), P / Q * VALUE) == pytest.approx(P @ VALUE, abs=1e-5)
+
+
+@pytest.mark.parametrize("budget", [5.0, 6.0, 7.0])
+def test_keeping_the_draw_that_ends_the_sample_is_biased(budget):
+    """By enumeration: stopping after the first draw with ``spent > Λ − λ_max`` ends on a dear query too often."""
+    assert expected_mean(outcomes(Q, COST, budget, drop=False), P / Q * VALUE) > P @ VALUE + 0.1
+
+
+def test_improbable_queries_are_not_waited_for():
+    q = np.array([0.5, 0.5 - 1e-30, 1e-30])
+    sample = draw_to_budget(q, np.full(3, 1 / 3), np.ones(3), 2.0, np.random.default_rng(0))
+    assert sample.draws[2] == 0
+    assert 200 < sample.draws.sum() < 400
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
+    """Over 4,000 repetitions within 3 standard errors."""
+    draws, model = drawn_to_budget(Q, COST, 6.0, 4000, seed=3), np.full(4, 0.3)
+    assert_mean(estimator(draws, P / Q, VALUE, model, P @ model, 0.0).value, P @ VALUE)
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(estimator):
+    """400 queries, about 60 draws, values independent of the costs: 3 standard errors of 4,000 repetitions."""
+    q, p, cost, _ = random_pool(4, queries=400)
+    rng = np.random.default_rng(4)
+    value = rng.uniform(0, 1, 400)
+    model = value + rng.normal(0, 0.2, 400)
+    draws = drawn_to_budget(q, cost, 60 * (q @ cost), 4000, seed=6)
+    assert_mean(estimator(draws, p / q, value, model, p @ model, 0.0).value, p @ value)
+
+
+# --- without replacement --------------------------------------------------------------------------------------------
+
+
+def drawn_without_replacement(q, cost, budgets, repetitions, seed):
+    """For each budget: whether each query was drawn and its π, both [R, m]; π is 1 where it was not drawn."""
+    samples = []
+    for order, came, chance in priorities(q, cost, budgets, repetitions, np.random.default_rng(seed)):
+        drawn, inclusion = np.zeros((repetitions, len(q))), np.ones((repetitions, len(q)))
+        row, column = np.nonzero(came)
+        drawn[row, order[row, column]] = 1
+        inclusion[row, order[row, column]] = chance[row, column]
+        samples.append((drawn, inclusion))
+    return samples
+
+
+def assert_mean(values, expected):
+    """Within 3 standard errors of the simulation, column by column (4 where there are many columns)."""
+    error = values.std(axis=0) / np.sqrt(len(values))
+    limit = 3 if values.ndim == 1 else 4
+    assert (abs(values.mean(axis=0) - expected) <= limit * error + 1e-12).all()
+
+
+@pytest.mark.parametrize("budget", [4.0, 5.5, 7.0])
+def test_queries_are_drawn_with_the_probability_that_is_stated_singly_and_in_pairs(budget):
+    """Given the threshold, draws are as good as independent: E[1/π] = 1 for each query, E[1/(π π')] = 1 for pairs."""
+    ((drawn, inclusion),) = drawn_without_replacement(Q, COST, [budget], 40_000, seed=1)
+    assert_mean(drawn / inclusion, 1.0)
+    for x, y in ((0, 1), (0, 2), (1, 3), (2, 3)):
+        both = drawn[:, x] * drawn[:, y] / (inclusion[:, x] * inclusion[:, y])
+        if both.any():
+            assert_mean(both, 1.0)
+
+
+def test_the_budget_is_kept_and_no_cheaper_sample_would_have_gone_on():
+    q, _, cost, _ = random_pool(4, queries=60)
+    budgets = [3 * cost.max(), 5 * cost.max(), 0.9 * cost.sum()]
+    samples = drawn_without_replacement(q, cost, budgets, 200, seed=2)
+    for budget, (drawn, inclusion) in zip(budgets, samples, strict=True):
+        spent = drawn @ cost
+        assert (spent <= budget).all()
+        assert (spent > budget - cost.max()).all()
+        assert ((inclusion > 0) & (inclusion <= 1)).all()
+    assert (samples[0][0] <= samples[1][0]).all()
+    assert (samples[1][0] <= samples[2][0]).all()
+
+
+def test_equal_queries_are_a_simple_random_sample():
+    drawn = drawn_without_replacement(np.full(5, 0.2), np.ones(5), [2], 20_000, seed=3)[0][0]
+    pairs = [drawn[:, x] @ drawn[:, y] for x in range(5) for y in range(x)]
+    assert stats.chisquare(pairs).pvalue > 0.0027
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estimator):
+    """3 standard errors of 8,000 samples; a quarter of 40 queries is drawn, some with π = 1."""
+    q, p, cost, value = random_pool(8, queries=40)
+    q = q**2 / (q**2).sum()
+    model = value + np.random.default_rng(8).normal(0, 0.2, 40)
+    ((drawn, inclusion),) = drawn_without_replacement(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, seed=4)
+    importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
+    estimate = estimator(drawn, importance, value, model, *mean_and_variance(p, model), inclusion)
+    assert_mean(estimate.value, p @ value)
+    assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
+
+
+@pytest.mark.parametrize("estimator", [snis, regression])
+def test_intervals_without_replacement_cover(estimator):
+    """93.5 to 96.5 % of 4,000 samples of 60 among 150 queries (standard error .0034)."""
+    rng = np.random.default_rng(5)
+    q, p, cost, _ = random_pool(9, queries=150)
+    value = rng.uniform(0, 1, 150)
+    model = value + rng.normal(0, 0.3, 150)
+    budget = cost.sum() * 0.4
+    ((drawn, inclusion),) = drawn_without_replacement(q, cost, [budget], 4000, seed=6)
+    importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
+    estimate = estimator(drawn, importance, value, model, *mean_and_variance(p, model), inclusion)
+    low, high = interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.95)
+    assert 0.935 < ((low <= p @ value) & (p @ value <= high)).mean() < 0.965
+
+
+@pytest.mark.parametrize("draws", [1, 2, 3])
+def test_a_number_of_distinct_queries(draws):
+    sample = draw_number(Q, P, draws, np.random.default_rng(0), replace=False)
+    assert sorted(sample.draws) == [0] * (4 - draws) + [1] * draws
+    drawn = sample.draws > 0
+    assert sample.importance[drawn] == pytest.approx(draws * P[drawn] / sample.inclusion[drawn])
+    assert np.isnan(sample.inclusion[~drawn]).all()
+    assert np.isnan(sample.importance[~drawn]).all()
+
+
+@pytest.mark.parametrize("draws", [4, 9])
+def test_as_many_distinct_queries_as_there_are_is_a_census(draws):
+    sample = draw_number(Q, P, draws, np.random.default_rng(0), replace=False)
+    assert sample.census
+    assert sample.draws.tolist() == sample.importance.tolist() == sample.inclusion.tolist() == [1] * 4
+
+
+# --- census, seeds, errors ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("budget", [8.0, 9.0, 1e9])
+def test_a_budget_for_all_is_a_census(budget):
+    weight = np.array([0.1, 0.2, 0.3, 0.4])
+    sample = draw_to_budget(Q, weight, COST, budget, np.random.default_rng(0))
+    assert sample.census
+    assert sample.draws.tolist() == [1, 1, 1, 1]
+    assert sample.importance @ VALUE / 4 == pytest.approx(weight @ VALUE)
+
+
+def test_a_query_that_cannot_be_drawn_is_not_in_the_census():
+    q, weight = np.array([0.5, 0, 0.5]), np.array([0.3, 0, 0.7])
+    sample = draw_to_budget(q, weight, np.array([1.0, 50.0, 2.0]), 3.0, np.random.default_rng(0))
+    assert sample.census
+    assert sample.draws.tolist() == [1, 0, 1]
+    np.testing.assert_allclose(sample.importance, [0.6, np.nan, 1.4])
+
+
+def test_just_below_the_price_of_all_is_no_census():
+    assert not draw_to_budget(Q, P, COST, 7.999, np.random.default_rng(0)).census
+
+
+def test_one_query_is_always_a_census():
+    assert draw_to_budget(np.ones(1), np.ones(1), np.array([3.0]), 3.0, np.random.default_rng(0)).census
+
+
+def test_the_same_seed_gives_the_same_draws():
+    q, p, cost, _ = random_pool(7)
+
+    def counts(seed):
+        rng = np.random.default_rng(seed)
+        return draw_to_budget(q, p, cost, 90, rng).draws.tolist(), draw_number(q, p, 20, rng).draws.tolist()
+
+    assert counts(5) == counts(5)
+    assert counts(5)[0] != counts(6)[0]
+    assert counts(5)[1] != counts(6)[1]
+
+
+def design(q=Q):
+    columns = {"qid": ["b", "a", "d", "c"], "q_prob": q, "q_weight": P, "q_cost": COST}
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("replace", [True, False])
+@pytest.mark.parametrize(("budget", "draws"), [(6.0, None), (None, 3)])
+def test_the_rows_of_a_design_can_stand_in_any_order(budget, draws, replace):
+    order = [2, 0, 3, 1]
+    sample = draw(design(), budget, draws, seed=3, replace=replace)
+    shuffled = draw(design().iloc[order].reset_index(drop=True), budget, draws, seed=3, replace=replace)
+    for column in ("draws", "importance", "inclusion"):
+        np.testing.assert_array_equal(getattr(shuffled, column), getattr(sample, column)[order])
+
+
+@pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])
+def test_a_budget_or_a_number_of_draws(arguments):
+    with pytest.raises(ValueError, match=r"say either budget= or draws=, and not both"):
+        draw(design(), *arguments, seed=0, replace=True)
+
+
+@pytest.mark.parametrize(
+    ("budget", "message"),
+    [
+        (0.0, "budget must be a positive number, got 0"),
+        (-1.0, "budget must be a positive number, got -1"),
+        (np.nan, "budget must be a positive number, got nan"),
+        (np.inf, "budget must be a positive number, got inf"),
+        (0.5, "budget 0.5 does not pay for the cheapest query, which costs 1"),
+        (3.9, "budget 3.9 does not pay for the dearest query, which costs 4"),
+    ],
+)
+def test_impossible_budgets(budget, message):
+    with pytest.raises(ValueError, match=message):
+        draw_to_budget(Q, P, COST, budget, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("draws", [0, -3])
+def test_impossible_numbers_of_draws(draws):
+    with pytest.raises(ValueError, match=f"draws must be at least 1, got {draws}"):
+        draw_number(Q, P, draws, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize(
+    ("q", "message"),
+    [
+        ([], "there is no query to draw from"),
+        ([0.5, 0.6], "q must be probabilities that sum to 1; they sum to 1.1"),
+        ([1.5, -0.5], "q must be probabilities"),
+        ([np.nan, 1.0], "q must be probabilities"),
+        ([0.2, 0.2], "q must be probabilities that sum to 1; they sum to 0.4"),
+    ],
+)
+def test_what_is_not_a_distribution(q, message):
+    q = np.array(q)
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match=message):
+        draw_number(q, q, 3, rng)
+    with pytest.raises(ValueError, match=message):
+        draw_to_budget(q, q, np.ones(len(q)), 5.0, rng)

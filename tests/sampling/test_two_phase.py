@@ -1,0 +1,228 @@
+"""Drawing documents: given probabilities, no overspending, unbiased estimates when the first phase drops queries."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active.inference.documents import DocumentPool, document_estimate, predicted
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling import _kernels
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, Variables, document_design, document_sizes
+from pt_active.sampling.sample import DocumentDesign
+from pt_active.sampling.two_phase import APART, draw_documents
+
+SEEDS = st.integers(0, 2**32 - 1)
+DRAWS = 20_000
+
+
+def pivotal(inclusion, order, rng):
+    drawn = np.zeros(len(inclusion), dtype=bool)
+    _kernels.pivotal(np.asarray(inclusion, dtype=float), np.asarray(order), rng.random(len(order)), drawn)
+    return drawn
+
+
+def assert_frequencies(drawn, chance):
+    """Within 3 standard errors, and exactly where there is nothing to chance."""
+    error = np.sqrt(chance * (1 - chance) / len(drawn))
+    gap = np.abs(np.mean(drawn, axis=0) - chance)
+    assert (gap <= 3 * error + 1e-15).all()
+
+
+# --- the pivotal method ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "inclusion",
+    [
+        [0.3, 0.7, 0.5, 0.2, 0.3],
+        [0.9, 0.8, 0.95, 0.35],
+        [0.0, 0.4, 1.0, 0.6, 0.0, 1.0],
+        [1.0, 0.5, 0.5, 1.0, 0.0],
+        [1 / 3] * 6,
+        [0.45],
+        [0.1, 0.05, 0.2],
+        [1.0],
+        [0.0, 0.0],
+    ],
+)
+def test_pivotal_draws_have_the_given_probabilities_and_a_fixed_size(inclusion):
+    rng = np.random.default_rng(len(inclusion))
+    drawn = np.array([pivotal(inclusion, rng.permutation(len(inclusion)), rng) for _ in range(DRAWS)])
+    assert_frequencies(drawn, np.array(inclusion))
+    total = math.fsum(inclusion)
+    size = drawn.sum(axis=1)
+    assert size.min() >= math.floor(total + 1e-9)
+    assert size.max() <= math.ceil(total - 1e-9)
+
+
+def test_pivotal_in_a_given_order_spreads_over_neighbours():
+    """Of four halves in this order, one of the first two and one of the last two."""
+    rng = np.random.default_rng(0)
+    drawn = np.array([pivotal([0.5] * 4, [2, 0, 3, 1], rng) for _ in range(DRAWS)])
+    assert (drawn[:, [2, 0]].sum(axis=1) == 1).all()
+    assert_frequencies(drawn, np.full(4, 0.5))
+
+
+def test_pivotal_draws_from_its_order_alone():
+    drawn = pivotal([1.0, 1.0, 1.0], [2, 0], np.random.default_rng(0))
+    assert drawn.tolist() == [True, False, True]
+    assert not pivotal([1.0, 1.0], np.empty(0, dtype=np.int64), np.random.default_rng(0)).any()
+
+
+@settings(max_examples=100)
+@given(SEEDS)
+def test_the_size_of_a_pivotal_draw_is_never_further_than_one_from_its_expectation(seed):
+    rng = np.random.default_rng(seed)
+    inclusion = np.clip(rng.uniform(-0.3, 1.3, rng.integers(1, 30)), 0, 1)
+    drawn = pivotal(inclusion, rng.permutation(len(inclusion)), rng)
+    assert abs(drawn.sum() - inclusion.sum()) < 1
+    assert drawn[inclusion == 1].all()
+    assert not drawn[inclusion == 0].any()
+
+
+# --- samples --------------------------------------------------------------------------------------------------------
+
+
+def random_pool(seed, measure, queries=8, systems=2):
+    """Queries of 0 to 5 documents, costs .5 to 2, unequal weights, labels that the model does not foresee."""
+    rng = np.random.default_rng(seed)
+    lengths = np.r_[0, 1, rng.integers(2, 6, queries - 2)]
+    indptr = np.r_[0, np.cumsum(lengths)]
+    ranks = np.vstack(
+        [np.concatenate([rng.permutation(n) + 1 for n in lengths]).astype(np.int32) for _ in range(systems)]
+    )
+    form = rank_form(parse_measure(measure), 2, int(ranks.max()))
+    grades = rng.dirichlet(np.ones(3), indptr[-1])
+    truth = form.values[rng.integers(0, 3, indptr[-1])]
+    pool = DocumentPool(form, indptr, ranks, rng.dirichlet(np.full(queries, 5.0)))
+    return pool, Variables.of(form, grades), truth, rng.uniform(0.5, 2, indptr[-1])
+
+
+def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
+    sizes = document_sizes(
+        pool.form,
+        pool.indptr,
+        pool.ranks,
+        variables,
+        cost,
+        overhead,
+        pool.weight,
+        drawing=drawing,
+        defensive=defensive,
+    )
+    return document_design(sizes, drawing, pool.indptr, cost, overhead, budget)
+
+
+@settings(max_examples=60)
+@given(SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from([0.0, 2.0]), st.floats(10, 80))
+def test_a_sample_never_overspends_and_adds_up(seed, drawing, overhead, budget):
+    pool, variables, _, cost = random_pool(seed % 20, "DCG@4")
+    budget = max(budget, 5 * 2 + overhead)
+    design = designed(pool, variables, cost, overhead, drawing, budget)
+    sample = draw_documents(design, pool.indptr, cost, overhead, budget, np.random.default_rng(seed))
+    assert sample.spent <= budget * (1 + 1e-9)
+    with_documents = np.unique(pool.query[sample.drawn])
+    assert sample.spent == pytest.approx(cost[sample.drawn].sum() + overhead * len(with_documents))
+    assert not sample.drawn[design.inclusion == 0].any()
+    assert (sample.opening[with_documents] > 0).all()
+    assert (sample.opening <= 1).all()
+    assert not sample.opening[design.opening == 0].any()
+    certain = (design.inclusion == 1) & (sample.opening[pool.query] > 0)
+    assert sample.drawn[certain].all()
+    if drawing == "depth":
+        for a, b in itertools.pairwise(pool.indptr):
+            mine = sample.drawn[design.order[(design.order >= a) & (design.order < b)]]
+            assert (np.diff(mine.astype(int)) <= 0).all()
+    assert sample.apart.all() if drawing == "poisson" else drawing == "spread" or not sample.apart.any()
+    again = draw_documents(design, pool.indptr, cost, overhead, budget, np.random.default_rng(seed))
+    np.testing.assert_array_equal(sample.drawn, again.drawn)
+
+
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
+def test_documents_have_the_probabilities_of_the_design(drawing):
+    """With a budget that always pays for what was drawn, so that every query is opened."""
+    pool, variables, _, cost = random_pool(2, "DCG@4")
+    design = designed(pool, variables, cost, 0.0, drawing, 8.0)
+    rng = np.random.default_rng(1)
+    samples = [draw_documents(design, pool.indptr, cost, 0.0, 1e9, rng) for _ in range(5000)]
+    assert all((each.opening == (design.opening > 0)).all() for each in samples)
+    assert_frequencies([each.drawn for each in samples], design.inclusion)
+    if drawing == "spread":
+        assert_frequencies([each.apart for each in samples], np.full(len(pool.weight), APART))
+        together = [each.drawn.sum() for each in samples if not each.apart.any()]
+        assert np.ptp(together) <= 1
+        alone = [each.drawn for each in samples if each.apart[-1]]
+        mine = np.flatnonzero((pool.query == 7) & (design.inclusion > 0))
+        pairs = np.array([[each[a] & each[b] for a, b in itertools.combinations(mine, 2)] for each in alone])
+        assert_frequencies(
+            pairs, np.array([np.prod(design.inclusion[[a, b]]) for a, b in itertools.combinations(mine, 2)])
+        )
+
+
+def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does():
+    pool, variables, _, cost = random_pool(2, "DCG@4")
+    rng, variance = np.random.default_rng(1), {}
+    for drawing in ("spread", "poisson"):
+        design = designed(pool, variables, cost, 0.0, drawing, 8.0)
+        samples = [draw_documents(design, pool.indptr, cost, 0.0, 1e9, rng) for _ in range(1000)]
+        used = [each.drawn for each in samples if drawing == "poisson" or not each.apart[-1]]
+        count = np.array([np.bincount(pool.query[drawn], minlength=8) for drawn in used])
+        variance[drawing] = count[:, -1].var()
+    assert variance["spread"] < 0.8 * variance["poisson"]
+
+
+def test_queries_that_open_together_come_by_priorities():
+    """One document each, Π as designed; the budget pays for half of them. Finds a Π of ½ that is 4 % off."""
+    m, draws = 6, 8000
+    opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
+    design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))
+    rng = np.random.default_rng(3)
+    samples = [draw_documents(design, np.arange(m + 1), np.ones(m), 0.0, 3.0, rng) for _ in range(draws)]
+    assert {int(each.drawn.sum()) for each in samples} == {3}
+    weighted = np.array([each.drawn / np.where(each.drawn, each.opening, 1) for each in samples])
+    error = weighted.std(axis=0) / math.sqrt(draws)
+    assert (np.abs(weighted.mean(axis=0) - 1) < 3 * error).all()
+
+
+def test_a_budget_that_does_not_pay_for_one_query_is_refused():
+    design = DocumentDesign("poisson", np.arange(3), np.ones(2), np.ones(3))
+    indptr, rng = np.array([0, 1, 3]), np.random.default_rng(0)
+    with pytest.raises(
+        ValueError, match="budget 4 may not pay for the documents drawn in one query, which can cost 4.5"
+    ):
+        draw_documents(design, indptr, np.array([1.0, 1.5, 2.0]), 1.0, 4.0, rng)
+    sample = draw_documents(design, indptr, np.array([1.0, 1.5, 2.0]), 1.0, 4.5, rng)
+    assert sample.spent in (2, 4.5)
+
+
+# --- estimates over repeated samples --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
+@pytest.mark.parametrize(
+    ("measure", "contrast", "estimator", "overhead"),
+    [
+        ("DCG@4", [1.0, -1.0], "difference", 0.0),
+        ("ERR(max_rel=2)", [1.0], "ht", 2.0),
+        ("ERR(max_rel=2)@3", [1.0, -1.0], "difference", 2.0),
+    ],
+)
+def test_estimates_are_unbiased_when_the_budget_drops_queries(drawing, measure, contrast, estimator, overhead):
+    """3 standard errors of 2,000 samples: finds a bias of .07 standard deviations of the estimate."""
+    pool, variables, truth, cost = random_pool(5, measure, 12, len(contrast))
+    contrast, budget = np.array(contrast), 13.0 + 2 * overhead
+    design = designed(pool, variables, cost, overhead, drawing, budget)
+    rng, found, dropped = np.random.default_rng(7), [], 0
+    for _ in range(2000):
+        sample = draw_documents(design, pool.indptr, cost, overhead, budget, rng)
+        dropped += (sample.opening[design.opening > 0] == 0).any()
+        mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
+        observed = np.where(sample.drawn, truth, mean)
+        found.append(document_estimate(pool, sample, mean, observed, contrast).value)
+    assert dropped > 200
+    gap = np.array(found) - pool.weight @ pool.values(truth) @ contrast
+    assert abs(gap.mean()) < 3 * gap.std() / math.sqrt(len(gap))

@@ -1,0 +1,546 @@
+"""Learning algorithms: the test by enumeration and simulation, the folds, and what learners may and may not see."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+from sklearn.linear_model import Ridge
+
+from pt_active import DCG, measure_values
+from pt_active.inference.intervals import interval
+from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
+from pt_active.studies.crossval import LearnerComparison, compare_learners, fold_numbers
+
+FEATURES = 4
+
+
+class SignLearner(pt.Estimator):
+    """Learns whether more of one feature is better; keeps a diary of the queries that it was shown."""
+
+    def __init__(self, feature: int, diary: list | None = None) -> None:
+        self.feature, self.diary, self.slope, self.fits = feature, diary, 0.0, 0
+
+    def __deepcopy__(self, memo: dict) -> SignLearner:
+        made = type(self)(self.feature, self.diary)
+        made.slope, made.fits = self.slope, self.fits
+        return made
+
+    def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
+        labelled = topics_or_res_tr.merge(qrels_tr, on=["qid", "docno"])
+        self.slope += np.stack(labelled["features"])[:, self.feature] @ labelled["label"]
+        self.fits += 1
+        if self.diary is not None:
+            validating = (set(), set()) if qrels_va is None else (set(topics_or_res_va.qid), set(qrels_va.qid))
+            self.diary.append(["fit", set(topics_or_res_tr.qid), set(qrels_tr.qid), *validating])
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        if self.diary is not None:
+            self.diary.append(["transform", set(inp.qid), self.fits])
+        return inp.assign(score=np.sign(self.slope) * np.stack(inp["features"])[:, self.feature])
+
+
+def ridge(alpha: float = 1.0) -> pt.Transformer:
+    return pt.ltr.apply_learned_model(Ridge(alpha))
+
+
+def by_feature(feature: int) -> pt.Transformer:
+    return pt.apply.doc_score(lambda row: row["features"][feature])
+
+
+def collection(queries: int = 17, documents: int = 5, seed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Results with features, and qrels with grades 0 to 2."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(queries * documents, FEATURES))
+    worth = x @ [1.0, 0.5, 0.3, 0.0] + 0.7 * rng.normal(size=len(x))
+    pairs = {
+        "qid": np.repeat([f"q{i:03d}" for i in range(queries)], documents),
+        "docno": [f"d{i:04d}" for i in range(len(x))],
+    }
+    results = pd.DataFrame(pairs).assign(query="words", features=list(x))
+    return results, results[["qid", "docno"]].assign(label=np.digitize(worth, [0.3, 1.2]))
+
+
+def compared(results: pd.DataFrame, qrels: pd.DataFrame, **arguments) -> LearnerComparison:
+    learners = {"ridge": ridge(), "one": by_feature(1)}
+    return compare_learners(learners, results, qrels, DCG @ 3, **({"folds": 4, "progress": False} | arguments))
+
+
+@pytest.fixture(scope="module")
+def data() -> tuple[pd.DataFrame, pd.DataFrame]:
+    return collection()
+
+
+@pytest.fixture(scope="module")
+def result(data) -> LearnerComparison:
+    return compared(*data, repeats=3)
+
+
+# --- the test -------------------------------------------------------------------------------------------------------
+
+
+def test_errors_by_hand() -> None:
+    """δ = 1, 3, 2, 2 (in tenths): mean 2, squares 1 + 1 + 0 + 0 = 2, s² = 2/3."""
+    differences = np.array([[0.1, 0.3, 0.2, 0.2]])
+    assert cross_validated_error(differences, corrected=False) == pytest.approx(np.sqrt(0.02 / (4 * 3)), abs=1e-15)
+    assert cross_validated_error(differences) == pytest.approx(np.sqrt((1 / 4 + 1 / 3) * 0.02 / 3), abs=1e-15)
+    twice = differences.reshape(2, 2)
+    assert cross_validated_error(twice) == pytest.approx(np.sqrt((1 / 4 + 1) * 0.02 / 3), abs=1e-15)
+
+
+def test_the_first_published_example() -> None:
+    """Tan, Steinbach and Kumar, section 4.6.3: 0.05 ± 2.04 · 0.002 from 30 folds."""
+    apart = np.arange(30.0)
+    differences = 0.05 + 0.002 * (apart - apart.mean()) / stats.sem(apart)
+    error = cross_validated_error(differences[None, :], corrected=False)
+    low, high = interval(0.05, error, 29, 0.95)
+    assert error == pytest.approx(0.002, abs=1e-12)
+    assert (high - 0.05) / 0.002 == pytest.approx(2.04, abs=0.006)
+    assert low == pytest.approx(0.05 - 2.0452296 * 0.002, abs=1e-8)
+
+
+def test_the_second_published_example() -> None:
+    """Han, Kamber and Pei (2012), exercise 8.14: ten rounds; t is the mean over σ, and not over σ²."""
+    first = [30.5, 32.2, 20.7, 20.6, 31.0, 41.0, 27.7, 26.0, 21.5, 26.0]
+    second = [22.4, 14.5, 22.4, 19.6, 20.7, 20.4, 22.1, 19.4, 16.2, 35.0]
+    differences = np.subtract(first, second)[None, :]
+    error = cross_validated_error(differences, corrected=False)
+    assert differences.mean() == pytest.approx(6.45, abs=1e-12)
+    assert error**2 == pytest.approx(681.225 / 90, abs=1e-12)
+    assert differences.mean() / error == pytest.approx(2.34, abs=0.005)
+    assert two_sided_pvalue(6.45, error, 9) == pytest.approx(stats.ttest_rel(first, second).pvalue, abs=1e-12)
+
+
+@pytest.mark.parametrize(("repeats", "folds"), [(1, 2), (1, 5), (1, 8), (3, 2), (2, 4)])
+def test_the_squared_errors_are_unbiased_for_the_correlation_that_they_assume(repeats: int, folds: int) -> None:
+    """Enumeration of δ = a C + b E with C and all E of ±1: any two folds have the correlation a²/(a² + b²).
+
+    The correction assumes 1/K, the share of the queries that a test fold has; the plain test assumes 0.
+    """
+    outcomes = np.array(list(product([-1.0, 1.0], repeat=repeats * folds + 1)))
+    common, own = outcomes[:, :1], outcomes[:, 1:]
+    for corrected, weight in ((True, folds - 1.0), (False, np.inf)):
+        differences = own if np.isinf(weight) else common + np.sqrt(weight) * own
+        squared = cross_validated_error(differences.reshape(-1, repeats, folds), corrected) ** 2
+        assert squared.mean() == pytest.approx(differences.mean(axis=1).var(), abs=1e-12)
+
+
+def simulated_differences(rng: np.random.Generator, folds: int, repeats: int, samples: int) -> np.ndarray:
+    """float64[samples, R, K], fold differences of two learners that are equally good by symmetry, on 20 queries.
+
+    There are two independent features that matter alike. Each learner sees one of them, learns whether more of it is
+    better, and is measured by the worth of the document that it puts first of five.
+    """
+    x = rng.normal(size=(samples, 2, 20, 5))
+    worth = 0.05 * x.sum(axis=1, keepdims=True) + rng.normal(size=(samples, 1, 20, 5))
+    slope = (x * worth).sum(axis=3)[:, None]
+    best, worst = (np.take_along_axis(worth, i[..., None], 3)[:, None, ..., 0] for i in (x.argmax(3), x.argmin(3)))
+    fold_of = fold_numbers(20, folds, samples * repeats, seed=folds).reshape(samples, repeats, 20, 1)
+    tested = (fold_of == np.arange(folds)).astype(float)
+    learned = slope.sum(axis=3, keepdims=True) - slope @ tested
+    values = np.where(learned > 0, best @ tested, worst @ tested) / tested.sum(axis=2, keepdims=True)
+    return values[:, :, 0] - values[:, :, 1]
+
+
+@pytest.mark.parametrize(("folds", "repeats"), [(10, 1), (5, 1), (5, 5)])
+def test_equal_learners_are_told_apart_too_often_by_the_plain_test_alone(folds: int, repeats: int) -> None:
+    samples, rng = 2000, np.random.default_rng(folds)
+    differences = simulated_differences(rng, folds, repeats, samples)
+    means = differences.mean(axis=(1, 2))
+    found = {
+        corrected: np.mean(
+            two_sided_pvalue(means, cross_validated_error(differences, corrected), folds * repeats - 1) < 0.05
+        )
+        for corrected in (True, False)
+    }
+    tolerance = 3 * np.sqrt(0.05 * 0.95 / samples)
+    assert found[True] <= 0.05 + tolerance
+    assert found[False] > 0.05 + tolerance
+    assert abs(means.mean()) <= 3 * means.std() / np.sqrt(samples)
+
+
+def test_the_plain_test_is_scipys_paired_t_test(result: LearnerComparison) -> None:
+    plain = replace(result, corrected=False)
+    theirs = stats.ttest_rel(plain.per_fold["first"], plain.per_fold["second"])
+    assert plain.difference / plain.standard_error == pytest.approx(theirs.statistic, abs=1e-12)
+    assert plain.pvalue == pytest.approx(theirs.pvalue, abs=1e-12)
+    for level in (0.95, 0.8):
+        assert plain.confidence_interval(level) == pytest.approx(tuple(theirs.confidence_interval(level)), abs=1e-12)
+
+
+def test_the_corrected_test_by_its_definition(result: LearnerComparison) -> None:
+    delta = result.per_fold["difference"].to_numpy()
+    error = np.sqrt((1 / 12 + 1 / 3) * delta.var(ddof=1))
+    assert result.standard_error == pytest.approx(error, abs=1e-12)
+    assert result.pvalue == pytest.approx(2 * stats.t.sf(abs(delta.mean() / error), 11), abs=1e-12)
+    half = stats.t.ppf(0.975, 11) * error
+    assert result.confidence_interval() == pytest.approx((delta.mean() - half, delta.mean() + half), abs=1e-12)
+
+
+# --- the folds ------------------------------------------------------------------------------------------------------
+
+
+def test_folds_are_even_and_seeded() -> None:
+    numbers = fold_numbers(17, 4, 3, seed=5)
+    for row in numbers:
+        assert sorted(np.bincount(row)) == [4, 4, 4, 5]
+    np.testing.assert_array_equal(numbers, fold_numbers(17, 4, 3, seed=5))
+    np.testing.assert_array_equal(numbers[:2], fold_numbers(17, 4, 2, seed=5))
+    assert (numbers != fold_numbers(17, 4, 3, seed=6)).any()
+    assert (numbers[0] != numbers[1]).any()
+
+
+def test_each_split_into_folds_is_equally_likely() -> None:
+    """Four queries in two folds of two: six assignments."""
+    samples = 3000
+    _, counts = np.unique(fold_numbers(4, 2, samples, seed=0), axis=0, return_counts=True)
+    assert len(counts) == 6
+    assert np.abs(counts / samples - 1 / 6).max() <= 3.5 * np.sqrt(5 / 36 / samples)
+
+
+def test_every_number_is_what_a_loop_by_hand_gives(data) -> None:
+    results, qrels = data
+    found = compared(results, qrels, folds=4, repeats=2, seed=3)
+    qids = np.array(sorted(results["qid"].unique()))
+    for (repeat, fold), rows in found.per_query.groupby(["repeat", "fold"]):
+        tested = qids[fold_numbers(17, 4, 2, seed=3)[repeat] == fold]
+        assert rows["qid"].tolist() == tested.tolist()
+        training = results[~results["qid"].isin(tested)].merge(qrels)
+        test = results[results["qid"].isin(tested)]
+        model = Ridge().fit(np.stack(training["features"]), training["label"])
+        for column, score in (
+            ("first", model.predict(np.stack(test["features"]))),
+            ("second", np.stack(test["features"])[:, 1]),
+        ):
+            values = measure_values(test.assign(score=score), qrels, DCG @ 3).set_index("qid")["value"]
+            assert rows[column].tolist() == pytest.approx(values[tested].tolist(), abs=1e-12)
+    folds = found.per_query.groupby(["repeat", "fold"])["difference"].mean()
+    assert found.per_fold["difference"].tolist() == pytest.approx(folds.tolist(), abs=1e-12)
+    assert found.per_fold["n_queries"].sum() == 2 * 17
+    assert found.difference == pytest.approx(folds.mean(), abs=1e-12)
+
+
+class FirstRows(SignLearner):
+    """Learns from the rows that come first."""
+
+    def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
+        super().fit(topics_or_res_tr.head(2), qrels_tr)
+
+
+ORDERED = {"first rows": FirstRows(3), "sign": SignLearner(0)}
+
+
+@pytest.fixture(scope="module")
+def in_order() -> LearnerComparison:
+    return compare_learners(ORDERED, *collection(seed=1), "nDCG@5", folds=3, progress=False)
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 10**6))
+def test_the_order_of_rows_means_nothing(in_order: LearnerComparison, seed: int) -> None:
+    results, qrels = collection(seed=1)
+    shuffled = [frame.sample(frac=1, random_state=seed) for frame in (results, qrels)]
+    repeated = pd.concat([shuffled[1], shuffled[1].head(7)])
+    found = compare_learners(ORDERED, shuffled[0], repeated, "nDCG@5", folds=3, progress=False)
+    pd.testing.assert_frame_equal(found.per_query, in_order.per_query)
+
+
+@pytest.fixture(scope="module")
+def nine() -> LearnerComparison:
+    return compared(*collection(queries=9), folds=9)
+
+
+@settings(max_examples=5)
+@given(names=st.permutations(range(9)), prefix=st.sampled_from(["", "x", "é"]))
+def test_names_of_queries_and_documents_mean_nothing(nine: LearnerComparison, names: list[int], prefix: str) -> None:
+    """With one query a fold there is one split only, so queries may have any names; elsewhere their order decides."""
+    results, qrels = collection(queries=9)
+    new = {f"q{i:03d}": f"{prefix}{name}" for i, name in enumerate(names)}
+
+    def renamed(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(qid=frame["qid"].map(new), docno=prefix + frame["docno"].str[::-1])
+
+    found = compared(renamed(results), renamed(qrels), folds=9)
+    assert found.difference == pytest.approx(nine.difference, abs=1e-12)
+    assert found.standard_error == pytest.approx(nine.standard_error, abs=1e-12)
+    by_query = nine.per_query.set_index(nine.per_query["qid"].map(new))["difference"]
+    assert found.per_query.set_index("qid")["difference"].to_dict() == pytest.approx(by_query.to_dict(), abs=1e-12)
+
+
+def test_whole_numbers_may_be_ids(data) -> None:
+    results, qrels = (frame.assign(qid=frame["qid"].str[1:].astype(int) + 100) for frame in data)
+    assert compared(results, qrels).difference == pytest.approx(compared(*data).difference, abs=1e-12)
+
+
+# --- what learners see ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("validation", [0.0, 0.25])
+def test_a_learner_is_tested_on_queries_that_it_has_not_seen(data, validation: float) -> None:
+    diary: list = []
+    learners = {"sign": SignLearner(0, diary), "ridge": ridge()}
+    compare_learners(learners, *data, DCG @ 3, folds=4, repeats=2, validation=validation, progress=False)
+    assert len(diary) == 2 * 4 * 2
+    everything = set(data[0]["qid"])
+    for (_, training, labelled, validating, their_labels), (_, tested, fits) in zip(
+        diary[::2], diary[1::2], strict=True
+    ):
+        assert fits == 1
+        assert training == labelled
+        assert validating == their_labels
+        assert len(validating) == (round(0.25 * (17 - len(tested))) if validation else 0)
+        assert training | validating == everything - tested
+        assert not training & validating
+    assert learners["sign"].fits == 0
+
+
+def test_a_function_makes_a_learner_for_each_fold(data) -> None:
+    made = []
+
+    def make() -> pt.Transformer:
+        made.append(SignLearner(0))
+        return by_feature(2) >> made[-1]
+
+    found = compare_learners({"made": make, "ridge": ridge()}, *data, DCG @ 3, folds=4, repeats=2, progress=False)
+    assert [learner.fits for learner in made] == [0] + [1] * 8
+    copied = compare_learners({"a": SignLearner(0), "b": ridge()}, *data, DCG @ 3, folds=4, repeats=2, progress=False)
+    pd.testing.assert_frame_equal(found.per_query, copied.per_query)
+
+
+def leaking() -> dict[str, Callable[[], pt.Transformer]]:
+    estimator, model, learner = ridge(), Ridge(), SignLearner(0)
+    return {
+        "the pipeline": lambda: learner,
+        "the estimator in it": lambda: by_feature(1) >> estimator,
+        "the model in that": lambda: pt.ltr.apply_learned_model(model),
+    }
+
+
+@pytest.mark.parametrize("what", leaking())
+def test_a_function_that_hands_on_what_it_has_made_is_refused(data, what: str) -> None:
+    with pytest.raises(ValueError, match="the function of learner 'leak' must make its estimators anew"):
+        compare_learners({"leak": leaking()[what], "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+
+
+class Locked(pt.Transformer):
+    """Cannot be copied, as a connection cannot."""
+
+    def __init__(self) -> None:
+        self.lock, self.calls = threading.Lock(), 0
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        self.calls += 1
+        return inp
+
+
+class LockedLearner(SignLearner):
+    def __deepcopy__(self, memo: dict) -> SignLearner:
+        raise TypeError("cannot pickle a lock")
+
+
+def test_parts_that_learn_nothing_are_shared(data) -> None:
+    locked = Locked()
+    compare_learners({"sign": locked >> SignLearner(0), "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+    assert locked.calls == 2 * 4
+    with pytest.raises(ValueError, match="learner 'sign' cannot be copied .cannot pickle a lock.; give a function"):
+        compare_learners({"sign": LockedLearner(0), "ridge": ridge()}, *data, DCG @ 3, progress=False)
+
+
+class Vandal(SignLearner):
+    """Writes into the frames that it is given."""
+
+    def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
+        super().fit(topics_or_res_tr, qrels_tr)
+        topics_or_res_tr["features"] = 0.0
+        qrels_tr["label"] = 0
+
+    def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
+        found = super().transform(inp)
+        inp["features"] = 0.0
+        return found
+
+
+def test_one_learner_cannot_spoil_the_frames_of_the_other(data) -> None:
+    spoilt = compare_learners({"vandal": Vandal(0), "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+    clean = compare_learners({"sign": SignLearner(0), "ridge": ridge()}, *data, DCG @ 3, folds=4, progress=False)
+    pd.testing.assert_frame_equal(spoilt.per_query, clean.per_query)
+
+
+def test_estimators_out_of_reach_are_pointed_out(data) -> None:
+    pretrained = SignLearner(0)
+    pretrained.slope = 1.0
+    for hidden in (pretrained + by_feature(1), (pretrained + by_feature(1)) >> ridge()):
+        with pytest.warns(UserWarning, match="learner 'hidden' has estimators that PyTerrier's fit does not reach"):
+            compare_learners({"hidden": hidden, "ridge": ridge(2.0)}, *data, DCG @ 3, folds=3, progress=False)
+
+
+# --- odd and bad input ----------------------------------------------------------------------------------------------
+
+
+def test_queries_without_qrels_are_left_out(data) -> None:
+    results, qrels = data
+    kept = qrels[~qrels["qid"].isin(["q001", "q002"])]
+    unjudged = pd.concat([kept, qrels[qrels["qid"] == "q002"].assign(label=-1)])
+    with pytest.warns(UserWarning, match="2 of 17 queries have no qrels and are left out: 'q001', 'q002'"):
+        found = compared(results, unjudged)
+    expected = compared(results[results["qid"].isin(kept["qid"])], qrels)
+    pd.testing.assert_frame_equal(found.per_query, expected.per_query)
+
+
+@pytest.mark.parametrize("queries", [["q003"], ["q003", "q004", "q010"], None])
+def test_a_query_without_an_answer_counts_nothing(data, queries: list[str] | None) -> None:
+    silent = pt.apply.generic(lambda res: res[~res["qid"].isin(queries)] if queries else res.iloc[:0])
+    learners = {"ridge": ridge(), "silent": by_feature(1) >> silent}
+    count = len(queries) if queries else 17
+    with pytest.warns(UserWarning, match=f"learner 'silent' returned nothing for {count} queries, which count 0"):
+        found = compare_learners(learners, *data, DCG @ 3, folds=17, progress=False)
+    expected = compared(*data, folds=17)
+    rows = found.per_query["qid"].isin(queries) if queries else np.ones(17, dtype=bool)
+    assert (found.per_query.loc[rows, "second"] == 0).all()
+    pd.testing.assert_frame_equal(found.per_query[~rows], expected.per_query[~rows])
+    assert found.unanswered == (0, count)
+    assert found.note == f"silent returned nothing for {count} queries, which count 0"
+    assert found.note in str(found)
+
+
+def test_learners_that_never_differ_are_not_tested(data) -> None:
+    found = compare_learners({"a": SignLearner(0), "b": SignLearner(0)}, *data, DCG @ 3, folds=5, progress=False)
+    assert (found.difference, found.standard_error, found.winner) == (0.0, 0.0, None)
+    assert np.isnan([found.pvalue, *found.confidence_interval()]).all()
+    assert "the difference is the same in every fold" in found.note
+    assert "no interval" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"folds": 18}, "got 18 folds of 17 queries"),
+        ({"folds": 1}, "folds must be at least 2, got 1"),
+        ({"folds": 2.5}, "folds must be a whole number, got 2.5"),
+        ({"repeats": 0}, "repeats must be at least 1, got 0"),
+        ({"seed": -1}, "seed must be at least 0, got -1"),
+        ({"validation": 1.0}, "validation must be at least 0 and below 1, got 1.0"),
+        ({"validation": -0.1}, "validation must be at least 0"),
+        ({"validation": 0.99}, "leave a training query, got 0.99 of 12 queries"),
+        ({"confidence": 1.0}, "confidence must lie between 0 and 1, got 1.0"),
+    ],
+)
+def test_numbers_out_of_range(data, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        compared(*data, **arguments)
+
+
+def test_bad_learners(data) -> None:
+    shared = ridge()
+    for learners, message in (
+        ({"one": ridge()}, "learners must map two names to learners"),
+        ([ridge(), ridge()], "learners must map two names to learners"),
+        ({"a": ridge(), "b": 3}, "learner 'b' must be a pt.Transformer or a function"),
+        ({"a": ridge(), "b": lambda: Ridge()}, "learner 'b' must make a pt.Transformer, got Ridge"),
+        ({"a": shared, "b": shared}, "'a' and 'b' are the same object"),
+        ({"a": by_feature(0), "b": by_feature(1)}, "neither learner has a pt.Estimator"),
+        (
+            {"a": ridge(), "b": pt.apply.generic(lambda r: r[["qid"]])},
+            "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'score'",
+        ),
+        (
+            {"a": ridge(), "b": pt.apply.generic(lambda r: None)},
+            "learner 'b' must return .'qid', 'docno', 'score'.; it lacks 'docno', 'qid', 'score'",
+        ),
+        (
+            {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(lambda r: pd.concat([r, r.head(1)]))},
+            "run 'b': 1 duplicate rows; document 'd....' stands more than once in query 'q...'",
+        ),
+        (
+            {"a": ridge(), "b": pt.apply.generic(lambda r: r.assign(score=np.nan))},
+            "run 'b': 30 scores are not a number",
+        ),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare_learners(learners, *data, DCG @ 3, folds=3, progress=False)
+
+
+def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
+    results, qrels = data
+    diary: list = []
+    topics = results[["qid", "query"]]
+    for arguments, message in (
+        ((results, qrels, "nDGC@10"), "unknown measure 'nDGC@10'"),
+        ((results.drop(columns="qid"), qrels, DCG), "topics need the column qid"),
+        ((topics, qrels, DCG), "topics hold a query twice: 'q000'"),
+        ((pd.concat([results, results.head(2)]), qrels, DCG), "topics: 2 duplicate rows"),
+        ((results, qrels.assign(qid="other"), DCG), "no query of the topics has qrels"),
+        ((results, qrels.assign(label=0.5), DCG), "labels must be whole numbers"),
+        ((results, qrels, "ERR(max_rel=1)@5"), "grade 2 lies above max_rel=1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            compare_learners({"a": SignLearner(0, diary), "b": by_feature(0)}, *arguments, folds=3, progress=False)
+    assert diary == []
+
+
+# --- what is shown --------------------------------------------------------------------------------------------------
+
+
+def test_topics_may_come_without_documents(data) -> None:
+    """Pipelines then retrieve for themselves."""
+    results, qrels = data
+    retrieve = pt.apply.generic(lambda topics: results.merge(topics[["qid"]], on="qid"))
+    topics = results[["qid", "query"]].drop_duplicates()
+    learners = {"ridge": retrieve >> ridge(), "one": retrieve >> by_feature(1)}
+    found = compare_learners(learners, topics, qrels, DCG @ 3, folds=4, repeats=3, progress=False)
+    pd.testing.assert_frame_equal(found.per_query, compared(*data, repeats=3).per_query)
+
+
+def test_the_result_on_one_screen(result: LearnerComparison) -> None:
+    shown = str(result).splitlines()
+    assert shown[0] == "DCG@3: ridge − one (3 × 4-fold cross-validation, corrected t-test)"
+    assert f"difference  {result.difference:+.4f}   95% interval" in shown[1]
+    assert "sample      17 queries; in each fold 12 or 13 to learn from, 4 or 5 to test" in str(result)
+    assert "SE²         variance over folds × (1/12 + 1/3); 1/3 = queries to test / all others" in str(result)
+    plain = replace(result, corrected=False)
+    assert "SE²         variance over folds × 1/12\n" in str(plain)
+    assert f"plain       SE {plain.standard_error:.4f}, p-value {plain.pvalue:.4g}" in shown[-1]
+    assert f"corrected   SE {result.standard_error:.4f}, p-value {result.pvalue:.4g}" in str(plain)
+    assert "plain t-test" in str(plain).splitlines()[0]
+    assert result._repr_html_() == f"<pre>{result}</pre>"
+    row = result.to_frame().iloc[0]
+    assert (row["low"], row["high"]) == result.confidence_interval()
+    assert (row["n_queries"], row["degrees_of_freedom"], row["corrected"]) == (17, 11, True)
+    assert row["pvalue"] == result.pvalue
+
+
+@pytest.mark.parametrize(("share", "sizes"), [(0.25, "9 or 10 to learn from, 3 to validate"), (0.001, "1 to validate")])
+def test_the_validation_set_is_shown(data, share: float, sizes: str) -> None:
+    found = compare_learners(
+        {"ridge": ridge(), "one": by_feature(1)}, *data, DCG @ 3, folds=4, validation=share, progress=False
+    )
+    assert f"{sizes}, 4 or 5 to test" in str(found)
+    assert "variance over folds × (1/4 + 1/3); 1/3 = queries to test / all others" in str(found)
+
+
+def test_the_winner_is_the_one_with_the_larger_measure() -> None:
+    data = collection(queries=60)
+    learners = {"bad": by_feature(3), "ridge": ridge()}
+    forth = compare_learners(learners, *data, DCG @ 3, folds=5, confidence=0.9, progress=False)
+    back = compare_learners(dict(reversed(learners.items())), *data, DCG @ 3, folds=5, confidence=0.9, progress=False)
+    assert forth.difference == pytest.approx(-back.difference, abs=1e-12)
+    assert forth.difference < 0
+    assert forth.pvalue < 0.1
+    assert forth.winner == back.winner == "ridge"
+    assert replace(forth, confidence_level=1 - forth.pvalue / 2).winner is None
+
+
+def test_progress(data, capsys: pytest.CaptureFixture[str]) -> None:
+    compared(*data, folds=3, repeats=2, progress=True)
+    assert "6/6" in capsys.readouterr().err
+    compared(*data, folds=3, repeats=2, progress=False)
+    assert capsys.readouterr().err == ""

@@ -1,0 +1,53 @@
+"""The package is found by its names: PyTerrier's site looks up the distribution and the import by ``pt_active``."""
+
+from __future__ import annotations
+
+import re
+from fnmatch import fnmatch
+from importlib.metadata import metadata
+from importlib.resources import files
+from pathlib import Path
+
+import pyterrier as pt
+import pytest
+
+import pt_active
+
+ROOT = Path(__file__).parents[1]
+HELP = pt_active.UniformGrades.schematic["help_url"]
+
+
+@pytest.mark.parametrize("name", ["pt_active", "pt-active"])
+def test_the_distribution_is_found_by_either_name(name):
+    assert metadata(name)["Name"] == "pt-active"
+
+
+def test_one_name_leads_to_the_pages():
+    """As the script behind PyTerrier's list of extensions goes about it."""
+    name = "pt_active"
+    assert metadata(name)["Name"]
+    assert files(name).joinpath("pt_docs", "index.rst").is_file()
+
+
+def test_pyterrier_loads_the_module():
+    assert pt.active is pt_active
+
+
+def test_every_page_and_picture_is_packaged():
+    tomllib = pytest.importorskip("tomllib")  # Python 3.11
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]
+    patterns = settings["package-data"]["pt_active.pt_docs"]
+    names = [path.name for path in (ROOT / "pt_active" / "pt_docs").iterdir()]
+    assert "index.rst" in names
+    assert [name for name in names if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+
+
+def test_schematics_point_to_the_homepage():
+    urls = dict(entry.split(", ", 1) for entry in metadata("pt_active").get_all("Project-URL"))
+    assert urls["Homepage"] == HELP
+
+
+def test_the_citation_has_the_version_and_the_address():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    found = dict(re.findall(r'^(version|repository-code): "(.+)"$', citation, flags=re.MULTILINE))
+    assert found == {"version": metadata("pt_active")["Version"], "repository-code": HELP}
