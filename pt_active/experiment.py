@@ -21,8 +21,9 @@ from pt_active.inference.significance import TUKEY, check_correction, corrected_
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.results import Basis
-from pt_active.plans.making.labelled import match_labels, sample_arrays
+from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.queries import sample_of
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, parse_measure
 
@@ -272,23 +273,22 @@ def _judged(
         for s, name in enumerate(names):
             if (ranker := controls[name]) is not None:
                 model[:, s] = means[:, plan.rankers.index(ranker)]
-    draws, importance, inclusion = sample_arrays(sample)
+    queries = sample_of(tables.queries, tables.manifest.census)
     basis = Basis(
         measure=str(measure),
         estimator="",
-        n_draws=int(draws.sum()),
+        n_draws=int(queries.draws),
         n_queries=len(sample),
         n_judged=len(tables.assessments),
-        n_effective=float(effective_size(draws, importance)),
-        census=tables.manifest.census,
+        n_effective=float(effective_size(queries.count, queries.importance(tables.pool.query_weight))),
+        census=queries.census,
         missing=unlabelled,
         missing_policy=missing,
         ignored=0,
     )
-    rows = np.flatnonzero(tables.queries["q_draws"] > 0)
     measured = own.loc[sample["qid"], names].to_numpy()
     weight = tables.pool.query_weight
-    return JudgedQueries(tuple(names), basis, draws, importance, inclusion, measured, model[rows], weight, model)
+    return JudgedQueries(tuple(names), basis, queries, measured, weight, model)
 
 
 def _summary(

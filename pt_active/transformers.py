@@ -203,8 +203,8 @@ class Draw(pt.Transformer):
             return _with_columns(inp, ["q_draws", "q_importance", "q_inclusion"])
         queries = with_string_ids(inp)
         sample = draw(queries, self.budget, self.draws, self.seed, self.replace)
-        queries = queries.assign(**sample_columns(sample))
-        return queries[sample.draws > 0].reset_index(drop=True)
+        queries = queries.assign(**sample_columns(sample, queries["q_weight"].to_numpy(np.float64)))
+        return queries[queries["q_draws"] > 0].reset_index(drop=True)
 
 
 def _ranking_columns(inp: pd.DataFrame) -> list[str]:

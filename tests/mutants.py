@@ -97,7 +97,7 @@ draws to a budget: what just fits is left out [test_draws]
 draws with replacement: counted from the beginning [test_draws]
     end - np.maximum(arrival[drawn], start) => end - start
 draws without replacement: importance without n [test_draws]
-    Sample(draws, draws.sum() * weight / inclusion => Sample(draws, weight / inclusion
+    self.draws[..., None] * self.of(weight) / self.expected => self.of(weight) / self.expected
 design assisted: the mean variance is forgotten [test_designs]
     return variance + weight @ variance => return variance
 design optimal: the plain mean [test_designs]
@@ -118,7 +118,7 @@ document design: inclusion not given its query is open [test_document_design]
 document design: budget not lowered for what depth may overspend [test_document_design]
     margin = _MARGIN * _deviation_of_depth( => margin = 0 * _deviation_of_depth(
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
-    = chance[0][came[0] > 0] => = opening[order[0][came[0] > 0]]
+    np.minimum(1.0, rate * threshold) => np.minimum(1.0, rate)
 depth draw: documents of a query apart [test_two_phase]
     rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
 strata: allocation by the root of the variance's share [test_ratios]
@@ -127,17 +127,17 @@ one at a time: chance among all instead of the rest [test_steps]
     size[first] / remaining[:number] => size[first] / size.sum()
 # Inference from queries
 snis variance: shares not squared [test_estimators]
-    (share * (values - value[..., None])) ** 2 => share * (values - value[..., None]) ** 2
+    (share * centred) ** 2 => share * centred**2
 snis: degrees of freedom of the draws [test_estimators]
-    effective_size(count, importance) - 1, count) => count.sum(axis=-1) - 1, count)
+    effective_size(sample.count, importance) - 1 => sample.draws - 1
 snis and regression without replacement: no 1 − π [test_draws]
-    return 1.0 if inclusion is None else 1 - inclusion => return 1.0
+    return 1.0 if self.repeated else 1 - self.expected => return 1.0
 ht variance: n for n − 1 [test_estimators]
-    (terms - value[..., None]) ** 2) / (n - 1) / n => (terms - value[..., None]) ** 2) / n / n
+    centred**2) / (n - 1) / n => centred**2) / n / n
 regression variance: no leverage [test_estimators]
-    (centred - slope * predictor) / (1 - leverage) => (centred - slope * predictor)
+    further * residual / (1 - leverage) => further * residual
 regression: slope trusted whatever the spread [test_estimators]
-    ratio_or_zero(spread, LEAST_SPREAD * np.asarray(pool_variance)) => ratio_or_zero(spread, np.asarray(pool_variance))
+    ratio_or_zero(spread, LEAST_SPREAD * pool_variance) => ratio_or_zero(spread, pool_variance)
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -166,7 +166,7 @@ topic sets: cells for degrees of freedom [test_topics]
     ((values.shape[0] - 1) * (values.shape[1] - 1)) => values.size
 # Inference from documents
 documents, first phase: chance not squared [test_document_estimators]
-    step**2 * (1 - chance) / chance**2 => step**2 * (1 - chance) / chance
+    queries.left * (weighting.weights * step) ** 2 => queries.left * weight * step**2
 documents, cascade: no 1 − π [test_document_estimators]
     (influence * (observed - mean)) ** 2 * (1 - inclusion) => (influence * (observed - mean)) ** 2
 documents, depth: covariance of steps once [test_document_estimators]
@@ -180,7 +180,7 @@ cascade steps: tail below the document ignored [test_document_design]
 rounds: weighted by their variances [test_document_rounds]
     (1 / expected) / (1 / expected).sum() => expected / expected.sum()
 rounds: weighted by what the refitted model expects [test_document_rounds]
-    (first.gain * np.where( => (sizes.gain * np.where(
+    expected_variance(pool.seen, sample, first.gain) => expected_variance(pool.seen, sample, sizes.gain)
     lives: the tests of the weights refit no model
 documents: caution fades without its square [test_document_rounds]
     / ENOUGH_DEGREES) ** 2 => / ENOUGH_DEGREES)
@@ -196,7 +196,7 @@ rounds of pairs: residuals with the label in its own statistic [test_weightings]
 AILUR and AIIPW variance: no 1 − π [test_weightings]
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0) => left = np.where(pi < 1 - _CERTAIN, 1.0, 0.0)
 AILUR: a round's chance among all instead of the rest [test_weightings]
-    (rounds.step == 0) | (rounds.step >= step) => rounds.step >= 0
+    (steps.step == 0) | (steps.step >= step) => steps.step >= 0
 kernel: an outcome predicts itself [test_kernel]
     others, weight = others - outcome, weight - 1.0 => others, weight = others - outcome, weight * 1.0
 AUC: ties do not count [test_weightings]
@@ -204,7 +204,7 @@ AUC: ties do not count [test_weightings]
 difference of risks: share of the domain forgotten [test_ratios]
     float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
-    found.degrees_of_freedom - idle => found.degrees_of_freedom
+    mean.degrees_of_freedom - idle => mean.degrees_of_freedom
 strata: no finite population correction [test_ratios]
     share**2 * (1 - drawn / size) * spread / drawn => share**2 * spread / drawn
 # Plans and what is read off them
@@ -213,7 +213,7 @@ pool: the last rank that counts is not seen [test_plan]
 plan of rounds: labels and model swapped in their trust [test_model_check]
     trust * pool.grades + (1 - trust) * shares => (1 - trust) * pool.grades + trust * shares
 status: hopeless below three in a hundred [test_status]
-    _HOPELESS = 0.05 => _HOPELESS = 0.03
+    _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
 outlook: a pilot's promise by the weights of its rounds [test_outlook]
     promised = float(round_weights(rounds) ** 2 @ expected) => promised = float(round_weights(rounds) @ expected)
 contributions: base of rounds not weighted [test_contributions]
@@ -221,7 +221,7 @@ contributions: base of rounds not weighted [test_contributions]
 contributions: a label compared with nothing [test_contributions]
     weight * (values[-1] - expected) => weight * values[-1]
 slices: importance of the whole pool [test_contributions]
-    ["q_importance"] * inner / share => ["q_importance"] / share
+    (count.sum() / self.draws) / self.q[inside].sum() => (count.sum() / self.draws)
 ranking: the worst first [test_ranking]
     sign = 1 if lower_is_better else -1 => sign = -1 if lower_is_better else 1
 savings: of the budget needed [test_replay]

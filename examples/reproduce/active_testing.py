@@ -47,7 +47,7 @@ from pt_active.rounds.instances import QueryInstances
 from pt_active.sampling.chances import defended
 from pt_active.sampling.documents import natural_drawing
 from pt_active.sampling.draws import draw_round
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 from pt_active.studies.simulate import labelled_population, replays
 
 ROUNDS = 10
@@ -102,12 +102,12 @@ class Task:
     model: np.ndarray
     values: np.ndarray
     statistics: dict[str, Statistic]
-    size: Callable[[str, Rounds], np.ndarray]
+    size: Callable[[str, Steps], np.ndarray]
     labels: int
     population: Population | None = None
 
 
-def inverse(rounds: Rounds) -> np.ndarray:
+def inverse(rounds: Steps) -> np.ndarray:
     """``1/Ê{δ|g}`` where drawn, 1 elsewhere."""
     return 1 / np.where(rounds.drawn, inclusion_regression(rounds), 1.0)
 
@@ -126,7 +126,7 @@ def pairs_task(data: str, grades: np.ndarray, labels: np.ndarray, features: np.n
     table, _ = label_table(CrossEntropy(), grades, 2, np.ones(len(grades), dtype=bool))
     values = table[np.arange(len(labels)), labels]
 
-    def size(strategy: str, rounds: Rounds) -> np.ndarray:
+    def size(strategy: str, rounds: Steps) -> np.ndarray:
         known = np.where(rounds.drawn, labels, -1)
         believed = grades
         if strategy == "rec":
@@ -169,7 +169,7 @@ def diabetes_task(seed: int) -> Task:
     predicted, truth, pool = regression.predict(features[rest]), response[rest], features[rest]
     values = (predicted - truth) ** 2
 
-    def size(strategy: str, rounds: Rounds) -> np.ndarray:
+    def size(strategy: str, rounds: Steps) -> np.ndarray:
         known = np.where(rounds.drawn, truth, np.nan)
         believed = predicted
         if strategy == "rec":
@@ -212,7 +212,7 @@ def queries_task(data: str, queries: QueryInstances, measure: str, population: P
     features = document_features(queries.frame)
     seen = queries.wanted(measure)
 
-    def size(strategy: str, rounds: Rounds) -> np.ndarray:
+    def size(strategy: str, rounds: Steps) -> np.ndarray:
         known = np.where(rounds.drawn[queries.instance] & seen, labels, -1)
         believed = queries.grades
         if strategy == "rec":
@@ -227,7 +227,7 @@ def queries_task(data: str, queries: QueryInstances, measure: str, population: P
     return Task(data, queries.score(), model, values, {name: statistics.mean(values)}, size, 20, population)
 
 
-def estimates(task: Task, rounds: Rounds) -> dict[tuple[str, str], float]:
+def estimates(task: Task, rounds: Steps) -> dict[tuple[str, str], float]:
     """(statistic, estimator) → estimate; of draws one at a time without AILUR, which needs rounds of several."""
     found = {}
     alone = bool((rounds.size <= 1).any())
@@ -251,7 +251,7 @@ def replayed(task: Task, name: str, repetitions: int, seed: int) -> pd.DataFrame
     rows, (strategy, drawing) = [], STRATEGIES[name]
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
-        rounds, first = Rounds.none_yet(task.score), strategy if strategy in ("uniform", "ori") else "ori"
+        rounds, first = Steps.none_yet(task.score), strategy if strategy in ("uniform", "ori") else "ori"
         for number in range(1, ROUNDS + 1):
             now = first if number == 1 or not rounds.drawn.any() else strategy
             size = np.ones(len(task.score)) if now == "uniform" else defended(task.size(now, rounds))
@@ -269,7 +269,7 @@ def passive(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition, 1])
         for number in range(1, ROUNDS + 1):
-            drawn = draw_round(Rounds.none_yet(task.score), size, number * task.labels, "fixed", rng).drawn
+            drawn = draw_round(Steps.none_yet(task.score), size, number * task.labels, "fixed", rng).drawn
             for name, statistic in task.statistics.items():
                 rows.append((repetition, number, number * task.labels, name, "lur", statistic(drawn / drawn.sum())[0]))
     columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate"]

@@ -17,7 +17,7 @@ from pt_active.relevance.introspection import Introspection, introspection, labe
 from pt_active.relevance.losses import Loss
 from pt_active.sampling.designs import GAP_DESIGNS, gap_distribution, sampling_distribution
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.sample import Drawn
+from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 METHODS = {
@@ -98,15 +98,12 @@ def design_of(view: Introspection, design: str, predictions: np.ndarray | None =
     return sampling_distribution(design, view.moments, cost, weight)
 
 
-def drawn_samples(q: np.ndarray, labels: list[int], repetitions: int, seed: int) -> list[Drawn]:
+def drawn_samples(q: np.ndarray, labels: list[int], repetitions: int, seed: int) -> list[Sample]:
     """Samples without replacement for each number of labels."""
-    found, rng = [], np.random.default_rng(seed)
-    for number, (rows, count, pi) in zip(labels, priorities(q, np.ones(len(q)), labels, repetitions, rng), strict=True):
-        found.append(Drawn(rows, count, np.where(count > 0, number / len(q) / pi, 0.0), pi))
-    return found
+    return list(priorities(q, np.ones(len(q)), labels, repetitions, np.random.default_rng(seed)))
 
 
-def estimates(problem: Problem, drawn: Drawn, estimator: str) -> MeanEstimate:
+def estimates(problem: Problem, drawn: Sample, estimator: str) -> MeanEstimate:
     """The model's risk from each sample."""
     weight, score = np.full(len(problem.weight), 1 / len(problem.weight)), _scores(problem, drawn.rows)
     if problem.fixed:
@@ -123,9 +120,8 @@ def stratified_estimates(problem: Problem, labels: int, repetitions: int, seed: 
     inclusion, found = (number / size)[stratum], []
     for _ in range(repetitions):
         rows = np.flatnonzero(draw_strata(stratum, number, rng))
-        pi = inclusion[rows]
-        drawn = Drawn(rows, np.ones(len(rows), dtype=np.int64), labels / len(stratum) / pi, pi)
-        found.append(stratified_estimate([_scores(problem, rows)], drawn, stratum[rows], size))
+        drawn = Sample(rows, np.ones(len(rows), dtype=np.int64), inclusion[rows], stratum=stratum)
+        found.append(stratified_estimate([_scores(problem, rows)], drawn))
     names = ("value", "standard_error", "degrees_of_freedom")
     return MeanEstimate(*(np.array([getattr(each, name) for each in found]) for name in names))
 

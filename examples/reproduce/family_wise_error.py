@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.estimators import ESTIMATORS
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.significance import tukey_pvalues, two_sided_pvalue
 from pt_active.sampling.draws import priorities
 
@@ -36,13 +36,11 @@ def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: in
     """The smallest p-value of all pairs in each of many samples, by correction, and the effective draws."""
     rng = np.random.default_rng(seed)
     values, model = population(rng, spread)
-    order, came, chance = next(priorities(q, np.ones(QUERIES), [draws], repetitions, rng))
-    importance = np.where(came > 0, draws / QUERIES / chance, 0.0)
+    sample, p = next(priorities(q, np.ones(QUERIES), [draws], repetitions, rng)), np.full(QUERIES, 1 / QUERIES)
     found = []
     for a, b in combinations(range(len(spread)), 2):
         delta, expected = values[:, a] - values[:, b], model[:, a] - model[:, b]
-        pool = expected.mean(), expected.var()
-        estimate = ESTIMATORS["regression"](came, importance, delta[order], expected[order], *pool, chance)
+        estimate = ESTIMATORS["regression"].weigh(sample, Controls(p, expected)).estimate(delta[sample.rows])
         found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     tests = np.array(found).transpose(1, 0, 2)
     alone = two_sided_pvalue(*tests)

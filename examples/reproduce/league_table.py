@@ -128,9 +128,9 @@ def peers(
     """
     target, model, truth = population.target, population.model, population.target.mean()
     equal = np.full(len(target), 1 / len(target))
-    orders, came, _ = next(priorities(equal, population.cost, [budget], repetitions, np.random.default_rng(seed)))
+    samples = next(priorities(equal, population.cost, [budget], repetitions, np.random.default_rng(seed)))
     squared, hits = {"plain mean": 0.0, "PPI++": 0.0}, {name: 0 for name in PEERS}
-    for order, drawn in zip(orders, came > 0, strict=True):
+    for order, drawn in zip(samples.rows, samples.count > 0, strict=True):
         sample = order[drawn]
         rest = np.delete(model, sample)
         t_test = stats.t.interval(0.95, len(sample) - 1, target[sample].mean(), stats.sem(target[sample]))

@@ -19,7 +19,8 @@ from leagues import tabled, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost
-from pt_active.inference.replay import LabelledPool, Population, replay
+from pt_active.inference.methods import Method
+from pt_active.inference.replay import LabelledPool, Population, Repetitions, replay
 from pt_active.inference.replays import Replays, joined
 from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
@@ -46,7 +47,8 @@ def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tu
     """Estimates at every peek, and the information that the design expects of each."""
     budget = SHARE * population.cost.sum()
     budgets = np.linspace(max(population.cost.max(), budget / PEEKS), budget, PEEKS)
-    chunks = replay(population, DESIGN, ["regression"], budgets, repetitions, seed, with_replacement=False, null=null)
+    method = Method(DESIGN, "regression", with_replacement=False)
+    chunks = replay(population, [method], budgets.tolist(), Repetitions(repetitions, seed, null))
     q, unit = population.distribution(DESIGN, DEFENSIVE_SHARE), np.ones(len(population.cost))
     curve = ErrorCurve(q, population.cost * q**2, population.cost, unit, np.arange(len(q)), share=population.weight)
     return joined([chunk["regression"] for chunk in chunks]), information(curve, budgets, budget)

@@ -8,19 +8,16 @@ step with each label, and the steps are weighted by ``1/π`` instead.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from pt_active.relevance.measures import RankForm
-from pt_active.relevance.moments import variable_values
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, Variables, gradients, hedged
-from pt_active.sampling.sample import DocumentSample
+from pt_active.inference.estimators import Controls, difference, ratio_or_zero
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE, hedged
+from pt_active.sampling.pools import DocumentPool, Variables, gradients
+from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import APART
-
-DOCUMENT_ESTIMATORS = ("regression", "difference", "ht")
-"""What stands for μ: the model's means after a straight line through the labels, as they are, or zero."""
 
 _LABELLINGS = 5000
 """Queries whose labels are drawn to see what the grade model expects of a cascade."""
@@ -31,37 +28,6 @@ ENOUGH_DEGREES = 30
 FOLDS = 5
 """Parts of the queries; the line that corrects the means of one is drawn through the labels of the others, which keeps
 the estimate unbiased where queries are drawn independently, and to the order of 1/n where documents are spread."""
-
-
-@dataclass(frozen=True)
-class DocumentPool:
-    """What a measure sees of a pool.
-
-    Attributes:
-        form: Of the measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        weight: float64[m], p.
-    """
-
-    form: RankForm
-    indptr: np.ndarray
-    ranks: np.ndarray
-    weight: np.ndarray
-
-    @property
-    def query(self) -> np.ndarray:
-        """int64[N], the query of each document."""
-        return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
-
-    def values(self, variable: np.ndarray) -> np.ndarray:
-        """float64[m, k], the measure at given document variables."""
-        return variable_values(self.form, self.indptr, self.ranks, variable)
-
-    def gradients(self, variable: np.ndarray) -> np.ndarray:
-        """float64[k, N], its gradient there."""
-        known = np.ones(len(variable), dtype=bool)
-        return gradients(self.form, self.indptr, self.ranks, Variables(variable, np.zeros_like(variable), known))
 
 
 @dataclass(frozen=True)
@@ -97,7 +63,7 @@ class DocumentEstimate:
 
 def predicted(
     pool: DocumentPool,
-    sample: DocumentSample,
+    sample: TwoPhase,
     mean: np.ndarray,
     observed: np.ndarray,
     contrast: np.ndarray,
@@ -111,31 +77,41 @@ def predicted(
         mean: float64[N], under the grade model.
         observed: float64[N], what the labels say; read where a document was drawn.
         contrast: float64[k], of the systems, as in `document_estimate`.
-        estimator: One of `DOCUMENT_ESTIMATORS`.
+        estimator: A name in `DOCUMENT_ESTIMATORS`.
 
     Raises:
         ValueError: If there is none of that name.
     """
-    if estimator not in DOCUMENT_ESTIMATORS:
+    if estimator not in tuple(DOCUMENT_ESTIMATORS):
         raise ValueError(
             f"unknown estimator {estimator!r} at the level of documents; it is one of {', '.join(DOCUMENT_ESTIMATORS)}"
         )
-    if estimator == "difference":
-        return mean
-    possible = sample.design.inclusion > 0
-    if estimator == "ht":
-        return np.where(possible, 0.0, mean)
+    stands_for = DOCUMENT_ESTIMATORS[estimator](pool, sample, mean, observed, contrast)
+    return np.where(sample.design.inclusion > 0, stands_for, mean)
+
+
+def corrected_means(
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+) -> np.ndarray:
+    """The model's means after a straight line through the labels, within what a cascade allows."""
     line = _lines(pool, sample, mean, observed, contrast)
-    corrected = np.where(possible, line, mean)
-    return np.clip(corrected, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else corrected
+    return np.clip(line, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else line
+
+
+DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "regression": corrected_means,
+    "difference": lambda pool, sample, mean, observed, contrast: mean,
+    "ht": lambda pool, sample, mean, observed, contrast: np.zeros_like(mean),
+}
+"""What stands for μ of documents that can be drawn, by name, as a function of the arguments of `predicted`: the model's
+means after a straight line through the labels, as they are, or zero."""
 
 
 def _lines(
-    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
     """The means corrected by lines through the labels of other queries, each label by its part in the variance."""
-    query = pool.query
-    chance = sample.opening[query] * sample.design.inclusion
+    query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
     part = (contrast @ pool.gradients(mean)[:, drawn]) * pool.weight[query[drawn]]
     root = np.abs(part) * np.sqrt(1 - chance[drawn]) / chance[drawn]
@@ -173,11 +149,12 @@ class QueryResiduals:
 
 
 def document_estimate(
-    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> DocumentEstimate:
     """Estimate a mean over queries of a contrast of systems [theory 9].
 
-    ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries. Its variance is estimated by
+    ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries: `estimators.difference` of queries whose values ``ℓ̃`` are
+    themselves estimated from documents. Its variance is estimated by
     ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of queries and ``Σ p² V̂/Π`` for that of documents: without bias for
     ``depth`` and for additive measures drawn by ``poisson``, not too low on average for cascades drawn by ``poisson``,
     and approximately for ``spread``.
@@ -190,16 +167,17 @@ def document_estimate(
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
     """
     found = query_residuals(pool, sample, mean, observed, contrast)
-    opened = sample.opening > 0
-    p, chance = pool.weight[opened], sample.opening[opened]
-    step, variance = found.step[opened], found.variance[opened]
-    first = p**2 * step**2 * (1 - chance) / chance**2
-    second = p**2 * variance / chance
+    queries, model = sample.queries, pool.values(mean) @ contrast
+    weighting = difference(queries, Controls(pool.weight, model))
+    step, weight = queries.of(found.step), weighting.weights * queries.of(pool.weight)
+    first = queries.left * (weighting.weights * step) ** 2
+    second = weight * queries.of(found.variance)
     parts = np.maximum(first + second, 0.0)
-    gained = _gained(p**2 * found.together[opened] / chance, float(second.sum()))
-    influence = (found.influence * pool.weight[pool.query])[sample.drawn] / sample.opening[pool.query[sample.drawn]]
+    gained = _gained(weight * queries.of(found.together), float(second.sum()))
+    query = pool.query[sample.drawn]
+    influence = found.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
     return DocumentEstimate(
-        value=float(pool.weight @ (pool.values(mean) @ contrast) + p @ (step / chance)),
+        value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
         second=float(second.sum()) - gained,
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
@@ -223,7 +201,7 @@ def _ratio(a: float, b: float) -> float:
 
 
 def query_residuals(
-    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
     """What the labels add to the model in each query; arguments as for `document_estimate`."""
     if sample.design.drawing == "depth":
@@ -234,7 +212,7 @@ def query_residuals(
 
 
 def _linear(
-    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
     """``Σ D (I/π)(κ − μ)``, with the variance ``Σ D² (I/π²)(1 − π)(κ − μ)²`` of independent draws."""
     query, m = pool.query, len(pool.weight)
@@ -251,7 +229,7 @@ def _linear(
 
 
 def _multilinear(
-    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
     """``ℓ(κ̃) − M`` where documents were drawn independently; elsewhere its linear part.
 
@@ -275,7 +253,7 @@ def _multilinear(
 
 
 def _by_depth(
-    pool: DocumentPool, sample: DocumentSample, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
     """``Σ_j (I_j/π_j) δ_j`` over the steps δ of the expectation as labels become known from the top.
 
@@ -336,12 +314,12 @@ def expected_squares(
     return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)
 
 
-def _divisor(sample: DocumentSample) -> np.ndarray:
+def _divisor(sample: TwoPhase) -> np.ndarray:
     """π, and 1 where nothing is ever drawn."""
     return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
 
 
-def cautious_variance(pool: DocumentPool, sample: DocumentSample, variables: Variables, contrast: np.ndarray) -> float:
+def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
     """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects with the caution of `design.hedged` [theory 9].
 
     Args:
@@ -352,9 +330,20 @@ def cautious_variance(pool: DocumentPool, sample: DocumentSample, variables: Var
     """
     cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE_VARIANCE)
     gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
-    chance = sample.design.opening[pool.query] * sample.design.inclusion
-    left = np.divide(1 - chance, chance, out=np.zeros_like(chance), where=chance > 0)
-    return float(((pool.weight[pool.query] * gradient) ** 2 * cautious.variance) @ left)
+    gain = (pool.weight[pool.query] * gradient) ** 2 * cautious.variance
+    return expected_variance(pool, sample, gain)
+
+
+def expected_variance(pool: DocumentPool, sample: TwoPhase, gain: np.ndarray) -> float:
+    """``Σ g (1/ψ − 1)`` over the documents that could be drawn, ``ψ = Π π`` as designed.
+
+    Args:
+        pool: What the measure sees.
+        sample: What was drawn.
+        gain: float64[N], g, the variance that each document brings.
+    """
+    chance = sample.design.chance(pool.query)
+    return float(gain @ ratio_or_zero(1 - chance, chance))
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:

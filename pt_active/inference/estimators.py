@@ -1,17 +1,21 @@
-"""From a weighted sample of queries to a mean and its standard error [theory 5].
+"""From a weighted sample to a mean and its standard error [theory 5].
 
-Each estimator takes one column a distinct query: how often it was drawn, ``v = p/q`` and the measured value; the
-assisted ones also the model's value of the same query, and its mean and variance over the pool. Axes before the last
-hold independent samples, so that a replay of thousands runs through the very functions that a plan uses; a query that a
-sample did not draw counts 0 in it. A new estimator is one function below and a line in `ESTIMATORS`.
+An estimator looks at a sample and at what the model expects of every unit of the population, and weighs the values that
+were measured: all of them are linear in the values. The same functions serve queries, pairs and opened queries, one
+sample or thousands at once. A new estimator is one function below and a line in `ESTIMATORS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+
+from pt_active.sampling.designs import optimal_score
+from pt_active.sampling.sample import Sample
 
 
 @dataclass(frozen=True)
@@ -29,117 +33,204 @@ class MeanEstimate:
     degrees_of_freedom: np.ndarray
 
 
-Estimator = Callable[
-    [np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, np.ndarray | float, np.ndarray | None], MeanEstimate
-]
-"""(count[..., n], importance v[..., n], values ℓ[..., n], model values M[..., n], mean and variance of M over
-the pool, inclusion probabilities π[..., n] of draws without replacement or None) → MeanEstimate."""
+@dataclass(frozen=True)
+class Controls:
+    """What is known of a population of m units before any of them is labelled.
+
+    Attributes:
+        p: float64[m], what each unit weighs in the mean; sums to 1.
+        model: float64[m], M, what the model expects of each unit's value; float64[..., m] if it differs by sample.
+        own_share: float64[..., n], where the values are a linearised ratio, the part of the ratio that each draw makes;
+            None where they are values themselves.
+    """
+
+    p: np.ndarray
+    model: np.ndarray
+    own_share: np.ndarray | None = None
+
+    @cached_property
+    def mean(self) -> np.ndarray:
+        """``Σ p M`` over the population, float64[...]."""
+        return np.asarray(self.model @ self.p)
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """``Σ p (M − Σ p M)²`` over the population, float64[...]."""
+        return np.asarray((self.model - self.mean[..., None]) ** 2 @ self.p)
 
 
-def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """``n_eff = (Σ v)² / Σ v²`` over the draws: as many equally weighted ones would say as much [theory 5]."""
-    return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
+class Weighting(NamedTuple):
+    """An estimate that is linear in the values, ``base + Σ a ℓ``, and the error that it has for given values.
+
+    Attributes:
+        base: float64[...].
+        weights: float64[..., n], a.
+        variance: Values float64[..., n] → the estimated variance of ``Σ a ℓ``, float64[...].
+        degrees: float64[...], degrees of freedom of the t distribution that the interval uses.
+        draws: int64[...], how many draws have a weight; one draw says nothing of the error.
+    """
+
+    base: np.ndarray | float
+    weights: np.ndarray
+    variance: Callable[[np.ndarray], np.ndarray | float]
+    degrees: np.ndarray
+    draws: np.ndarray
+
+    def estimate(self, values: np.ndarray) -> MeanEstimate:
+        """The mean and its standard error.
+
+        Args:
+            values: float64[..., n], ℓ, measured on the drawn units.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            error = np.sqrt(self.variance(values))
+        value = self.base + _dot(self.weights, values)
+        return MeanEstimate(value, np.where(self.draws > 1, error, np.nan)[()], self.degrees)
 
 
-def snis(
-    count: np.ndarray,
-    importance: np.ndarray,
-    values: np.ndarray,
-    model: np.ndarray,
-    pool_mean: float,
-    pool_variance: np.ndarray | float,
-    inclusion: np.ndarray | None = None,
-) -> MeanEstimate:
+Estimator = Callable[[Sample, Controls], Weighting]
+
+
+def snis(sample: Sample, controls: Controls) -> Weighting:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
 
     With replacement π = 0, as in the source; without, what is left of a finite pool counts (Hájek 1964).
+
+    Args:
+        sample: What was drawn.
+        controls: Of which p is read.
     """
-    share = _share(count, importance)
-    value = _dot(count * share, values)
-    error = np.sqrt(_dot(count * _chance(inclusion), (share * (values - value[..., None])) ** 2))
-    return _estimate(value, error, effective_size(count, importance) - 1, count)
+    importance, share = _importance(sample, controls.p)
+    weights = sample.count * share
+
+    def variance(values: np.ndarray) -> np.ndarray:
+        centred = values - _dot(weights, values)[..., None]
+        return _dot(sample.count * sample.left, (share * centred) ** 2)
+
+    return Weighting(
+        0.0, weights, variance, effective_size(sample.count, importance) - 1, _counting(sample, importance)
+    )
 
 
-def horvitz_thompson(
-    count: np.ndarray,
-    importance: np.ndarray,
-    values: np.ndarray,
-    model: np.ndarray,
-    pool_mean: float,
-    pool_variance: np.ndarray | float,
-    inclusion: np.ndarray | None = None,
-) -> MeanEstimate:
+def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
     """``(1/n) Σ v ℓ``, sample variance of ``v ℓ`` over n [T 3.1.1]; t on ``n − 1``.
 
     Without replacement this is ``Σ p ℓ / π``, with the variance ``Σ (1 − π) (p ℓ / π)²`` that `draws.priorities`
     makes unbiased.
+
+    Args:
+        sample: What was drawn.
+        controls: Of which p is read.
     """
-    return _mean(count, importance * values, inclusion)
+    n, once = sample.draws, sample.of(controls.p) / sample.expected
+    weights = sample.count * once
+
+    def variance(values: np.ndarray) -> np.ndarray:
+        if not sample.repeated:
+            return _dot(sample.count * sample.left, (once * values) ** 2)
+        centred = n[..., None] * once * values - _dot(weights, values)[..., None]
+        return _dot(sample.count, centred**2) / (n - 1) / n
+
+    return Weighting(0.0, weights, variance, n - 1.0, n)
 
 
-def difference(
-    count: np.ndarray,
-    importance: np.ndarray,
-    values: np.ndarray,
-    model: np.ndarray,
-    pool_mean: float,
-    pool_variance: np.ndarray | float,
-    inclusion: np.ndarray | None = None,
-) -> MeanEstimate:
-    """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``."""
-    residual = _mean(count, importance * (values - model), inclusion)
-    return MeanEstimate(pool_mean + residual.value, residual.standard_error, residual.degrees_of_freedom)
+def difference(sample: Sample, controls: Controls) -> Weighting:
+    """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``.
+
+    That is the model's mean over the population, and `horvitz_thompson` of what the model missed.
+
+    Args:
+        sample: What was drawn.
+        controls: Of which p and M are read.
+    """
+    plain, model = horvitz_thompson(sample, controls), sample.of(controls.model)
+    base = controls.mean - _dot(plain.weights, model)
+    return plain._replace(base=base, variance=lambda values: plain.variance(values - model))
 
 
-def regression(
-    count: np.ndarray,
-    importance: np.ndarray,
-    values: np.ndarray,
-    model: np.ndarray,
-    pool_mean: float,
-    pool_variance: np.ndarray | float,
-    inclusion: np.ndarray | None = None,
-    own_share: np.ndarray | None = None,
-) -> MeanEstimate:
+def regression(sample: Sample, controls: Controls) -> Weighting:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
     With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``s² = Σ W (M − m̄)²`` and the slope
-    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1 but in samples that hardly make a line: it is
-    ``min(1, 2 s²/pool_variance) min(1, 4/3 (1 − Σ t²/(Σ t)²))`` with ``t = W² (M − m̄)²``, since a line through values
-    that lie together says little of those far away, and one draw alone makes none.
+    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1 but in samples that hardly make a line: see `_trust`.
 
     ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, about the leverage
     ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model says the
     same of every drawn query, ``b = 0``.
 
-    Where ``own_share`` is given, what a draw weighs in a linearised ratio, r is ``(1 − W)/(1 − own_share)`` times as
-    large: so far is a draw from the ratio of the others.
+    Where the values are a linearised ratio, of which a draw makes the part ``own_share``, r is
+    ``(1 − W)/(1 − own_share)`` times as large: so far is a draw from the ratio of the others.
+
+    Args:
+        sample: What was drawn.
+        controls: Of the population.
     """
-    share = _share(count, importance)
-    total = count * share
-    mean, model_mean = _dot(total, values), _dot(total, model)
-    centred, predictor = values - mean[..., None], model - model_mean[..., None]
+    importance, share = _importance(sample, controls.p)
+    total, model = sample.count * share, sample.of(controls.model)
+    model_mean = _dot(total, model)
+    predictor = model - model_mean[..., None]
     pull, spread = share**2 * predictor**2, _dot(total, predictor**2)
+    trust = _trust(sample.count, pull, spread, controls.variance)[..., None]
+    lever = trust * ratio_or_zero(total * share * predictor, _dot(sample.count, pull)[..., None])
+    leverage = share * (1 + trust * ratio_or_zero(predictor**2, spread[..., None]))
+
+    def variance(values: np.ndarray) -> np.ndarray:
+        further = 1.0 if controls.own_share is None else (1 - share) / (1 - controls.own_share)
+        centred = values - _dot(total, values)[..., None]
+        residual = centred - _dot(lever, centred)[..., None] * predictor
+        return _dot(sample.count * sample.left, (share * further * residual / (1 - leverage)) ** 2)
+
+    gap = (controls.mean - model_mean)[..., None]
+    weights = total + gap * (lever - total * lever.sum(axis=-1, keepdims=True))
+    return Weighting(
+        0.0, weights, variance, effective_size(sample.count, importance) - 2, _counting(sample, importance)
+    )
+
+
+def _trust(count: np.ndarray, pull: np.ndarray, spread: np.ndarray, pool_variance: np.ndarray) -> np.ndarray:
+    """How much of its slope a line keeps, float64[...]: ``min(1, 2 s²/Var M) min(1, 4/3 (1 − Σ t²/(Σ t)²))``.
+
+    A line through values that lie together says little of those far away, and one draw alone makes none.
+
+    Args:
+        count: int64[..., n].
+        pull: float64[..., n], ``t = W² (M − m̄)²`` of each draw.
+        spread: float64[...], s².
+        pool_variance: float64[...], of M over the population.
+    """
     alone = ratio_or_zero(_dot(count, pull**2), _dot(count, pull) ** 2)
-    trust = np.minimum(1, ratio_or_zero(spread, LEAST_SPREAD * np.asarray(pool_variance)))
-    trust = trust * np.minimum(1, (1 - alone) / (1 - MOST_ALONE))
-    slope = (trust * ratio_or_zero(_dot(total * share * predictor, centred), _dot(count, pull)))[..., None]
-    leverage = share * (1 + trust[..., None] * ratio_or_zero(predictor**2, spread[..., None]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        further = 1.0 if own_share is None else (1 - share) / (1 - own_share)
-        scaled = share * further * (centred - slope * predictor) / (1 - leverage)
-        error = np.sqrt(_dot(count * _chance(inclusion), scaled**2))
-    value = mean + slope[..., 0] * (pool_mean - model_mean)
-    return _estimate(value, error, effective_size(count, importance) - 2, count)
+    trust = np.minimum(1, ratio_or_zero(spread, LEAST_SPREAD * pool_variance))
+    return np.asarray(trust * np.minimum(1, (1 - alone) / (1 - MOST_ALONE)))
 
 
-ESTIMATORS: dict[str, Estimator] = {
-    "regression": regression,
-    "snis": snis,
-    "ht": horvitz_thompson,
-    "difference": difference,
+@dataclass(frozen=True)
+class EstimatorKind:
+    """An estimator, and what others need to know of it.
+
+    Attributes:
+        weigh: The function: a sample and controls → weighting.
+        fitted: How many parameters it fits to the labels; its degrees of freedom are so many fewer than the draws.
+        expected: What the model expects of the squared residual that makes its error: mean and variance of each unit's
+            value, and p, all float64[m] → float64[m].
+        units: What it serves: ``"query"``, ``"pair"`` or both.
+    """
+
+    weigh: Estimator
+    fitted: int
+    expected: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+    units: tuple[str, ...] = ("query", "pair")
+
+
+ESTIMATORS: dict[str, EstimatorKind] = {
+    "regression": EstimatorKind(regression, 2, lambda mean, variance, p: variance),
+    "snis": EstimatorKind(snis, 1, optimal_score),
+    "ht": EstimatorKind(horvitz_thompson, 1, lambda mean, variance, p: mean**2 + variance, units=("query",)),
+    "difference": EstimatorKind(difference, 1, lambda mean, variance, p: variance),
 }
 """The estimators by name [theory 5]."""
+
+ESTIMATOR = "regression"
+"""The estimator of queries and of documents if none is named."""
 
 LEAST_SPREAD = 0.5
 """Share of the pool's variance of M that a sample must have, if its line is to be believed in full."""
@@ -154,26 +245,30 @@ _ROUNDING = 1e-12
 """A number below this share of the largest value is rounding."""
 
 
-def estimator_named(name: str) -> Estimator:
+def estimator_named(name: str, unit: str = "query") -> EstimatorKind:
     """Look an estimator up.
+
+    Args:
+        name: Of the estimator.
+        unit: What it is to serve: ``"query"`` or ``"pair"``.
 
     Raises:
         ValueError: If there is none of that name; the message lists those there are.
     """
-    if name not in tuple(ESTIMATORS):
-        raise ValueError(f"unknown estimator {name!r}; the estimators are {', '.join(ESTIMATORS)}")
+    known = estimators_of(unit)
+    if name not in known:
+        raise ValueError(f"unknown estimator {name!r}; the estimators are {', '.join(known)}")
     return ESTIMATORS[name]
 
 
-def mean_and_variance(weight: np.ndarray, values: np.ndarray) -> tuple[float, float]:
-    """``Σ p M`` and ``Σ p (M − Σ p M)²`` over the pool.
+def estimators_of(unit: str) -> tuple[str, ...]:
+    """Names of the estimators that serve a unit, ``"query"`` or ``"pair"``."""
+    return tuple(name for name, kind in ESTIMATORS.items() if unit in kind.units)
 
-    Args:
-        weight: float64[m], p, sums to 1.
-        values: float64[m], M.
-    """
-    mean = weight @ values
-    return float(mean), float(weight @ (values - mean) ** 2)
+
+def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
+    """``n_eff = (Σ v)² / Σ v²`` over the draws: as many equally weighted ones would say as much [theory 5]."""
+    return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
 
 
 def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -199,30 +294,13 @@ def ratio_or_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return np.divide(a, b, out=np.zeros(a.shape), where=b > 0)
 
 
-def _share(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """``W = v / Σ v``: what each draw of a query weighs, float64[..., n]."""
-    return importance / _dot(count, importance)[..., None]
+def _importance(sample: Sample, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each draw v, and ``W = v / Σ v``, NaN where no drawn unit has a weight; float64[..., n] both."""
+    importance = sample.importance(p)
+    with np.errstate(invalid="ignore"):
+        return importance, importance / _dot(sample.count, importance)[..., None]
 
 
-def _chance(inclusion: np.ndarray | None) -> np.ndarray | float:
-    """``1 − π``, the part of a query's variance that is due to sampling; 1 with replacement."""
-    return 1.0 if inclusion is None else 1 - inclusion
-
-
-def _mean(count: np.ndarray, terms: np.ndarray, inclusion: np.ndarray | None) -> MeanEstimate:
-    n = count.sum(axis=-1)
-    value = _dot(count, terms) / n
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if inclusion is None:
-            error = np.sqrt(_dot(count, (terms - value[..., None]) ** 2) / (n - 1) / n)
-        else:
-            error = np.sqrt(_dot(count * (1 - inclusion), terms**2)) / n
-    return _estimate(value, error, n - 1.0, count)
-
-
-def _estimate(value: np.ndarray, error: np.ndarray, degrees: np.ndarray, count: np.ndarray) -> MeanEstimate:
-    return MeanEstimate(value, np.where(count.sum(axis=-1) > 1, error, np.nan)[()], degrees)
-
-
-ESTIMATOR = "regression"
-"""The estimator of both levels."""
+def _counting(sample: Sample, importance: np.ndarray) -> np.ndarray:
+    """How many draws have a weight, int64[...]."""
+    return np.asarray((sample.count * (importance > 0)).sum(axis=-1))

@@ -6,23 +6,29 @@ their random numbers over designs, so that designs are compared on like luck.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from pt_active.inference.estimators import Estimator, effective_size, estimator_named, is_rounding, mean_and_variance
+from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
 from pt_active.inference.intervals import reference_degrees
+from pt_active.inference.methods import Method
 from pt_active.inference.replays import CHUNK, Replays
-from pt_active.inference.rounds import GradedPool, Round, RoundSettings, draw_round, estimate_rounds
+from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, design_named, difference_moments, sampling_distribution
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE, RoundSettings
 from pt_active.sampling.draws import pays_for_all, priorities, races
+from pt_active.sampling.pools import GradedPool
+from pt_active.sampling.sample import Sample
 
-_Drawn = tuple[np.ndarray, np.ndarray, "np.ndarray | None"]
-"""Queries, how often each was drawn, and π of draws without replacement, all [R, D]; see `draws.priorities`."""
+_ROUNDING = 1e-12
+"""A standard error below this share of the estimate is rounding."""
+
+Said = dict[str, dict[str, np.ndarray]]
+"""What each estimator says of R samples at one budget: its name → fields of `Replays`, [R] each."""
 
 
 @dataclass(frozen=True)
@@ -88,146 +94,6 @@ def _reordered(moments: Moments, row: np.ndarray, order: np.ndarray) -> Moments:
     return Moments(moments.mean[row, order], moments.covariance[row[:, :, None], order[:, :, None], order[:, None, :]])
 
 
-def replay(
-    population: Population,
-    design: str,
-    estimators: Sequence[str],
-    budgets: Sequence[float],
-    repetitions: int,
-    seed: int,
-    *,
-    with_replacement: bool = True,
-    null: bool = False,
-    defensive: float = DEFENSIVE_SHARE,
-    reference: str = "effective",
-) -> Iterator[dict[str, Replays]]:
-    """Replay one design, a chunk of repetitions after the other; see `joined`.
-
-    Args:
-        population: Every label known.
-        design: A name in `designs.DESIGNS`.
-        estimators: Names in `estimators.ESTIMATORS`.
-        budgets: Increasing; each pays for any query, and for less than all.
-        repetitions: How many samples.
-        seed: Of everything random; what a repetition draws does not depend on how many there are in all.
-        with_replacement: How queries are drawn.
-        null: Whether each chunk swaps the two systems at random, so that what they differ by is chance [AC 4.2].
-        defensive: ε of the defensive mixture.
-        reference: What intervals and tests are read off, a name in `intervals.REFERENCES`.
-
-    Returns:
-        Estimator → replays, of `CHUNK` repetitions at a time (the last chunk may be smaller).
-
-    Raises:
-        ValueError: If a name is unknown, or repetitions or a budget are out of range.
-    """
-    _check(population, budgets, repetitions, null)
-    design_named(design)
-    reference_degrees(reference, np.ones(1), 2)
-    found = {name: estimator_named(name) for name in estimators}
-    seeds = np.random.SeedSequence(seed).spawn(-(-repetitions // CHUNK))
-    sizes = [min(CHUNK, repetitions - chunk * CHUNK) for chunk in range(len(seeds))]
-    return (
-        _chunk(population, design, found, budgets, size, seed_of_chunk, with_replacement, null, defensive, reference)
-        for size, seed_of_chunk in zip(sizes, seeds, strict=True)
-    )
-
-
-def _chunk(
-    population: Population,
-    design: str,
-    estimators: dict[str, Estimator],
-    budgets: Sequence[float],
-    size: int,
-    seed: np.random.SeedSequence,
-    with_replacement: bool,
-    null: bool,
-    defensive: float,
-    reference: str,
-) -> dict[str, Replays]:
-    draw_seed, swap_seed = seed.spawn(2)
-    pool = population.swapped(np.random.default_rng(swap_seed)) if null else population
-    q = pool.distribution(design, defensive)
-    arguments = q, pool.cost, budgets, size, np.random.default_rng(draw_seed)
-    if with_replacement:
-        samples: Iterable[_Drawn] = ((*sample, None) for sample in races(*arguments))
-    else:
-        samples = priorities(*arguments)
-    rows = [_estimated(pool, q, sample, estimators, reference) for sample in samples]
-    return {name: _stacked([row[name] for row in rows], pool.truth) for name in estimators}
-
-
-def _estimated(
-    pool: Population,
-    q: np.ndarray,
-    sample: _Drawn,
-    estimators: dict[str, Estimator],
-    reference: str,
-) -> dict[str, dict[str, np.ndarray]]:
-    """What each estimator says of the samples at one budget: fields of `Replays`, each [R]."""
-    order, count, inclusion = sample
-    drawn, n = count > 0, count.sum(axis=1)
-    weight = pool.weight[order] / (q[order] if inclusion is None else inclusion / n[:, None])
-    target, model = pool.target[order], pool.model[order]
-    moments = mean_and_variance(pool.weight, pool.model)
-    about = {
-        "n_draws": n,
-        "n_queries": drawn.sum(axis=1),
-        "n_judged": (pool.documents[order] * drawn).sum(axis=1),
-        "n_effective": effective_size(count, weight),
-        "spent": (pool.cost[order] * drawn).sum(axis=1),
-    }
-    rows = {}
-    for name, estimator in estimators.items():
-        mean = estimator(count, weight, target, model, *moments, inclusion)
-        still = is_rounding(mean.standard_error, count, target)
-        rows[name] = about | {
-            "estimate": mean.value,
-            "standard_error": np.where(still, 0.0, mean.standard_error),
-            "degrees": reference_degrees(reference, mean.degrees_of_freedom, n),
-        }
-    return rows
-
-
-def _stacked(rows: list[dict[str, np.ndarray]], truth: float) -> Replays:
-    """One row a budget."""
-    fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    return Replays(truth=np.full(fields["estimate"].shape[1], truth), **fields)
-
-
-def _check(
-    population: Population,
-    budgets: Sequence[float],
-    repetitions: int,
-    null: bool,
-) -> None:
-    if repetitions < 1:
-        raise ValueError(f"repetitions must be at least 1, got {repetitions}")
-    if null and not population.compared:
-        raise ValueError("label swapping needs two systems; the population has one")
-    check_budgets(population, budgets)
-
-
-def check_budgets(population: Population, budgets: Sequence[float]) -> None:
-    """Refuse budgets that cannot be replayed.
-
-    Raises:
-        ValueError: If there are none, they do not increase, or one does not pay for the dearest query or pays for all.
-    """
-    low, high = population.cost.max(), population.cost.sum()
-    if len(budgets) == 0 or (np.diff(budgets) <= 0).any():
-        raise ValueError(f"budgets must be increasing numbers, got {list(budgets)}")
-    outside = [f"{b:g}" for b in budgets if not b >= low or pays_for_all(b, population.cost)]
-    if outside:
-        raise ValueError(
-            f"budgets outside the pool: {', '.join(outside)}; the dearest query costs {low:g}, so each must be at "
-            f"least that, and all queries together cost {high:g}, so each must be less"
-        )
-
-
-_ROUNDING = 1e-12
-
-
 @dataclass(frozen=True)
 class LabelledPool:
     """A pool whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
@@ -239,6 +105,11 @@ class LabelledPool:
 
     graded: GradedPool
     label: np.ndarray
+
+    @property
+    def compared(self) -> bool:
+        """Whether two systems are compared, rather than one estimated."""
+        return len(self.graded.seen.ranks) == 2
 
     @property
     def contrast(self) -> np.ndarray:
@@ -259,72 +130,145 @@ class LabelledPool:
         return replace(self, graded=replace(self.graded, seen=replace(seen, ranks=ranks)))
 
 
-def replay_documents(
-    pool: LabelledPool,
-    drawing: str,
-    estimators: Sequence[str],
-    budgets: Sequence[float],
-    repetitions: int,
-    seed: int,
-    *,
-    rounds: int = 1,
-    null: bool = False,
-    defensive: float = DEFENSIVE_VARIANCE,
-    reference: str = "effective",
+@dataclass(frozen=True)
+class Repetitions:
+    """How often an evaluation is replayed, and how.
+
+    Attributes:
+        number: How many samples.
+        seed: Of everything random; what a repetition draws does not depend on how many there are in all.
+        null: Whether each chunk swaps the two systems at random, so that what they differ by is chance [AC 4.2].
+        defensive: ε of the design; the default of queries or of documents if None.
+        reference: What intervals and tests are read off, a name in `intervals.REFERENCES`.
+    """
+
+    number: int
+    seed: int
+    null: bool = False
+    defensive: float | None = None
+    reference: str = "effective"
+
+
+def replay(
+    pool: Population | LabelledPool, methods: Sequence[Method], budgets: Sequence[float], how: Repetitions
 ) -> Iterator[dict[str, Replays]]:
-    """Replay one drawing, a chunk of repetitions after the other.
+    """Replay methods on the same samples, a chunk of repetitions after the other; see `joined`.
 
     Args:
-        pool: Every label known.
-        drawing: One of `design.DRAWINGS`.
-        estimators: Names in `estimators.DOCUMENT_ESTIMATORS`.
-        budgets: What each sample may spend.
-        repetitions: How many samples.
-        seed: Of everything random; what a repetition draws does not depend on how many there are in all.
-        rounds: Into which each budget is divided equally.
-        null: Whether each chunk swaps the two systems at random.
-        defensive: ε of `design.hedged`.
-        reference: What intervals and tests are read off.
+        pool: Every label known; of queries, or of single documents.
+        methods: They differ in their estimators alone.
+        budgets: What each sample may spend; of queries increasing, each pays for any query, and for less than all.
+        how: Number of samples, seed, and so on.
 
-    Yields:
-        Estimator → replays, of `CHUNK` repetitions at a time.
+    Returns:
+        Estimator → replays, of `CHUNK` repetitions at a time (the last chunk may be smaller).
 
     Raises:
-        ValueError: If an argument is out of range.
+        ValueError: If a name is unknown, or repetitions, rounds or a budget are out of range.
     """
-    if rounds < 1:
-        raise ValueError(f"rounds must be at least 1, got {rounds}")
-    seeds = np.random.SeedSequence(seed).spawn(-(-repetitions // CHUNK))
-    settings = RoundSettings(drawing, defensive)
-    for chunk, seed_of_chunk in enumerate(seeds):
-        draw_seed, swap_seed = seed_of_chunk.spawn(2)
-        rng, size = np.random.default_rng(draw_seed), min(CHUNK, repetitions - chunk * CHUNK)
-        now = pool.swapped(np.random.default_rng(swap_seed)) if null else pool
-        found = [
-            [_once(now, settings, estimators, b / rounds, rounds, reference, rng) for _ in range(size)] for b in budgets
+    _check(pool, methods, budgets, how)
+    seeds = np.random.SeedSequence(how.seed).spawn(-(-how.number // CHUNK))
+    sizes = [min(CHUNK, how.number - chunk * CHUNK) for chunk in range(len(seeds))]
+    return (_chunk(pool, methods, budgets, how, size, seed) for size, seed in zip(sizes, seeds, strict=True))
+
+
+def _check(
+    pool: Population | LabelledPool, methods: Sequence[Method], budgets: Sequence[float], how: Repetitions
+) -> None:
+    if how.number < 1:
+        raise ValueError(f"repetitions must be at least 1, got {how.number}")
+    if how.null and not pool.compared:
+        raise ValueError("label swapping needs two systems; the population has one")
+    reference_degrees(how.reference, np.ones(1), 2)
+    if isinstance(pool, LabelledPool):
+        if methods[0].rounds < 1:
+            raise ValueError(f"rounds must be at least 1, got {methods[0].rounds}")
+        return
+    check_budgets(pool, budgets)
+    design_named(methods[0].design)
+    for method in methods:
+        estimator_named(method.estimator)
+
+
+def _chunk(
+    pool: Population | LabelledPool,
+    methods: Sequence[Method],
+    budgets: Sequence[float],
+    how: Repetitions,
+    size: int,
+    seed: np.random.SeedSequence,
+) -> dict[str, Replays]:
+    draw_seed, swap_seed = seed.spawn(2)
+    rng = np.random.default_rng(draw_seed)
+    pool = pool.swapped(np.random.default_rng(swap_seed)) if how.null else pool
+    if isinstance(pool, LabelledPool):
+        rows = [_of_documents(pool, methods, budget, how, size, rng) for budget in budgets]
+    else:
+        rows = [
+            _of_queries(pool, methods, sample, how) for sample in _samples(pool, methods[0], budgets, how, size, rng)
         ]
-        yield {
-            name: Replays(
-                truth=np.full(size, now.truth),
-                **{
-                    field: np.array([[row[name][field] for row in line] for line in found])
-                    for field in found[0][0][name]
-                },
-            )
-            for name in estimators
+    return {method.estimator: _stacked([row[method.estimator] for row in rows], pool.truth) for method in methods}
+
+
+def _stacked(rows: list[dict[str, np.ndarray]], truth: float) -> Replays:
+    """One row a budget."""
+    fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
+    return Replays(truth=np.full(fields["estimate"].shape[1], truth), **fields)
+
+
+def _samples(
+    pool: Population, kind: Method, budgets: Sequence[float], how: Repetitions, size: int, rng: np.random.Generator
+) -> Iterator[Sample]:
+    """At each budget ``size`` samples of queries."""
+    q = pool.distribution(kind.design, DEFENSIVE_SHARE if how.defensive is None else how.defensive)
+    return (races if kind.with_replacement else priorities)(q, pool.cost, budgets, size, rng)
+
+
+def _of_queries(pool: Population, methods: Sequence[Method], sample: Sample, how: Repetitions) -> Said:
+    """What the methods say of samples of queries."""
+    drawn, target, controls = sample.count > 0, sample.of(pool.target), Controls(pool.weight, pool.model)
+    about = {
+        "n_draws": sample.draws,
+        "n_queries": drawn.sum(axis=1),
+        "n_judged": (sample.of(pool.documents) * drawn).sum(axis=1),
+        "n_effective": effective_size(sample.count, sample.importance(pool.weight)),
+        "spent": (sample.of(pool.cost) * drawn).sum(axis=1),
+    }
+    rows = {}
+    for method in methods:
+        mean = estimator_named(method.estimator).weigh(sample, controls).estimate(target)
+        still = is_rounding(mean.standard_error, sample.count, target)
+        rows[method.estimator] = about | {
+            "estimate": mean.value,
+            "standard_error": np.where(still, 0.0, mean.standard_error),
+            "degrees": reference_degrees(how.reference, mean.degrees_of_freedom, sample.draws),
         }
+    return rows
 
 
-def _once(
+def _of_documents(
     pool: LabelledPool,
-    settings: RoundSettings,
-    estimators: Sequence[str],
+    methods: Sequence[Method],
     budget: float,
-    rounds: int,
-    reference: str,
+    how: Repetitions,
+    size: int,
     rng: np.random.Generator,
-) -> dict[str, dict[str, float]]:
-    """One sample: what each estimator says of it, as fields of `Replays`."""
+) -> Said:
+    """What the methods say of ``size`` samples of documents."""
+    kind, defensive = methods[0], DEFENSIVE_VARIANCE if how.defensive is None else how.defensive
+    settings, share = RoundSettings(kind.design, defensive), budget / kind.rounds
+    rows = []
+    for _ in range(size):
+        drawn, label = _drawn_rounds(pool, settings, share, kind.rounds, rng)
+        rows.append({method.estimator: _said(pool, drawn, label, method, how.reference) for method in methods})
+    names = [method.estimator for method in methods]
+    return {name: {field: np.array([row[name][field] for row in rows]) for field in rows[0][name]} for name in names}
+
+
+def _drawn_rounds(
+    pool: LabelledPool, settings: RoundSettings, budget: float, rounds: int, rng: np.random.Generator
+) -> tuple[list[Round], np.ndarray]:
+    """One sample in several rounds of a budget each, and its labels, int64[N], -1 where a document was not drawn."""
     drawn: list[Round] = []
     label = np.full(len(pool.label), -1)
     for _ in range(rounds):
@@ -332,22 +276,41 @@ def _once(
         label = np.where(drawn[-1].sample.drawn, pool.label, label)
         if drawn[-1].expected <= 0:
             break
+    return drawn, label
+
+
+def _said(
+    pool: LabelledPool, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str
+) -> dict[str, float]:
+    """What a method says of one sample of documents, as fields of `Replays`."""
     judged = label >= 0
     n = int(judged.sum())
-    about = {
+    estimate = estimate_rounds(pool.graded.seen, rounds, label, pool.contrast, method.estimator)
+    error = estimate.standard_error
+    return {
         "n_draws": n,
         "n_queries": len(np.unique(pool.graded.seen.query[judged])),
         "n_judged": n,
-        "spent": sum(each.sample.spent for each in drawn),
+        "spent": sum(each.sample.spent for each in rounds),
+        "estimate": estimate.value,
+        "standard_error": 0.0 if error <= _ROUNDING * max(1.0, abs(estimate.value)) else error,
+        "degrees": float(reference_degrees(reference, np.array(estimate.degrees_of_freedom), n)),
+        "n_effective": estimate.n_effective,
     }
-    rows = {}
-    for name in estimators:
-        estimate = estimate_rounds(pool.graded.seen, drawn, label, pool.contrast, name)
-        error = estimate.standard_error
-        rows[name] = about | {
-            "estimate": estimate.value,
-            "standard_error": 0.0 if error <= _ROUNDING * max(1.0, abs(estimate.value)) else error,
-            "degrees": float(reference_degrees(reference, np.array(estimate.degrees_of_freedom), n)),
-            "n_effective": estimate.n_effective,
-        }
-    return rows
+
+
+def check_budgets(population: Population, budgets: Sequence[float]) -> None:
+    """Refuse budgets that cannot be replayed.
+
+    Raises:
+        ValueError: If there are none, they do not increase, or one does not pay for the dearest query or pays for all.
+    """
+    low, high = population.cost.max(), population.cost.sum()
+    if len(budgets) == 0 or (np.diff(budgets) <= 0).any():
+        raise ValueError(f"budgets must be increasing numbers, got {list(budgets)}")
+    outside = [f"{b:g}" for b in budgets if not b >= low or pays_for_all(b, population.cost)]
+    if outside:
+        raise ValueError(
+            f"budgets outside the pool: {', '.join(outside)}; the dearest query costs {low:g}, so each must be at "
+            f"least that, and all queries together cost {high:g}, so each must be less"
+        )

@@ -11,51 +11,18 @@ import numpy as np
 
 from pt_active.inference.documents import (
     DocumentEstimate,
-    DocumentPool,
     cautious_variance,
     combined,
     document_estimate,
     expected_squares,
+    expected_variance,
     predicted,
     widened,
 )
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, DocumentSizes, Variables, document_design, document_sizes
-from pt_active.sampling.sample import DocumentSample
+from pt_active.sampling.documents import DocumentSizes, RoundSettings, document_design, document_sizes
+from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
+from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import draw_documents
-
-
-@dataclass(frozen=True)
-class GradedPool:
-    """A pool whose documents can be drawn.
-
-    Attributes:
-        seen: What the measure sees.
-        grades: float64[N, G+1], ``P(y = g)``.
-        cost: float64[N], λ; not read where a document cannot matter.
-        per_query: λ₀, the cost of opening a query, which each round pays anew.
-    """
-
-    seen: DocumentPool
-    grades: np.ndarray
-    cost: np.ndarray
-    per_query: float
-
-
-@dataclass(frozen=True)
-class RoundSettings:
-    """How rounds are designed.
-
-    Attributes:
-        drawing: One of `design.DRAWINGS`.
-        defensive: ε of `design.hedged`.
-        objective: One of `design.OBJECTIVES`.
-        pairs: float64[k(k−1)/2], weights of the pairs of systems; None where they are equal.
-    """
-
-    drawing: str
-    defensive: float = DEFENSIVE_VARIANCE
-    objective: str = "mean"
-    pairs: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +36,7 @@ class Round:
             anything is drawn, so rounds may be weighted by its inverse.
     """
 
-    sample: DocumentSample
+    sample: TwoPhase
     grades: np.ndarray
     expected: float
 
@@ -82,21 +49,8 @@ def pool_sizes(
     budget: float | None = None,
 ) -> DocumentSizes:
     """The sizes of `design.document_sizes` under given grades and known labels."""
-    seen = pool.seen
-    return document_sizes(
-        seen.form,
-        seen.indptr,
-        seen.ranks,
-        Variables.of(seen.form, grades, labels),
-        pool.cost,
-        pool.per_query,
-        seen.weight,
-        drawing=settings.drawing,
-        defensive=settings.defensive,
-        objective=settings.objective,
-        budget=budget,
-        pairs=settings.pairs,
-    )
+    variables = Variables.of(pool.seen.form, grades, labels)
+    return document_sizes(pool.seen, variables, pool.cost, pool.per_query, settings, budget)
 
 
 def draw_round(
@@ -124,13 +78,10 @@ def draw_round(
     grades = pool.grades if grades is None else grades
     sizes = pool_sizes(pool, settings, grades, labels, budget)
     first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels, budget)
-    paid = pool.seen.indptr, pool.cost, pool.per_query, budget
-    design = document_design(sizes, settings.drawing, *paid)
-    sample = draw_documents(design, *paid, rng)
-    chance = design.opening[pool.seen.query] * design.inclusion
-    with np.errstate(divide="ignore"):
-        expected = float((first.gain * np.where(chance > 0, 1 / chance - 1, 0.0)).sum())
-    return Round(sample, grades, expected)
+    indptr, cost = pool.seen.indptr, pool.cost
+    design = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, budget)
+    sample = draw_documents(design, indptr, cost, pool.per_query, budget, rng)
+    return Round(sample, grades, expected_variance(pool.seen, sample, first.gain))
 
 
 def round_weights(rounds: Sequence[Round]) -> np.ndarray:
@@ -210,11 +161,7 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, est
         The ratio, of the means over `ranker_contrasts`; NaN where nothing was promised.
     """
     found = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
-    expected = []
-    for each in rounds:
-        chance = each.sample.design.opening[seen.query] * each.sample.design.inclusion
-        odds = np.divide(1 - chance, chance, out=np.zeros_like(chance), where=chance > 0)
-        expected.append(float(gain @ odds))
+    expected = [expected_variance(seen, each.sample, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)
     return float(np.mean([each.first + each.second for each in found]) / promised) if promised > 0 else np.nan
 
@@ -229,7 +176,7 @@ class RoundLabels(NamedTuple):
         observed: float64[N], what the labels say; ``expected`` where there is none.
     """
 
-    sample: DocumentSample
+    sample: TwoPhase
     variables: Variables
     expected: np.ndarray
     observed: np.ndarray

@@ -14,20 +14,20 @@ from pt_active.relevance.losses import PairMeasure, check_rel
 
 
 class Evaluated(NamedTuple):
-    """A statistic of weighted labels, and which of them it rests on.
+    """A statistic of weighted labels, and which of them it rests on; axes before the last hold independent samples.
 
     Attributes:
-        value: NaN where it is undefined.
-        gradient: float64[N], ``∂T/∂a``.
-        own_share: float64[N], what part of the statistic a label makes, ``a w / Σ a w`` of a mean over w. Left out of
-            its own statistic, a label is ``1/(1 − own_share)`` times as far from it; 0 for labels that do not count.
-        effective: ``(Σ a w)² / Σ (a w)²``, as many equally weighted labels that count would say as much.
+        value: float64[...]; NaN where it is undefined.
+        gradient: float64[..., N], ``∂T/∂a``.
+        own_share: float64[..., N], what part of the statistic a label makes, ``a w / Σ a w`` of a mean over w. Left out
+            of its own statistic, a label is ``1/(1 − own_share)`` times as far from it; 0 for labels that do not count.
+        effective: float64[...], ``(Σ a w)² / Σ (a w)²``, as many equally weighted labels that count would say as much.
     """
 
-    value: float
+    value: np.ndarray | float
     gradient: np.ndarray
     own_share: np.ndarray
-    effective: float
+    effective: np.ndarray | float
 
 
 @dataclass(frozen=True)
@@ -60,23 +60,41 @@ def mean(values: np.ndarray) -> Statistic:
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
-    """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN where ``Σ a w = 0``.
-
-    Args:
-        numerator: float64[N], u.
-        denominator: float64[N], w.
-    """
+    """`ratio_of` numerators u and denominators w, float64[N] each; they are not read where a is 0."""
 
     def evaluate(weights: np.ndarray) -> Evaluated:
         known = weights > 0
         u, w = np.where(known, numerator, 0.0), np.where(known, denominator, 0.0)
-        total = float(weights @ w)
-        if not total > 0:
-            return _undefined(weights)
-        found = float(weights @ u) / total
-        return Evaluated(found, (u - found * w) / total, weights * w / total, _effective(weights * w))
+        return ratio_of(u, w, weights, np.ones(len(weights)))
 
     return evaluate
+
+
+def ratio_of(numerator: np.ndarray, denominator: np.ndarray, weights: np.ndarray, count: np.ndarray) -> Evaluated:
+    """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN where ``Σ a w = 0``.
+
+    Args:
+        numerator: float64[..., n], u.
+        denominator: float64[..., n], w, not negative.
+        weights: float64[..., n], what each draw weighs; a is as many times as much.
+        count: int64[..., n], how often each was drawn.
+    """
+    total = (count * weights * denominator).sum(axis=-1)
+    total = np.where(total > 0, total, np.nan)
+    value = (count * weights * numerator).sum(axis=-1) / total
+    gradient = (numerator - value[..., None] * denominator) / total[..., None]
+    own_share = weights * denominator / total[..., None]
+    return Evaluated(value, gradient, own_share, effective_size(count, weights * denominator))
+
+
+def minus(first: Evaluated, second: Evaluated) -> Evaluated:
+    """The difference of two statistics of the same labels; it rests on the fewer labels of the two."""
+    return Evaluated(
+        first.value - second.value,
+        first.gradient - second.gradient,
+        np.maximum(first.own_share, second.own_share),
+        np.minimum(first.effective, second.effective),
+    )
 
 
 def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:

@@ -8,14 +8,14 @@ serves every statistic, be it a mean, a ratio or an area under a curve. A new on
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from numbers import Real
 
 import numpy as np
 
 from pt_active.inference import kernel
+from pt_active.inference.estimators import Weighting, effective_size
 from pt_active.inference.statistics import Evaluated, RoundEstimate, Statistic, mean
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 
 ENOUGH = 10
 """Labels before a step from which `lur_regression` draws its line; with fewer the model's own values stand."""
@@ -25,19 +25,6 @@ CROSS_VALIDATED = "cross_validated"
 
 _CERTAIN = 1e-12
 """A probability nearer than this to 1 leaves nothing to chance."""
-
-
-@dataclass(frozen=True)
-class Weighting:
-    """Weights of the labels, and what sampling adds to the error of a weighted sum.
-
-    Attributes:
-        weights: float64[N], a; 0 where there is no label.
-        variance: float64[N] values e (of the labelled; 0 elsewhere) → the estimated variance of ``Σ a e``.
-    """
-
-    weights: np.ndarray
-    variance: Callable[[np.ndarray], float]
 
 
 def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
@@ -61,7 +48,7 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
     return np.asarray(share / share.sum())
 
 
-def lur(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
+def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """Levelled unbiased risk: ``(1/(sN)) Σ_j w_j Σ_i δ^j_i ℓ_i/π^j_i`` [AI; Farquhar et al. 2021].
 
     π is 1 for what is known already, so each step's estimate is unbiased given all before it, and so is their weighted
@@ -72,17 +59,17 @@ def lur(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     one draw, ``(R̂_j − R̂)²/(1 − W_j)``.
 
     Args:
-        rounds: What was drawn.
+        steps: What was drawn.
         bandwidth: Not read.
     """
-    plain = np.zeros(len(rounds.size))
-    return Weighting(
-        _levelled(rounds, rounds.probability),
-        lambda values: _lur_variance(rounds, *_levels(rounds, values, np.zeros_like(values), plain, plain)),
+    plain = np.zeros(len(steps.size))
+    return _weighting(
+        _levelled(steps, steps.probability),
+        lambda values: _lur_variance(steps, *_levels(steps, values, np.zeros_like(values), plain, plain)),
     )
 
 
-def ailur(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
+def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """LUR with π replaced by its regression on g among the not yet labelled [AI].
 
     Consistent where what is drawn depends on the values through g alone. The variance is
@@ -90,68 +77,68 @@ def ailur(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
     over all other labels: dividing by an estimated π takes away what g explains.
 
     Args:
-        rounds: What was drawn, in rounds of several instances.
+        steps: What was drawn, in rounds of several instances.
         bandwidth: h; the rule of thumb of each round if left out.
 
     Raises:
         ValueError: If instances were drawn one at a time, or the bandwidth is not positive.
     """
-    if (rounds.size <= 1).any():
+    if (steps.size <= 1).any():
         raise ValueError(
             "ailur needs rounds of several labels: one draw does not tell how probable it was. Use lur or aiipw"
         )
-    smoothed = np.full(len(rounds.score), np.nan)
-    for step in range(1, len(rounds.size) + 1):
-        left = np.flatnonzero((rounds.step == 0) | (rounds.step >= step))
-        now = rounds.step[left] == step
-        h = _window(rounds.score[left], now.astype(float), int(now.sum()), bandwidth)
-        chance = kernel.nadaraya_watson(rounds.score[left], now.astype(float), h)
+    smoothed = np.full(len(steps.score), np.nan)
+    for step in range(1, len(steps.size) + 1):
+        left = np.flatnonzero((steps.step == 0) | (steps.step >= step))
+        now = steps.step[left] == step
+        h = _window(steps.score[left], now.astype(float), int(now.sum()), bandwidth)
+        chance = kernel.nadaraya_watson(steps.score[left], now.astype(float), h)
         smoothed[left[now]] = chance[now]
-    level = np.concatenate([[0.0], level_weights(rounds.size, len(rounds.score))])[rounds.step]
-    return Weighting(
-        _levelled(rounds, smoothed), lambda values: _smooth_variance(rounds, smoothed, values, bandwidth, level)
+    level = np.concatenate([[0.0], level_weights(steps.size, len(steps.score))])[steps.step]
+    return _weighting(
+        _levelled(steps, smoothed), lambda values: _smooth_variance(steps, smoothed, values, bandwidth, level)
     )
 
 
-def aiipw(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
+def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}``: needs no history of probabilities [AI].
 
     Consistent where what is drawn depends on the values through g alone. The variance is
     ``Σ (1 − π̂)(r/π̂)²/N²`` with ``π̂ = Ê{δ^s | g}`` and r as in `ailur`.
 
     Args:
-        rounds: What was drawn; only which, and g, are read.
+        steps: What was drawn; only which, and g, are read.
         bandwidth: h; the rule of thumb if left out.
 
     Raises:
         ValueError: If the bandwidth is not positive.
     """
-    chance = inclusion_regression(rounds, bandwidth)
-    drawn = rounds.drawn
-    weights = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0) / len(rounds.score)
-    once = np.ones(len(rounds.score))
-    return Weighting(weights, lambda values: _smooth_variance(rounds, chance, values, bandwidth, once))
+    chance = inclusion_regression(steps, bandwidth)
+    drawn = steps.drawn
+    weights = np.where(drawn, 1 / np.where(drawn, chance, 1.0), 0.0) / len(steps.score)
+    once = np.ones(len(steps.score))
+    return _weighting(weights, lambda values: _smooth_variance(steps, chance, values, bandwidth, once))
 
 
-def ailur_ratio(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
+def ailur_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """`ailur` of ℓ over `ailur` of 1: weights that sum to 1; see `aiipw_ratio`."""
-    return _normalised(ailur(rounds, bandwidth))
+    return _normalised(ailur(steps, bandwidth))
 
 
-def aiipw_ratio(rounds: Rounds, bandwidth: float | str | None = None) -> Weighting:
+def aiipw_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """`aiipw` of ℓ over `aiipw` of 1: the mean as a ratio metric, with weights that sum to 1 [AI].
 
     ``Σ δ/Ê`` falls short of N where a part of the pool has no label within reach of the kernel, such as a tail of g;
     the plain sum leaves that part out, as if its values were 0, and the ratio does not.
 
     Args:
-        rounds: As in `aiipw`.
+        steps: As in `aiipw`.
         bandwidth: h; the rule of thumb if left out.
     """
-    return _normalised(aiipw(rounds, bandwidth))
+    return _normalised(aiipw(steps, bandwidth))
 
 
-WEIGHTINGS: dict[str, Callable[[Rounds, float | str | None], Weighting]] = {
+WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
     "lur": lur,
     "ailur": ailur,
     "aiipw": aiipw,
@@ -160,35 +147,68 @@ WEIGHTINGS: dict[str, Callable[[Rounds, float | str | None], Weighting]] = {
 }
 """The weightings by name, for every statistic."""
 
-CONTROLLED = ("lur_difference", "lur_regression")
+
+def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
+    """``Ê{δ^s | g}``: how probable it was to be drawn by now, by kernel regression, float64[N] [AI].
+
+    Args:
+        steps: What was drawn.
+        bandwidth: h; the rule of thumb if left out.
+
+    Raises:
+        ValueError: If the bandwidth is not positive.
+    """
+    drawn = steps.drawn
+    h = _window(steps.score, drawn.astype(float), int(drawn.sum()), bandwidth)
+    return kernel.nadaraya_watson(steps.score, drawn.astype(float), h)
+
+
+def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For each step the line ``ℓ ≈ α + β M`` through the labels of the steps before it, by least squares.
+
+    The labels are weighted by 1/π. A line that was known before a step was drawn leaves the step unbiased. With fewer
+    than `ENOUGH` labels, or where M is the same for all of them, ``α = 0`` and ``β = 1``.
+
+    Args:
+        steps: What was drawn.
+        values: float64[N], ℓ.
+        model: float64[N], M.
+
+    Returns:
+        α and β, float64[S].
+    """
+    drawn = steps.drawn
+    centre = float(model.mean())
+    m, y, u = model[drawn] - centre, values[drawn], 1 / steps.probability[drawn]
+    parts = (np.ones_like(u), u, u * m, u * m**2, u * y, u * m * y)
+    n, s0, s1, s2, sy, smy = (_before(steps, part) for part in parts)
+    spread = s0 * s2 - s1**2
+    usable = (n >= ENOUGH) & (spread > _CERTAIN * s0 * s2)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slope = np.where(usable, (s0 * smy - s1 * sy) / spread, 1.0)
+        intercept = np.where(usable, (sy - slope * s1) / s0 - slope * centre, 0.0)
+    return intercept, slope
+
+
+def no_lines(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The model's own values before each step: ``α = 0`` and ``β = 1``; see `lines_before`."""
+    return np.zeros(len(steps.size)), np.ones(len(steps.size))
+
+
+CONTROLLED = {"lur_difference": no_lines, "lur_regression": lines_before}
 """LUR with the model as a control variate, for means: with the model's own values, or a line through labels before."""
 
 ROUND_ESTIMATORS = (*WEIGHTINGS, *CONTROLLED)
 """All estimators by name."""
 
 
-def inclusion_regression(rounds: Rounds, bandwidth: float | str | None = None) -> np.ndarray:
-    """``Ê{δ^s | g}``: how probable it was to be drawn by now, by kernel regression, float64[N] [AI].
-
-    Args:
-        rounds: What was drawn.
-        bandwidth: h; the rule of thumb if left out.
-
-    Raises:
-        ValueError: If the bandwidth is not positive.
-    """
-    drawn = rounds.drawn
-    h = _window(rounds.score, drawn.astype(float), int(drawn.sum()), bandwidth)
-    return kernel.nadaraya_watson(rounds.score, drawn.astype(float), h)
-
-
 def estimate_statistic(
-    rounds: Rounds, statistic: Statistic, estimator: str, bandwidth: float | str | None = None
+    steps: Steps, statistic: Statistic, estimator: str, bandwidth: float | str | None = None
 ) -> RoundEstimate:
     """Estimate a statistic of the pool from the labels of all rounds [theory 7].
 
     Args:
-        rounds: What was drawn; every drawn instance has its label.
+        steps: What was drawn; every drawn instance has its label.
         statistic: See `pt_active.rounds.statistics`.
         estimator: A name in `WEIGHTINGS`.
         bandwidth: h of the kernel regressions; a rule of thumb if left out.
@@ -200,23 +220,23 @@ def estimate_statistic(
     Raises:
         ValueError: If nothing was drawn, the bandwidth is not positive, or the estimator is unknown or does not fit.
     """
-    _check_drawn(rounds)
+    _check_drawn(steps)
     _check_bandwidth(bandwidth)
     if estimator not in WEIGHTINGS:
         known = f"{estimator} is for means" if estimator in CONTROLLED else f"unknown estimator {estimator!r}"
         raise ValueError(f"{known}; for ratios and areas there are {', '.join(WEIGHTINGS)}")
-    if rounds.census:
-        return _exact(statistic, len(rounds.score))
-    weighting = WEIGHTINGS[estimator](rounds, bandwidth)
+    if steps.census:
+        return _exact(statistic, len(steps.score))
+    weighting = WEIGHTINGS[estimator](steps, bandwidth)
     found = statistic(weighting.weights)
     if not np.isfinite(found.value):
         undefined = np.asarray(np.nan)
-        return RoundEstimate(undefined, undefined, undefined, found.effective)
-    return _estimate(found.value, _standard_error(weighting, found), found.effective)
+        return RoundEstimate(undefined, undefined, undefined, float(found.effective))
+    return _estimate(float(found.value), _standard_error(weighting, found), float(found.effective))
 
 
 def estimate_mean(
-    rounds: Rounds,
+    steps: Steps,
     values: np.ndarray,
     estimator: str,
     model: np.ndarray | None = None,
@@ -225,7 +245,7 @@ def estimate_mean(
     """Estimate the pool's mean from the labels of all rounds [theory 7].
 
     Args:
-        rounds: What was drawn.
+        steps: What was drawn.
         values: float64[N], ℓ; not read where nothing was drawn.
         estimator: A name in `ROUND_ESTIMATORS`.
         model: float64[N], M, what the model expects; for `CONTROLLED` estimators.
@@ -235,130 +255,106 @@ def estimate_mean(
         ValueError: As there, and if the estimator needs a model and there is none.
     """
     if estimator not in CONTROLLED:
-        return estimate_statistic(rounds, mean(values), estimator, bandwidth)
+        return estimate_statistic(steps, mean(values), estimator, bandwidth)
     if model is None:
         raise ValueError(f"{estimator} needs what the model expects of every instance")
-    _check_drawn(rounds)
-    if rounds.census:
+    _check_drawn(steps)
+    if steps.census:
         return _exact(mean(values), len(values))
-    known = np.where(rounds.drawn, values, 0.0)
-    intercept, slope = np.zeros(len(rounds.size)), np.ones(len(rounds.size))
-    if estimator == "lur_regression":
-        intercept, slope = lines_before(rounds, known, model)
-    level, residual = _levels(rounds, known, model, intercept, slope)
-    value = float(level_weights(rounds.size, len(known)) @ level)
-    error = np.sqrt(_lur_variance(rounds, level, residual)) if rounds.drawn.sum() > 1 else np.nan
-    return _estimate(value, error, mean(values)(_levelled(rounds, rounds.probability)).effective)
+    known = np.where(steps.drawn, values, 0.0)
+    level, residual = _levels(steps, known, model, *CONTROLLED[estimator](steps, known, model))
+    value = float(level_weights(steps.size, len(known)) @ level)
+    error = np.sqrt(_lur_variance(steps, level, residual)) if steps.drawn.sum() > 1 else np.nan
+    return _estimate(value, error, float(mean(values)(_levelled(steps, steps.probability)).effective))
 
 
 def _exact(statistic: Statistic, pool: int) -> RoundEstimate:
     """Where everything has a label all count alike, and nothing is left to chance."""
     found = statistic(np.full(pool, 1 / pool))
     error = 0.0 if np.isfinite(found.value) else np.nan
-    return RoundEstimate(np.asarray(found.value), np.asarray(error), np.asarray(np.inf), found.effective)
-
-
-def lines_before(rounds: Rounds, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For each step the line ``ℓ ≈ α + β M`` through the labels of the steps before it, by least squares.
-
-    The labels are weighted by 1/π. A line that was known before a step was drawn leaves the step unbiased. With fewer
-    than `ENOUGH` labels, or where M is the same for all of them, ``α = 0`` and ``β = 1``.
-
-    Args:
-        rounds: What was drawn.
-        values: float64[N], ℓ.
-        model: float64[N], M.
-
-    Returns:
-        α and β, float64[S].
-    """
-    drawn = rounds.drawn
-    centre = float(model.mean())
-    m, y, u = model[drawn] - centre, values[drawn], 1 / rounds.probability[drawn]
-    parts = (np.ones_like(u), u, u * m, u * m**2, u * y, u * m * y)
-    n, s0, s1, s2, sy, smy = (_before(rounds, part) for part in parts)
-    spread = s0 * s2 - s1**2
-    usable = (n >= ENOUGH) & (spread > _CERTAIN * s0 * s2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        slope = np.where(usable, (s0 * smy - s1 * sy) / spread, 1.0)
-        intercept = np.where(usable, (sy - slope * s1) / s0 - slope * centre, 0.0)
-    return intercept, slope
+    return RoundEstimate(np.asarray(found.value), np.asarray(error), np.asarray(np.inf), float(found.effective))
 
 
 def _normalised(weighting: Weighting) -> Weighting:
     total = weighting.weights.sum()
-    return Weighting(weighting.weights / total, lambda values: weighting.variance(values) / total**2)
+    return _weighting(weighting.weights / total, lambda values: weighting.variance(values) / total**2)
+
+
+def _weighting(weights: np.ndarray, variance: Callable[[np.ndarray], np.ndarray | float]) -> Weighting:
+    """Of the labels of all rounds, float64[N] with 0 where there is none; t on ``n_eff − 1``."""
+    n_effective = effective_size(np.ones(len(weights)), weights)
+    return Weighting(0.0, weights, variance, n_effective - 1, np.asarray((weights > 0).sum()))
 
 
 def _levels(
-    rounds: Rounds, values: np.ndarray, model: np.ndarray, intercept: np.ndarray, slope: np.ndarray
+    steps: Steps, values: np.ndarray, model: np.ndarray, intercept: np.ndarray, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Each step's estimate ``R̂_j``, float64[S], and each label's distance from its step's prediction, float64[N].
 
     ``R̂_j = [Σ_known ℓ + Σ_rest (α + β M) + Σ_new (ℓ − α − β M)/π]/N``.
     """
-    drawn, pool = rounds.drawn, len(rounds.score)
-    step = rounds.step[drawn] - 1
+    drawn, pool = steps.drawn, len(steps.score)
+    step = steps.step[drawn] - 1
     residual = np.zeros(pool)
     residual[drawn] = values[drawn] - intercept[step] - slope[step] * model[drawn]
-    new = np.bincount(step, residual[drawn] / rounds.probability[drawn], len(rounds.size))
-    known = _before(rounds, values[drawn])
-    rest = intercept * (pool - _before(rounds, np.ones(len(step)))) + slope * (
-        model.sum() - _before(rounds, model[drawn])
+    new = np.bincount(step, residual[drawn] / steps.probability[drawn], len(steps.size))
+    known = _before(steps, values[drawn])
+    rest = intercept * (pool - _before(steps, np.ones(len(step)))) + slope * (
+        model.sum() - _before(steps, model[drawn])
     )
     return (known + rest + new) / pool, residual
 
 
-def _before(rounds: Rounds, parts: np.ndarray) -> np.ndarray:
+def _before(steps: Steps, parts: np.ndarray) -> np.ndarray:
     """Sums of the drawn instances' parts over the steps before each, float64[S]."""
-    sums = np.bincount(rounds.step[rounds.drawn] - 1, parts, len(rounds.size))
+    sums = np.bincount(steps.step[steps.drawn] - 1, parts, len(steps.size))
     return np.asarray(np.cumsum(sums) - sums)
 
 
-def _levelled(rounds: Rounds, probability: np.ndarray) -> np.ndarray:
+def _levelled(steps: Steps, probability: np.ndarray) -> np.ndarray:
     """``a = (W_j/π + Σ_{k>j} W_k)/N``, float64[N]."""
-    level = level_weights(rounds.size, len(rounds.score))
+    level = level_weights(steps.size, len(steps.score))
     later = 1 - np.cumsum(level)
-    step = rounds.step[rounds.drawn] - 1
-    weights = np.zeros(len(rounds.score))
-    weights[rounds.drawn] = (level[step] / probability[rounds.drawn] + later[step]) / len(rounds.score)
+    step = steps.step[steps.drawn] - 1
+    weights = np.zeros(len(steps.score))
+    weights[steps.drawn] = (level[step] / probability[steps.drawn] + later[step]) / len(steps.score)
     return weights
 
 
-def _lur_variance(rounds: Rounds, level: np.ndarray, residual: np.ndarray) -> float:
+def _lur_variance(steps: Steps, level: np.ndarray, residual: np.ndarray) -> float:
     """``Σ W_j² V_j``; see `lur`."""
-    drawn, pool = rounds.drawn, len(rounds.score)
-    step, chance = rounds.step[drawn] - 1, rounds.probability[drawn]
+    drawn, pool = steps.drawn, len(steps.score)
+    step, chance = steps.step[drawn] - 1, steps.probability[drawn]
     left, term = np.where(chance < 1 - _CERTAIN, 1 - chance, 0.0), residual[drawn] / chance
 
     def summed(parts: np.ndarray) -> np.ndarray:
-        return np.bincount(step, parts, len(rounds.size))
+        return np.bincount(step, parts, len(steps.size))
 
     number = summed((left > 0).astype(float))
-    spread = ~rounds.independent & (number > 1)
+    spread = ~steps.independent & (number > 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre = np.where(spread, summed(left * term) / summed(left), 0.0)
         factor = np.where(spread, number / (number - 1), 1.0)
     within = factor * summed(left * (term - centre[step]) ** 2) / pool**2
-    weight = level_weights(rounds.size, pool)
-    alone = ~rounds.independent & (rounds.size == 1)
+    weight = level_weights(steps.size, pool)
+    alone = ~steps.independent & (steps.size == 1)
     between = np.where(number > 0, (level - weight @ level) ** 2 / np.maximum(1 - weight, _CERTAIN), 0.0)
     return float(weight**2 @ np.where(alone, between, within))
 
 
 def _smooth_variance(
-    rounds: Rounds, chance: np.ndarray, values: np.ndarray, bandwidth: float | str | None, level: np.ndarray
+    steps: Steps, chance: np.ndarray, values: np.ndarray, bandwidth: float | str | None, level: np.ndarray
 ) -> float:
     """``Σ W² (1 − π̂)(r/π̂)²/N²``; see `aiipw`."""
-    drawn = rounds.drawn
-    score, value, pi = rounds.score[drawn], values[drawn], chance[drawn]
+    drawn = steps.drawn
+    score, value, pi = steps.score[drawn], values[drawn], chance[drawn]
     if bandwidth is None:
-        h = kernel.rule_of_thumb(rounds.score, len(score))
+        h = kernel.rule_of_thumb(steps.score, len(score))
     else:
         h = _window(score, value, len(score), bandwidth)
     apart = value - kernel.left_out(score, value, h)
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0)
-    return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(rounds.score) ** 2
+    return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
 
 
 def _standard_error(weighting: Weighting, found: Evaluated) -> float:
@@ -376,8 +372,8 @@ def _estimate(value: float, error: float, effective: float) -> RoundEstimate:
     return RoundEstimate(np.asarray(value), np.asarray(error), np.asarray(effective - 1), effective)
 
 
-def _check_drawn(rounds: Rounds) -> None:
-    if not rounds.drawn.any():
+def _check_drawn(steps: Steps) -> None:
+    if not steps.drawn.any():
         raise ValueError("no label was drawn yet, so there is nothing to estimate from")
 
 

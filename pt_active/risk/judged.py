@@ -26,7 +26,7 @@ from pt_active.plans.answers.results import Basis, Estimate
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.sampling.designs import STRATIFIED
-from pt_active.sampling.sample import Drawn, PairSample
+from pt_active.sampling.sample import Sample
 
 MISSING_LABELS = ("error", "nonrelevant")
 """What to do about a sampled pair without a label: refuse, or take grade 0."""
@@ -41,28 +41,18 @@ class JudgedPairs(Judged):
 
     Attributes:
         pairs: All of them.
-        sample: The draws.
-        rows: int64[n], the pairs that were drawn.
+        sample: The n pairs that were drawn.
         observed: u and w of each predictor, float64[n] each.
     """
 
     pairs: Pairs
-    sample: PairSample
-    rows: np.ndarray
+    sample: Sample
     observed: list[tuple[np.ndarray, np.ndarray]]
 
     @property
     def lower_is_better(self) -> bool:
         """Whether the loss is an error or a cost."""
         return self.pairs.loss.lower_is_better
-
-    @property
-    def drawn(self) -> Drawn:
-        """How the rows came into the sample."""
-        sample, rows = self.sample.sample, self.rows
-        inclusion = sample.inclusion[rows]
-        chance = None if np.isnan(inclusion).any() else inclusion
-        return Drawn(rows, sample.draws[rows], sample.importance[rows], chance)
 
     def scores(self, predictor: int) -> Scores:
         """What labels and label model say of one predictor."""
@@ -119,11 +109,10 @@ class JudgedPairs(Judged):
 
     def _mean(self, scores: list[Scores], domain: Domain | None, estimator: str) -> MeanEstimate:
         if estimator == STRATIFIED:
-            stratum = self.sample.stratum
-            return stratified_estimate(scores, self.drawn, stratum[self.rows], np.bincount(stratum))
+            return stratified_estimate(scores, self.sample)
         if domain is None:
-            return ratio_estimate(scores, self.drawn, self.pairs.weight, estimator)
-        return domain_estimate(domain, self.drawn, estimator)
+            return ratio_estimate(scores, self.sample, self.pairs.weight, estimator)
+        return domain_estimate(domain, self.sample, estimator)
 
     def _proportion(self, predictor: int, how: How[Any]) -> ProportionEstimate:
         counts, method = self._counts(predictor), how.reference
@@ -131,9 +120,9 @@ class JudgedPairs(Judged):
             raise ValueError(
                 f"a {method} interval belongs to the plain share, estimator='snis', not to {how.estimator!r}"
             )
-        scores, drawn = self.scores(predictor), self.drawn
-        successes, trials = counted(scores.numerator, scores.weight, drawn.count, drawn.importance, method)
-        found = self._measured(ratio_estimate([scores], drawn, self.pairs.weight, "snis"), [scores], counts, "snis")
+        scores, sample, p = self.scores(predictor), self.sample, self.pairs.weight
+        successes, trials = counted(scores.numerator, scores.weight, sample.count, sample.importance(p), method)
+        found = self._measured(ratio_estimate([scores], sample, p, "snis"), [scores], counts, "snis")
         fields = inferred(found, replace(how, reference="normal")) | {"degenerate": False}
         fields |= {"name": self.names[predictor], "value": found.value}
         return ProportionEstimate(successes=successes, trials=trials, method=method, **fields)
@@ -145,7 +134,7 @@ class JudgedPairs(Judged):
             )
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
-        never = int((count & (self.sample.q <= 0)).sum())
+        never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
         if never and not self.basis.census:
             raise ValueError(
                 f"{never} pairs {what} could never be drawn, so it cannot be estimated from this sample; make the "
@@ -154,7 +143,8 @@ class JudgedPairs(Judged):
 
     def _all_judged(self, count: np.ndarray) -> bool:
         """Whether all pairs that count were certain to be drawn, so that nothing is left to chance."""
-        return self.basis.census or bool((self.sample.sample.inclusion[count] == 1).all())
+        certain = self.sample.rows[self.sample.expected == 1]
+        return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
 
     def _measured(self, mean: MeanEstimate, scores: list[Scores], count: np.ndarray, estimator: str) -> Measured:
         """What an estimate from some scores rests on.
@@ -165,17 +155,17 @@ class JudgedPairs(Judged):
             count: bool[N], the pairs that count in it.
             estimator: Its name.
         """
-        draws, undefined = self.drawn.count, bool(np.isnan(mean.value))
+        draws, undefined = self.sample.count, bool(np.isnan(mean.value))
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
-        importance = [self.drawn.importance * score.weight * count[self.rows] for score in scores]
+        importance = self.sample.importance(self.pairs.weight) * self.sample.of(count)
         certain = self._all_judged(count) and not undefined
         basis = replace(
             self.basis,
             estimator=estimator,
             census=certain,
             caution=reason if undefined else "",
-            n_effective=min(float(effective_size(draws, v)) for v in importance),
+            n_effective=min(float(effective_size(draws, importance * score.weight)) for score in scores),
         )
         return Measured(
             value=float(mean.value),
@@ -194,12 +184,12 @@ class JudgedPairs(Judged):
         return Measured(0.0, 0.0, np.inf, basis, certain=True, still=True, unusable=True)
 
 
-def is_stratified(sample: PairSample) -> bool:
+def is_stratified(sample: Sample) -> bool:
     """Whether the pairs were drawn from strata."""
-    return bool(sample.stratum.max() >= 0)
+    return sample.stratum is not None
 
 
-def usual_estimator(sample: PairSample, reference: str = "effective") -> str:
+def usual_estimator(sample: Sample, reference: str = "effective") -> str:
     """The estimator if none is named.
 
     Args:
@@ -211,12 +201,12 @@ def usual_estimator(sample: PairSample, reference: str = "effective") -> str:
     return STRATIFIED if is_stratified(sample) else DEFAULT_ESTIMATOR
 
 
-def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
+def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
     """Bring labels and sample together.
 
     Args:
         pairs: All of them.
-        sample: The draws.
+        sample: The drawn pairs.
         qrels: ``qid, docno, label``, as they came back; labels of pairs that were not drawn are ignored and counted.
         missing: One of `MISSING_LABELS`.
 
@@ -225,28 +215,26 @@ def judged_pairs(pairs: Pairs, sample: PairSample, qrels: pd.DataFrame, missing:
             ``"error"``.
     """
     check_policy(missing, MISSING_LABELS)
-    rows = np.flatnonzero(sample.sample.draws > 0)
-    keys = pairs.keys.iloc[rows]
+    keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     without = missing_pairs(keys, absent, missing, "pair", others=False)
-    draws = sample.sample.draws[rows]
     basis = Basis(
         measure=str(pairs.loss),
         estimator="",
-        n_draws=int(draws.sum()),
+        n_draws=int(sample.draws),
         n_queries=keys["qid"].nunique(),
         n_judged=int((~absent).sum()),
-        n_effective=float(effective_size(draws, sample.sample.importance[rows])),
-        census=sample.sample.census,
+        n_effective=float(effective_size(sample.count, sample.importance(pairs.weight))),
+        census=sample.census,
         missing=without,
         missing_policy=missing,
         ignored=ignored,
         level="pair",
     )
-    observed = pairs.observed(rows, np.where(absent, 0.0, label))
-    return JudgedPairs(pairs.names, basis, pairs, sample, rows, observed)
+    observed = pairs.observed(sample.rows, np.where(absent, 0.0, label))
+    return JudgedPairs(pairs.names, basis, pairs, sample, observed)
 
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:

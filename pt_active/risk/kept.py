@@ -22,7 +22,7 @@ from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
 from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
 from pt_active.sampling.draws import draw_number, draw_to_budget
-from pt_active.sampling.sample import NO_STRATUM, PairSample, Sample
+from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import STRATA, allocation, draw_strata, strata_by
 
 
@@ -51,7 +51,7 @@ def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarra
 
 def draw_pairs(
     pairs: Pairs, design: str, budget: float | None, draws: int | None, replace: bool, defensive: float, seed: int
-) -> PairSample:
+) -> Sample:
     """Draw to a budget or a number of draws.
 
     Args:
@@ -71,16 +71,16 @@ def draw_pairs(
     rng = np.random.default_rng(seed)
     if design == STRATIFIED:
         return _draw_strata(pairs, budget, draws, replace, rng)
-    q, none = audit_distribution(pairs, design, defensive), np.full(len(pairs.keys), NO_STRATUM)
+    q = audit_distribution(pairs, design, defensive)
     if draws is not None:
-        return PairSample(q, none, draw_number(q, pairs.weight, draws, rng, replace))
+        return draw_number(q, pairs.weight, draws, rng, replace)
     _check_budget(float(budget or 0), pairs.cost[q > 0])
-    return PairSample(q, none, draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace))
+    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace)
 
 
 def _draw_strata(
     pairs: Pairs, budget: float | None, draws: int | None, replace: bool, rng: np.random.Generator
-) -> PairSample:
+) -> Sample:
     if draws is None or replace:
         raise ValueError(
             f"the design {STRATIFIED!r} draws a number of pairs, each once: say draws=, not budget= or replace="
@@ -93,10 +93,9 @@ def _draw_strata(
     size = np.bincount(stratum)
     drawn = allocation(stratum, mean, variance, min(draws, len(stratum)))
     inclusion = (drawn / size)[stratum]
-    chosen = draw_strata(stratum, drawn, rng)
-    found = np.where(chosen, inclusion, np.nan)
-    sample = Sample(chosen.astype(np.int64), chosen.sum() * pairs.weight / found, found, bool(chosen.all()))
-    return PairSample(inclusion / inclusion.sum(), stratum, sample)
+    rows = np.flatnonzero(draw_strata(stratum, drawn, rng))
+    once, census = np.ones(len(rows), dtype=np.int64), len(rows) == len(stratum)
+    return Sample(rows, once, inclusion[rows], census=census, q=inclusion / inclusion.sum(), stratum=stratum)
 
 
 def _check_budget(budget: float, cost: np.ndarray) -> None:
@@ -110,6 +109,9 @@ def _check_budget(budget: float, cost: np.ndarray) -> None:
 
 FORMAT_VERSION = 1
 """Of the tables on disk; an audit of another format is refused rather than misread."""
+
+_NO_STRATUM = -1
+"""In the place of a stratum where there are none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,48 +186,47 @@ class AuditTables:
 
     Attributes:
         pairs: All pairs with their predictions.
-        sample: The design and the draws.
+        sample: The drawn pairs, and the distribution by which they were drawn.
         assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
         manifest: Seed, versions, arguments, counts and the digest of the frame.
     """
 
     pairs: Pairs
-    sample: PairSample
+    sample: Sample
     assessments: pd.DataFrame
     manifest: AuditManifest
 
 
-def worklist(pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> pd.DataFrame:
+def worklist(pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
     """The drawn pairs, by qid and docno, so that their order tells nothing.
 
     Args:
         pairs: All of them.
-        sample: The draws.
+        sample: The drawn pairs.
         frame: Where ``query`` and ``text`` come from, if it has them; string ids.
 
     Returns:
         ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the probability of having come into the sample, NaN where
         pairs were drawn with replacement.
     """
-    chosen = sample.sample.draws > 0
-    table = pairs.keys[chosen].reset_index(drop=True)
+    table = pairs.keys.iloc[sample.rows].reset_index(drop=True)
     texts = frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]]
-    return table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=sample.sample.inclusion[chosen])
+    inclusion = np.nan if sample.repeated else sample.expected
+    return table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=inclusion)
 
 
-def audit_manifest(arguments: AuditArguments, pairs: Pairs, sample: PairSample, frame: pd.DataFrame) -> AuditManifest:
+def audit_manifest(arguments: AuditArguments, pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> AuditManifest:
     """The manifest of a new audit."""
     packages = ("pt-active", "pyterrier", "numpy", "pandas")
-    draws = sample.sample.draws
-    queries, assessments = int(pairs.keys["qid"].nunique()), int((draws > 0).sum())
+    counts = AuditCounts(len(pairs.keys), int(pairs.keys["qid"].nunique()), int(sample.draws), len(sample.rows))
     return AuditManifest(
         versions={"python": platform.python_version()} | {name: version(name) for name in packages},
         arguments=arguments,
         loss=described(pairs.loss),
         predictors=pairs.names,
-        census=bool(sample.sample.census),
-        counts=AuditCounts(len(draws), queries, int(draws.sum()), assessments),
-        spent=float(pairs.cost[draws > 0].sum()),
+        census=sample.census,
+        counts=counts,
+        spent=float(pairs.cost[sample.rows].sum()),
         pool_cost=float(pairs.cost.sum()),
         inputs={"frame": artifact.digest(frame)},
     )
@@ -237,10 +238,9 @@ def pair_table(tables: AuditTables) -> pd.DataFrame:
     columns = {f"prediction_{name}": column for name, column in zip(pairs.names, pairs.predictions.T, strict=True)}
     columns |= {f"variance_{name}": column for name, column in zip(pairs.names, pairs.variances.T, strict=False)}
     columns |= {f"grade_{g}": column for g, column in enumerate(pairs.grades.T)}
-    columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": sample.stratum}
-    drawn = sample.sample
-    columns |= {"draws": drawn.draws, "importance": drawn.importance, "inclusion": drawn.inclusion}
-    return pairs.keys.assign(**columns)
+    stratum = np.full(len(pairs.keys), _NO_STRATUM) if sample.stratum is None else sample.stratum
+    columns |= {"in_slice": pairs.member, "cost": pairs.cost, "prob": sample.q, "stratum": stratum}
+    return pairs.keys.assign(**columns, **sample.columns(pairs.weight))
 
 
 def write_audit(tables: AuditTables, folder: Path) -> None:
@@ -274,7 +274,7 @@ def read_audit(folder: Path) -> AuditTables:
     raise ValueError(f"the audit at {folder} was saved in format {saved!r}; this version reads {FORMAT_VERSION}")
 
 
-def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, PairSample]:
+def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, Sample]:
     names, loss = manifest.predictors, from_description(manifest.loss)
     variances = [f"variance_{name}" for name in names if f"variance_{name}" in table.columns]
     pairs = Pairs(
@@ -287,7 +287,6 @@ def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, Pa
         cost=table["cost"].to_numpy(),
         loss=loss,
     )
-    draws = table["draws"].to_numpy(np.int64)
-    importance, inclusion = (table[name].to_numpy(np.float64) for name in ("importance", "inclusion"))
-    sample = Sample(draws, importance, inclusion, manifest.census)
-    return pairs, PairSample(table["prob"].to_numpy(), table["stratum"].to_numpy(), sample)
+    q, draws, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "draws", "inclusion", "stratum"))
+    known = None if (stratum == _NO_STRATUM).all() else stratum
+    return pairs, Sample.from_columns(q, draws, inclusion, manifest.census, stratum=known)

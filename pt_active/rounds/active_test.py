@@ -42,7 +42,7 @@ from pt_active.rounds.kept import (
 from pt_active.sampling.chances import defended
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_round
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 
 
 class ActiveTest(KeptArtifact[Progress]):
@@ -95,7 +95,7 @@ class ActiveTest(KeptArtifact[Progress]):
             rounds=(),
         )
         nothing = np.zeros(instances.number, dtype=bool)
-        return cls._of(Progress(instances, Rounds.none_yet(instances.score()), nothing, manifest))
+        return cls._of(Progress(instances, Steps.none_yet(instances.score()), nothing, manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -103,7 +103,7 @@ class ActiveTest(KeptArtifact[Progress]):
         return self.tables.manifest.to_json()
 
     @property
-    def rounds(self) -> Rounds:
+    def rounds(self) -> Steps:
         """What was drawn so far, as arrays."""
         return self.tables.rounds
 

@@ -16,7 +16,7 @@ from pt_active.plans.answers.results import Basis
 from pt_active.relevance.losses import Loss
 from pt_active.rounds.instances import Measure
 from pt_active.rounds.kept import Progress
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class JudgedInstances(Judged):
         beyond_score: Strategies of the rounds that looked at more than the model's score.
     """
 
-    rounds: Rounds
+    rounds: Steps
     statistic: Statistic | np.ndarray
     model: np.ndarray | None
     bandwidth: float | str | None

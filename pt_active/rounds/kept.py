@@ -33,7 +33,7 @@ from pt_active.relevance.losses import (
     from_description,
 )
 from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
 """Whose beliefs the probabilities of a round follow: the original model's, the same recalibrated on the labels so far,
@@ -111,7 +111,7 @@ class Progress:
     """
 
     instances: Instances
-    rounds: Rounds
+    rounds: Steps
     new: np.ndarray
     manifest: ActiveTestManifest
 
@@ -248,7 +248,7 @@ def read_state(folder: Path) -> Progress:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
     except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"the active test at {folder} is damaged or is none: {error}") from error
-    rounds = Rounds(
+    rounds = Steps(
         instances.score(),
         drawn["step"].to_numpy(),
         drawn["probability"].to_numpy(),

@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 
 from pt_active.relevance.measures import RankForm
-from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
+from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentDesign
 
 DOCUMENT_DRAWINGS = ("spread", "poisson", "depth")
@@ -43,37 +43,6 @@ _ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class Variables:
-    """What is known of the document variables (gain or κ) before judging.
-
-    Attributes:
-        mean: float64[N], μ.
-        variance: float64[N], v.
-        known: bool[N], whether the label is known already.
-    """
-
-    mean: np.ndarray
-    variance: np.ndarray
-    known: np.ndarray
-
-    @classmethod
-    def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
-        """Mean and variance under the grade model.
-
-        Args:
-            form: Of the measure.
-            grades: float64[N, G+1].
-            labels: int64[N], those that are known already, -1 where none is.
-        """
-        mean = grades @ form.values
-        variance = np.maximum(grades @ form.values**2 - mean**2, 0.0)
-        if labels is None:
-            return cls(mean, variance, np.zeros(len(mean), dtype=bool))
-        known = labels >= 0
-        return cls(np.where(known, form.values[labels], mean), np.where(known, 0.0, variance), known)
-
-
-@dataclass(frozen=True)
 class DocumentSizes:
     """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
 
@@ -88,32 +57,27 @@ class DocumentSizes:
     gain: np.ndarray
 
 
+@dataclass(frozen=True)
+class RoundSettings:
+    """How the documents of each round are chosen.
+
+    Attributes:
+        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth`` no document is more probable than those above it.
+        defensive: ε of `hedged`.
+        objective: A name in `OBJECTIVES`, for more than two rankers.
+        pairs: float64[k(k−1)/2], what the variance of the difference of each pair of rankers weighs in the mean, in the
+            order of ``combinations(range(k), 2)``; None where all weigh the same.
+    """
+
+    drawing: str
+    defensive: float = DEFENSIVE_VARIANCE
+    objective: str = "mean"
+    pairs: np.ndarray | None = None
+
+
 def natural_drawing(form: RankForm) -> str:
     """The drawing that suits a measure: ``spread`` for additive ones, ``depth`` for cascades."""
     return "spread" if form.family == "additive" else "depth"
-
-
-def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: Variables) -> np.ndarray:
-    """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9].
-
-    Args:
-        form: Of the measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        variables: Where the gradient is taken. Where they have a variance, the chance of reaching a rank of a cascade
-            counts as the root of its mean square, since the documents above it will mostly be judged too.
-
-    Returns:
-        float64[k, N].
-    """
-    if form.family == "additive":
-        return discounts(form, ranks)
-    from pt_active.relevance._kernels import cascade_gradients
-
-    gradient = np.zeros(ranks.shape)
-    moments = np.column_stack([variables.mean, variables.mean**2 + variables.variance])
-    cascade_gradients(indptr, ranks, moments, form.weights, bool(variables.variance.any()), gradient)
-    return gradient
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
@@ -140,19 +104,12 @@ def _average(variables: Variables, gradient: np.ndarray) -> float:
 
 
 def document_sizes(
-    form: RankForm,
-    indptr: np.ndarray,
-    ranks: np.ndarray,
+    pool: DocumentPool,
     variables: Variables,
     cost: np.ndarray,
     overhead: float,
-    weight: np.ndarray,
-    *,
-    drawing: str,
-    defensive: float,
-    objective: str = "mean",
+    settings: RoundSettings,
     budget: float | None = None,
-    pairs: np.ndarray | None = None,
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
@@ -162,81 +119,71 @@ def document_sizes(
     pooled.
 
     Args:
-        form: Of the measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
+        pool: What the measure sees.
         variables: Under the grade model.
         cost: float64[N], λ; not read where a document cannot matter.
         overhead: λ₀, of opening a query.
-        weight: float64[m], p.
-        drawing: One of `DRAWINGS`; with ``depth`` no document is more probable than those above it.
-        defensive: ε of `hedged`.
-        objective: One of `OBJECTIVES`, for more than two rankers.
+        settings: How documents are chosen.
         budget: Λ, for the ``largest`` variance, which depends on it.
-        pairs: float64[k(k−1)/2], what the variance of the difference of each pair weighs in the mean, in the order of
-            ``combinations(range(k), 2)``; equal if left out.
 
     Raises:
-        ValueError: If a name is unknown, ``defensive`` is negative, a budget is needed, or ``pairs`` is malformed or
-            given for the ``largest`` variance.
+        ValueError: If a setting is unknown or out of range, or a budget is needed.
     """
-    for name, value, names in (("document design", drawing, DOCUMENT_DRAWINGS), ("objective", objective, OBJECTIVES)):
-        if value not in names:
-            raise ValueError(f"unknown {name} {value!r}; it is one of {', '.join(names)}")
-    if not 0 <= defensive < np.inf:
-        raise ValueError(f"defensive must be a number from 0, got {defensive}")
-    if pairs is not None:
-        check_pair_weights(pairs, len(ranks))
-        if objective != "mean":
-            raise ValueError(f'weights of pairs are for objective="mean"; {objective!r} finds its own')
-    plain = Variables(variables.mean, np.zeros_like(variables.mean), variables.known)
-    where = gradients(form, indptr, ranks, plain)
+    _check(settings, len(pool.ranks))
+    where = pool.gradients(variables.mean)
     if _average(variables, where) == 0 and (where * ~variables.known).any():
         warnings.warn(
             "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
             stacklevel=3,
         )
-    variables = hedged(variables, where, defensive)
-    gradient = gradients(form, indptr, ranks, variables)
-    scale = np.repeat(weight, np.diff(indptr)) ** 2 * variables.variance
-    contrasts = _contrasts(form, indptr, ranks, gradient)
+    variables = hedged(variables, where, settings.defensive)
+    gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
+    scale = pool.weight[pool.query] ** 2 * variables.variance
+    contrasts, pairs, drawing = _contrasts(pool, gradient), settings.pairs, settings.drawing
     share = np.full(len(contrasts), 1 / len(contrasts)) if pairs is None else pairs / pairs.sum()
-    if objective == "largest" and len(contrasts) > 1 and (scale * contrasts).any():
+    if settings.objective == "largest" and len(contrasts) > 1 and (scale * contrasts).any():
         if budget is None:
             raise ValueError("a budget is needed to make the largest variance small")
-        share = _shares(scale * contrasts, indptr, ranks, cost, overhead, drawing, budget)
-    return _sizes(scale * (share @ contrasts), indptr, ranks, cost, overhead, drawing)
+        share = _shares(scale * contrasts, pool, cost, overhead, drawing, budget)
+    return _sizes(scale * (share @ contrasts), pool, cost, overhead, drawing)
+
+
+def _check(settings: RoundSettings, rankers: int) -> None:
+    for what, name, names in (
+        ("document design", settings.drawing, DOCUMENT_DRAWINGS),
+        ("objective", settings.objective, OBJECTIVES),
+    ):
+        if name not in names:
+            raise ValueError(f"unknown {what} {name!r}; it is one of {', '.join(names)}")
+    if not 0 <= settings.defensive < np.inf:
+        raise ValueError(f"defensive must be a number from 0, got {settings.defensive}")
+    if settings.pairs is not None:
+        check_pair_weights(settings.pairs, rankers)
+        if settings.objective != "mean":
+            raise ValueError(f'weights of pairs are for objective="mean"; {settings.objective!r} finds its own')
 
 
 def _shares(
-    gains: np.ndarray,
-    indptr: np.ndarray,
-    ranks: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-    drawing: str,
-    budget: float,
+    gains: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str, budget: float
 ) -> np.ndarray:
     """Weights of the contrasts whose weighted mean of variances leads to the smallest of largest variances.
 
     Dearer variances gain weight round by round. Where there are many queries, every n-th speaks for all.
     """
-    lengths = np.diff(indptr)
-    chosen = np.arange(len(lengths)) % -(-len(lengths) // _SPOKESMEN) == 0
-    documents = np.repeat(chosen, lengths)
-    lengths = lengths[chosen]
-    budget *= chosen.mean()
-    gains, ranks, cost = gains[:, documents], ranks[:, documents], cost[documents]
-    indptr = np.r_[0, np.cumsum(lengths)]
+    m = len(pool.weight)
+    chosen = np.arange(m) % -(-m // _SPOKESMEN) == 0
+    documents = chosen[pool.query]
+    indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
+    pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])
+    gains, cost, budget = gains[:, documents], cost[documents], budget * chosen.mean()
     share = best = np.full(len(gains), 1 / len(gains))
     least = np.inf
     for _ in range(_ROUNDS):
-        sizes = _sizes(share @ gains, indptr, ranks, cost, overhead, drawing)
+        sizes = _sizes(share @ gains, pool, cost, overhead, drawing)
         if len(sizes.order) == 0:
             break
         design = document_design(sizes, drawing, indptr, cost, overhead, budget)
-        chance = np.repeat(design.opening, lengths)[sizes.order] * design.inclusion[sizes.order]
-        variances = gains[:, sizes.order] @ (1 / chance - 1)
+        variances = gains[:, sizes.order] @ (1 / design.chance(pool.query)[sizes.order] - 1)
         if variances.max() < least:
             best, least = share, float(variances.max())
         share = share * np.sqrt(variances) + _SHARE * share.mean() * np.sqrt(variances.max())
@@ -244,7 +191,7 @@ def _shares(
     return best
 
 
-def _contrasts(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, gradient: np.ndarray) -> np.ndarray:
+def _contrasts(pool: DocumentPool, gradient: np.ndarray) -> np.ndarray:
     """Squared gradients of what is estimated, a row each: one ranker, or each pair's difference.
 
     The difference of two cascades depends on every document of a query in which the rankings differ, even where its
@@ -254,35 +201,31 @@ def _contrasts(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, gradient: 
     if len(gradient) == 1:
         return gradient**2
     largest = np.abs(gradient).max(initial=0.0)
-    depth = len(form.weights)
-    place = np.where((ranks > 0) & (ranks <= depth), ranks, depth + 1)
-    query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    depth, query, m = len(pool.form.weights), pool.query, len(pool.weight)
+    place = np.where((pool.ranks > 0) & (pool.ranks <= depth), pool.ranks, depth + 1)
     found = []
     for a, b in combinations(range(len(gradient)), 2):
         step = gradient[a] - gradient[b]
         square = np.where(np.abs(step) > _ROUNDING * largest, step, 0.0) ** 2
-        if form.family == "cascade":
-            differ = np.bincount(query[place[a] != place[b]], minlength=len(indptr) - 1) > 0
+        if pool.form.family == "cascade":
+            differ = np.bincount(query[place[a] != place[b]], minlength=m) > 0
             square += np.where(differ[query], _SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
         found.append(square)
     return np.array(found)
 
 
-def _sizes(
-    gain: np.ndarray, indptr: np.ndarray, ranks: np.ndarray, cost: np.ndarray, overhead: float, drawing: str
-) -> DocumentSizes:
+def _sizes(gain: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str) -> DocumentSizes:
     from pt_active.sampling._kernels import pooled_sizes
 
-    query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     found = np.flatnonzero(gain > 0)
     if drawing == "depth":
-        rank = np.where(ranks > 0, ranks, np.iinfo(np.int32).max)[:, found]
+        rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)[:, found]
         keys = [rank.max(axis=0), rank.min(axis=0)]
     else:
         keys = [-gain[found] / cost[found]]
-    order = found[np.lexsort([*keys, query[found]])]
+    order = found[np.lexsort([*keys, pool.query[found]])]
     size = np.zeros(len(gain))
-    pooled_sizes(indptr, order, gain, cost, overhead, size)
+    pooled_sizes(pool.indptr, order, gain, cost, overhead, size)
     return DocumentSizes(order, size, gain)
 
 

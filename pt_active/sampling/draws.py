@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pt_active.sampling.chances import inclusion_probabilities, within_budget
-from pt_active.sampling.sample import Rounds, Sample
+from pt_active.sampling.sample import Sample, Steps
 
 PATIENCE = 100
 """Draws for each query of the pool after which drawing ends even if no draw has overspent."""
@@ -27,7 +27,7 @@ def draw_number(
         replace: Whether a query can be drawn more than once; if not, see `priorities`.
 
     Returns:
-        The sample; without replacement a census if there are no more queries than draws.
+        The sample, its rows increasing; without replacement a census if there are no more queries than draws.
 
     Raises:
         ValueError: If ``draws`` is below 1 or q is not a distribution.
@@ -36,7 +36,9 @@ def draw_number(
     if draws < 1:
         raise ValueError(f"draws must be at least 1, got {draws}")
     if replace:
-        return _repeated(rng.multinomial(draws, q / q.sum()), q, weight)
+        count = rng.multinomial(draws, q / q.sum())
+        rows = np.flatnonzero(count)
+        return Sample(rows, count[rows], draws * q[rows], repeated=True, q=q)
     return _distinct(q, weight, np.ones_like(q), draws, rng)
 
 
@@ -62,7 +64,7 @@ def draw_to_budget(
         replace: Whether a query can be drawn more than once.
 
     Returns:
-        The sample; a census if the budget pays for all queries with a weight.
+        The sample, its rows increasing; a census if the budget pays for all queries with a weight.
 
     Raises:
         ValueError: If the budget does not pay for the dearest query, or q is not a distribution.
@@ -72,16 +74,13 @@ def draw_to_budget(
     if not replace:
         return _distinct(q, weight, cost, budget, rng)
     if pays_for_all(budget, cost[weight > 0]):
-        return _census(weight)
-    order, count = next(races(q, cost, [budget], 1, rng))
-    draws = np.zeros(len(q), dtype=np.int64)
-    draws[order[0]] = count[0]
-    return _repeated(draws, q, weight)
+        return _census(weight, q)
+    return next(races(q, cost, [budget], 1, rng)).first
 
 
 def races(
     q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+) -> Iterator[Sample]:
     """Draw many independent samples with replacement, each to several budgets in turn.
 
     The draws are the arrivals of independent Poisson processes with rates q, whose order is that of
@@ -96,8 +95,7 @@ def races(
         rng: Source of randomness.
 
     Yields:
-        For each budget the distinct queries, int64[R, D], in the order in which they came, and how often each was
-        drawn, int64[R, D]. A row's queries beyond its own number count 0.
+        For each budget R samples of up to D distinct queries, in the order in which they came.
     """
     reachable = np.flatnonzero(q > 0)
     arrival = rng.exponential(size=(repetitions, len(reachable))) / q[reachable]
@@ -114,12 +112,14 @@ def races(
         waited = np.where(came, end - np.maximum(arrival[drawn], start), 0.0)
         count[drawn] += (came & (arrival[drawn] >= start)) + rng.poisson(rate[drawn] * waited)
         start = end
-        yield order[drawn], count[drawn].copy()
+        so_far = count[drawn].copy()
+        expected = so_far.sum(axis=1, keepdims=True) * rate[drawn]
+        yield Sample(order[drawn], so_far, expected, repeated=True, q=q)
 
 
 def priorities(
     q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+) -> Iterator[Sample]:
     """Draw many independent samples without replacement, each to several budgets in turn [theory 4].
 
     Query x has the priority ``U/q(x)``, U uniform, and queries come in that order (Ohlsson 1998; Duffield, Lund and
@@ -135,8 +135,7 @@ def priorities(
         rng: Source of randomness.
 
     Yields:
-        For each budget the queries, int64[R, D], in the order in which they came, whether they belong to the sample,
-        int64[R, D] of 1 and 0, and π, float64[R, D].
+        For each budget R samples of up to D queries, in the order in which they come.
     """
     yield from prefixes(draw_priorities(q, repetitions, rng), q, cost, budgets)
 
@@ -149,9 +148,7 @@ def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator) -
     return priority
 
 
-def prefixes(
-    priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float]
-) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def prefixes(priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float]) -> Iterator[Sample]:
     """The samples that given priorities lead to; each is the beginning of the next.
 
     Args:
@@ -171,23 +168,14 @@ def prefixes(
         distinct = came.sum(axis=1, keepdims=True)
         drawn = np.s_[:, : distinct.max()]
         threshold = np.take_along_axis(priority, distinct, axis=1)
-        yield order[drawn], came[drawn].astype(np.int64), np.minimum(1.0, q[order[drawn]] * threshold)
-
-
-def _repeated(draws: np.ndarray, q: np.ndarray, weight: np.ndarray) -> Sample:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return Sample(draws, np.where(draws > 0, weight / q, np.nan), np.full(len(q), np.nan))
+        yield Sample.by_priority(order[drawn], came[drawn].astype(np.int64), q[order[drawn]], threshold)
 
 
 def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
     priority = draw_priorities(q, 1, rng)
     if pays_for_all(budget, cost[weight > 0]):
-        return replace(_census(weight), priority=priority[0])
-    order, came, chance = (row[0] for row in next(prefixes(priority, q, cost, [budget])))
-    draws, inclusion = np.zeros(len(q), dtype=np.int64), np.full(len(q), np.nan)
-    draws[order] = came
-    inclusion[order[came > 0]] = chance[came > 0]
-    return Sample(draws, draws.sum() * weight / inclusion, inclusion, priority=priority[0])
+        return replace(_census(weight, q), priority=priority[0])
+    return replace(next(prefixes(priority, q, cost, [budget])).first, q=q, priority=priority[0])
 
 
 def _ended(times: np.ndarray) -> np.ndarray:
@@ -200,9 +188,8 @@ def pays_for_all(budget: float, cost: np.ndarray) -> bool:
     return bool(within_budget(cost.sum(), budget))
 
 
-def _census(weight: np.ndarray) -> Sample:
-    draws, once = (weight > 0).astype(np.int64), np.where(weight > 0, 1.0, np.nan)
-    return Sample(draws, draws.sum() * weight * once, once, census=True)
+def _census(weight: np.ndarray, q: np.ndarray) -> Sample:
+    return replace(Sample.once((weight > 0).astype(np.float64), census=True), q=q)
 
 
 def check_budget(budget: float, cost: np.ndarray) -> None:
@@ -242,11 +229,11 @@ ROUND_DRAWINGS = ("fixed", "poisson", "single")
 """How a round is drawn: a fixed number at once (pivotal method), independent of each other, or one at a time."""
 
 
-def draw_round(rounds: Rounds, size: np.ndarray, number: int, drawing: str, rng: np.random.Generator) -> Rounds:
+def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: np.random.Generator) -> Steps:
     """Draw more instances among those that were not drawn yet.
 
     Args:
-        rounds: Those so far.
+        steps: Those so far.
         size: float64[N], positive, what the probabilities are to be proportional to; not read where drawn already.
         number: How many, for ``poisson`` on average; all that are left if there are no more.
         drawing: One of `DRAWINGS`.
@@ -262,19 +249,18 @@ def draw_round(rounds: Rounds, size: np.ndarray, number: int, drawing: str, rng:
         raise ValueError(f"unknown drawing {drawing!r}; it is one of {', '.join(ROUND_DRAWINGS)}")
     if number < 1:
         raise ValueError(f"a round must draw at least 1 instance, got {number}")
-    left = np.flatnonzero(~rounds.drawn)
+    left = np.flatnonzero(~steps.drawn)
     if len(left) == 0:
         raise ValueError("everything was drawn already; there is nothing left to draw")
     number = min(number, len(left))
     if drawing == "single":
-        return _one_at_a_time(rounds, left, size[left], number, rng)
+        return _one_at_a_time(steps, left, size[left], number, rng)
     inclusion = inclusion_probabilities(size[left], number)
     if drawing == "poisson":
         chosen = rng.random(len(left)) < inclusion
     else:
         chosen = _pivotal(inclusion, rng)
-    steps = np.array([number], dtype=np.float64), np.array([drawing == "poisson"])
-    return _with_steps(rounds, left[chosen], np.ones(chosen.sum(), dtype=np.int64), inclusion[chosen], *steps)
+    return _with_steps(steps, left[chosen], inclusion[chosen], 1, size=[number], independent=drawing == "poisson")
 
 
 def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -286,7 +272,7 @@ def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return chosen
 
 
-def _one_at_a_time(rounds: Rounds, left: np.ndarray, size: np.ndarray, number: int, rng: np.random.Generator) -> Rounds:
+def _one_at_a_time(steps: Steps, left: np.ndarray, size: np.ndarray, number: int, rng: np.random.Generator) -> Steps:
     """Each draw ∝ size among those left: the arrivals of Poisson processes, in their order [theory 4]."""
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
@@ -294,25 +280,23 @@ def _one_at_a_time(rounds: Rounds, left: np.ndarray, size: np.ndarray, number: i
     remaining = np.cumsum(size[order][::-1])[::-1]
     first = order[:number]
     probability = np.minimum(1.0, size[first] / remaining[:number])
-    steps = np.ones(number), np.zeros(number, dtype=bool)
-    return _with_steps(rounds, left[first], np.arange(1, number + 1), probability, *steps)
+    order = np.arange(1, number + 1)
+    return _with_steps(steps, left[first], probability, order, size=np.ones(number), independent=False)
 
 
 def _with_steps(
-    rounds: Rounds,
+    steps: Steps,
     chosen: np.ndarray,
-    step: np.ndarray,
     probability: np.ndarray,
-    size: np.ndarray,
-    independent: np.ndarray,
-) -> Rounds:
-    steps, probabilities = rounds.step.copy(), rounds.probability.copy()
-    steps[chosen] = len(rounds.size) + step
+    place: np.ndarray | int,
+    *,
+    size: Sequence[int] | np.ndarray,
+    independent: bool,
+) -> Steps:
+    """The steps so far and those of one round, in which the chosen instances have the places 1, 2, …."""
+    step, probabilities = steps.step.copy(), steps.probability.copy()
+    step[chosen] = len(steps.size) + place
     probabilities[chosen] = probability
-    return replace(
-        rounds,
-        step=steps,
-        probability=probabilities,
-        size=np.concatenate([rounds.size, size]),
-        independent=np.concatenate([rounds.independent, independent]),
-    )
+    sizes = np.concatenate([steps.size, np.asarray(size, dtype=np.float64)])
+    of_each = np.concatenate([steps.independent, np.full(len(size), independent)])
+    return replace(steps, step=step, probability=probabilities, size=sizes, independent=of_each)

@@ -2,57 +2,160 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What was drawn.
+    """Units that were drawn from a population of m: queries, pairs, or queries that are opened to judge documents.
+
+    Axes before the last hold independent samples, so that thousands of repetitions can be estimated at once.
 
     Attributes:
-        draws: int64[m], how often each query was drawn.
-        importance: float64[m], ``p/q``, or ``n p/π`` without replacement; NaN where a query was not drawn.
-        inclusion: float64[m], the inclusion probability π of each drawn query; NaN with replacement.
-        census: Whether the budget pays for every query with a weight, so that all of them are judged and nothing is
-            left to chance. Then each counts once, with importance ``m p`` and inclusion 1.
-        priority: float64[m], without replacement: queries come in this order; infinite where q is 0. None otherwise.
+        rows: int64[..., n], the units that were drawn, as rows of the population.
+        count: int64[..., n], how often each was drawn; 0 pads a sample that is shorter than the others.
+        expected: float64[..., n], how often each was expected to be drawn: its inclusion probability π without
+            replacement, n q with replacement.
+        repeated: Whether a unit can be drawn more than once.
+        census: Whether all units with a weight were certain to be drawn, so that nothing is left to chance.
+        q: float64[m], the distribution by which units were drawn; None if it is not kept.
+        priority: float64[m], the order in which units come without replacement; infinite where q is 0. None if it is
+            not kept.
+        stratum: int64[m], the stratum of each unit; None without strata.
     """
 
-    draws: np.ndarray
-    importance: np.ndarray
-    inclusion: np.ndarray
+    rows: np.ndarray
+    count: np.ndarray
+    expected: np.ndarray
+    repeated: bool = False
     census: bool = False
+    q: np.ndarray | None = None
     priority: np.ndarray | None = None
+    stratum: np.ndarray | None = None
 
+    @classmethod
+    def once(cls, inclusion: np.ndarray, census: bool = False) -> Sample:
+        """Units that were drawn once each.
 
-NO_STRATUM = -1
-"""In the place of a stratum where there are none."""
+        Args:
+            inclusion: float64[m], π of the units that were drawn; 0 or NaN elsewhere.
+            census: Whether nothing was left to chance.
+        """
+        rows = np.flatnonzero(inclusion > 0)
+        return cls(rows, np.ones(len(rows), dtype=np.int64), inclusion[rows], census=census)
 
+    @classmethod
+    def from_columns(
+        cls, q: np.ndarray, draws: np.ndarray, inclusion: np.ndarray, census: bool = False, **kept: np.ndarray | None
+    ) -> Sample:
+        """The sample that `columns` describe.
 
-@dataclass(frozen=True)
-class PairSample:
-    """What was drawn.
+        Args:
+            q: float64[m].
+            draws: int64[m], how often each unit was drawn.
+            inclusion: float64[m], π of the units that were drawn; NaN with replacement.
+            census: Whether nothing was left to chance.
+            kept: ``priority`` or ``stratum``, if they are known.
+        """
+        rows = np.flatnonzero(draws > 0)
+        repeated = bool(np.isnan(inclusion[rows]).any())
+        expected = draws.sum() * q[rows] if repeated else inclusion[rows]
+        return cls(rows, draws[rows], expected, repeated, census, q, **kept)
 
-    Attributes:
-        q: float64[N], the sampling distribution; for strata, the inclusion probabilities over their sum.
-        stratum: int64[N], or `NO_STRATUM`.
-        sample: The draws.
-    """
+    @classmethod
+    def by_priority(
+        cls, rows: np.ndarray, count: np.ndarray, rate: np.ndarray, threshold: np.ndarray | float
+    ) -> Sample:
+        """The units that come before a threshold T: each is drawn with probability ``π = min(1, q T)``.
 
-    q: np.ndarray
-    stratum: np.ndarray
-    sample: Sample
+        Args:
+            rows: int64[..., n], in the order in which they come.
+            count: int64[..., n], 1 for units before the threshold, 0 for others.
+            rate: float64[..., n], q of each.
+            threshold: T, the priority of the unit that comes next; float64[..., 1] for several samples.
+        """
+        return cls(rows, count, np.minimum(1.0, rate * threshold))
+
+    @property
+    def draws(self) -> np.ndarray:
+        """int64[...], n, how many draws there were."""
+        return np.asarray(self.count.sum(axis=-1))
+
+    @property
+    def left(self) -> np.ndarray | float:
+        """``1 − π``, the part of a unit's variance that is due to sampling, float64[..., n]; 1 with replacement."""
+        return 1.0 if self.repeated else 1 - self.expected
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """What the drawn units have of something that is known of the whole population.
+
+        Args:
+            values: float64[m], or float64[..., m] with a population for each sample.
+
+        Returns:
+            float64[..., n].
+        """
+        if values.ndim == 1 or self.rows.ndim == 1:
+            return np.asarray(values[..., self.rows])
+        return np.take_along_axis(values, self.rows, axis=-1)
+
+    def importance(self, weight: np.ndarray) -> np.ndarray:
+        """``v = n p / E[count]``, float64[..., n]: p/q with replacement, n p/π without.
+
+        Args:
+            weight: float64[m], p, what each unit of the population weighs.
+        """
+        return np.asarray(self.draws[..., None] * self.of(weight) / self.expected)
+
+    def columns(self, weight: np.ndarray) -> dict[str, np.ndarray]:
+        """The sample as columns of the population: ``draws``, ``importance`` and ``inclusion``.
+
+        Args:
+            weight: float64[m], p.
+
+        Returns:
+            Name → int64[m] or float64[m]; NaN where a unit was not drawn, and for ``inclusion`` with replacement.
+        """
+        draws = np.zeros(len(weight), dtype=np.int64)
+        importance, inclusion = np.full((2, len(weight)), np.nan)
+        draws[self.rows], importance[self.rows] = self.count, self.importance(weight)
+        if not self.repeated:
+            inclusion[self.rows] = self.expected
+        return {"draws": draws, "importance": importance, "inclusion": inclusion}
+
+    @property
+    def first(self) -> Sample:
+        """The first of several samples without its padding, its rows increasing."""
+        kept = np.flatnonzero(self.count[0] > 0)
+        kept = kept[np.argsort(self.rows[0][kept])]
+        return replace(self, rows=self.rows[0][kept], count=self.count[0][kept], expected=self.expected[0][kept])
+
+    def within(self, inside: np.ndarray) -> Sample:
+        """The part of one sample that fell into a slice of the population, given how many draws did.
+
+        Args:
+            inside: bool[m], the slice.
+
+        Returns:
+            The sample of the slice, whose units are numbered anew. Inclusion probabilities stay what they were; with
+            replacement q becomes ``q/Q``, Q the slice's part of it.
+        """
+        kept = inside[self.rows]
+        rows, count, expected = (np.cumsum(inside) - 1)[self.rows[kept]], self.count[kept], self.expected[kept]
+        if self.repeated and self.q is not None:
+            expected = expected * (count.sum() / self.draws) / self.q[inside].sum()
+        return Sample(rows, count, expected, self.repeated)
 
 
 @dataclass(frozen=True)
 class DocumentDesign:
-    """Inclusion probabilities of both phases [theory 9].
+    """Chances of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
 
     Attributes:
-        drawing: One of `DRAWINGS`.
-        order: As in `DocumentSizes`.
+        drawing: How documents are drawn together, a name in `documents.DOCUMENT_DRAWINGS`.
+        order: int64[r], the documents that can matter, query by query, in the order in which they are drawn.
         opening: float64[m], Π, the probability that a query is opened.
         inclusion: float64[N], π, of a document once its query is opened; 0 where it is never judged.
     """
@@ -62,45 +165,47 @@ class DocumentDesign:
     opening: np.ndarray
     inclusion: np.ndarray
 
+    def chance(self, query: np.ndarray) -> np.ndarray:
+        """``Π π``, the probability of each document to be judged, float64[N].
+
+        Args:
+            query: int64[N], the query of each document.
+        """
+        return np.asarray(self.opening[query] * self.inclusion)
+
 
 @dataclass(frozen=True)
-class DocumentSample:
-    """Which documents were drawn.
+class TwoPhase:
+    """Documents that were drawn in two phases.
 
     Attributes:
         design: What they were drawn from.
-        opening: float64[m], Π of the queries that were opened, given what the others cost; 0 elsewhere.
+        queries: The queries that were opened, with their Π given what the documents of the others cost.
         drawn: bool[N], documents to judge.
         apart: bool[m], queries whose documents were drawn independently of each other.
         spent: What judging them costs.
     """
 
     design: DocumentDesign
-    opening: np.ndarray
+    queries: Sample
     drawn: np.ndarray
     apart: np.ndarray
     spent: float
 
+    @property
+    def opening(self) -> np.ndarray:
+        """float64[m], Π of the queries that were opened, 0 of the others."""
+        opening = np.zeros_like(self.design.opening)
+        opening[self.queries.rows] = self.queries.expected
+        return opening
 
-@dataclass(frozen=True)
-class Drawn:
-    """How pairs came into the sample, as the estimators of `estimators` have it; a pair that did not counts 0.
-
-    Attributes:
-        rows: int64[..., n], which pairs of the pool.
-        count: int64[..., n].
-        importance: float64[..., n], v.
-        inclusion: float64[..., n], π of draws without replacement; None with replacement.
-    """
-
-    rows: np.ndarray
-    count: np.ndarray
-    importance: np.ndarray
-    inclusion: np.ndarray | None = None
+    def chance(self, query: np.ndarray) -> np.ndarray:
+        """``Π π`` of the documents in opened queries, 0 of the others, float64[N]; see `DocumentDesign.chance`."""
+        return replace(self.design, opening=self.opening).chance(query)
 
 
 @dataclass(frozen=True)
-class Rounds:
+class Steps:
     """Which instances of a pool were drawn, when, and how probable that was.
 
     A step is a round, or one draw of a round that is drawn one at a time. Nothing is kept of instances that were not
@@ -121,7 +226,7 @@ class Rounds:
     independent: np.ndarray
 
     @classmethod
-    def none_yet(cls, score: np.ndarray) -> Rounds:
+    def none_yet(cls, score: np.ndarray) -> Steps:
         """A pool of which nothing was drawn.
 
         Args:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pt_active.sampling.draws import pays_for_all, priorities
-from pt_active.sampling.sample import DocumentDesign, DocumentSample
+from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 APART = 0.25
 """Chance of a query to have its documents drawn independently although the others are spread. What the labels of one
@@ -22,7 +22,7 @@ def draw_documents(
     overhead: float,
     budget: float,
     rng: np.random.Generator,
-) -> DocumentSample:
+) -> TwoPhase:
     """Draw documents as if every query were opened, then open as many queries as the budget pays for.
 
     The queries come by priorities ``U/Π`` with the cost that their documents turned out to have, so that given the
@@ -48,9 +48,10 @@ def draw_documents(
     chosen = drawn[design.order]
     price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
     price = price + overhead * (np.bincount(query[chosen], minlength=m) > 0)
-    opening = _first_phase(design.opening, price, budget, rng)
-    drawn &= np.repeat(opening > 0, np.diff(indptr))
-    return DocumentSample(design, opening, drawn, apart, float(price[opening > 0].sum()))
+    queries = _first_phase(design.opening, price, budget, rng)
+    opened = np.isin(np.arange(m), queries.rows)
+    drawn &= np.repeat(opened, np.diff(indptr))
+    return TwoPhase(design, queries, drawn, apart, float(price[opened].sum()))
 
 
 def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float) -> None:
@@ -73,15 +74,12 @@ def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, 
         )
 
 
-def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> np.ndarray:
-    """Π of the queries that are opened, 0 of the others."""
+def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
+    """The queries that are opened."""
     can = opening > 0
     if pays_for_all(budget, price[can]):
-        return np.where(can, 1.0, 0.0)
-    order, came, chance = next(priorities(opening, price, [budget], 1, rng))
-    found = np.zeros(len(opening))
-    found[order[0][came[0] > 0]] = chance[0][came[0] > 0]
-    return found
+        return Sample.once(can.astype(np.float64))
+    return next(priorities(opening, price, [budget], 1, rng)).first
 
 
 def _second_phase(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from pt_active.frames.columns import grade_columns, ranker_names, with_string_id
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
 from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
-from pt_active.inference.replay import LabelledPool, Population, check_budgets, replay, replay_documents
+from pt_active.inference.replay import LabelledPool, Population, Repetitions, check_budgets, replay
 from pt_active.inference.replays import Replays, joined, ratio_of_means, savings
 from pt_active.plans.making.labelled import match_labels, measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
@@ -194,16 +194,17 @@ def replays(
         methods: What to replay.
         repetitions: Samples of each design.
         progress: Whether to show a progress bar.
-        settings: Those of `replay.replay`: ``budgets``, ``seed``, ``null``, ``defensive``, ``reference``.
+        settings: ``budgets``, and ``seed``, ``null``, ``defensive``, ``reference`` of `replay.Repetitions`.
     """
     from tqdm.auto import tqdm
 
+    budgets, how = settings.pop("budgets"), Repetitions(repetitions, **settings)
     together: dict[Method, list[Method]] = {}
     for method in methods:
         together.setdefault(replace(method, estimator=""), []).append(method)
-    drawings = {kind: _drawing(population, kind, group, repetitions, settings) for kind, group in together.items()}
+    drawings = {kind: replay(_pool(population, kind), group, budgets, how) for kind, group in together.items()}
     found: dict[Method, Replays] = {}
-    what = "label swapping" if settings.get("null") else "replay"
+    what = "label swapping" if how.null else "replay"
     with tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False) as bar:
         for kind, drawing in drawings.items():
             chunks = []
@@ -215,18 +216,13 @@ def replays(
     return found
 
 
-def _drawing(
-    population: Population, kind: Method, methods: list[Method], repetitions: int, settings: dict[str, Any]
-) -> Iterator[dict[str, Replays]]:
-    """The replay of methods that share their samples."""
-    names = [method.estimator for method in methods]
+def _pool(population: Population, kind: Method) -> Population | LabelledPool:
+    """What a method draws from."""
     if not kind.of_documents:
-        how = settings | {"with_replacement": kind.with_replacement}
-        return replay(population, kind.design, names, repetitions=repetitions, **how)
+        return population
     if population.single is None:
         raise ValueError(f"{kind.design!r} draws single documents, which the measure does not allow")
-    how = settings | {"rounds": kind.rounds}
-    return replay_documents(population.single, kind.design, names, repetitions=repetitions, **how)
+    return population.single
 
 
 def _methods(designs: list[str], estimators: list[str]) -> list[Method]:

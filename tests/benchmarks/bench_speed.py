@@ -18,11 +18,10 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import ERR, Outlook, Runs, SamplingDistribution, parse_measure
-from pt_active.inference.documents import DocumentPool
-from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Population
-from pt_active.inference.rounds import GradedPool, RoundSettings, draw_round
+from pt_active.inference.rounds import draw_round
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.relevance import montecarlo
 from pt_active.relevance.introspection import introspection, label_tables
@@ -30,7 +29,9 @@ from pt_active.relevance.measures import rank_form
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.risk import F1
 from pt_active.sampling.designs import DESIGNS, sampling_distribution
+from pt_active.sampling.documents import RoundSettings
 from pt_active.sampling.draws import draw_to_budget
+from pt_active.sampling.pools import DocumentPool, GradedPool
 from pt_active.studies.simulate import replays
 
 GRADES = 5
@@ -108,13 +109,12 @@ def replay_population(queries: int) -> Population:
 def plain_replays(population: Population, methods: list[Method], budgets: np.ndarray, repetitions: int) -> None:
     """The same replays as `simulate.replays`, a sample and an estimate at a time."""
     rng = np.random.default_rng(6)
-    columns = population.target, population.model, *mean_and_variance(population.weight, population.model)
+    controls = Controls(population.weight, population.model)
     for method in methods:
         q = population.distribution(method.design, 0.1)
         for budget in np.repeat(budgets, repetitions):
             sample = draw_to_budget(q, population.weight, population.cost, budget, rng)
-            importance = np.where(sample.draws > 0, sample.importance, 0.0)
-            ESTIMATORS[method.estimator](sample.draws, importance, *columns)
+            ESTIMATORS[method.estimator].weigh(sample, controls).estimate(population.target[sample.rows])
 
 
 def import_seconds(module: str) -> float:

@@ -8,12 +8,13 @@ import warnings
 import numpy as np
 import pytest
 
-from pt_active.inference.documents import DocumentPool
 from pt_active.inference.replay import LabelledPool
-from pt_active.inference.rounds import GradedPool, RoundSettings, draw_round, estimate_rounds
+from pt_active.inference.rounds import draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.stopping.looks import critical_values
 from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.pools import DocumentPool, GradedPool
 
 REPETITIONS = 300
 """Of rounds in which the null is true: find a level of .09 and a bias of .17 standard deviations."""

@@ -113,7 +113,7 @@ def test_problems_are_estimated_without_error_from_everything(script) -> None:
         Precision(): (called & relevant).sum() / called.sum(),
         Recall(): (called & relevant).sum() / relevant.sum(),
     }
-    everything = replays.Drawn(np.arange(80)[None], np.ones((1, 80), dtype=int), np.ones((1, 80)), np.ones((1, 80)))
+    everything = replays.Sample(np.arange(80)[None], np.ones((1, 80), dtype=int), np.ones((1, 80)))
     for loss, truth in truths.items():
         problem = replays.graded_problem(loss, prediction, grades, label)
         assert problem.risk == pytest.approx(truth, abs=1e-12)

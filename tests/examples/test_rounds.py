@@ -76,8 +76,8 @@ def test_one_at_a_time_lur_is_lure(quick) -> None:
     """The weights are those of Farquhar et al. (2021): 1 + (N − M)/(N − m) (1/((N − m + 1) q_m) − 1), over M."""
     task = quick.digits_task(0)
     rounds = quick.draw_round(
-        quick.Rounds.none_yet(task.score),
-        task.size("ori", quick.Rounds.none_yet(task.score)),
+        quick.Steps.none_yet(task.score),
+        task.size("ori", quick.Steps.none_yet(task.score)),
         30,
         "single",
         np.random.default_rng(1),

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.documents import FOLDS, DocumentEstimate, DocumentPool, combined, document_estimate, predicted
+from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.sampling.documents import Variables, document_design, document_sizes
-from pt_active.sampling.sample import DocumentDesign, DocumentSample
+from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import APART
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
@@ -77,7 +78,7 @@ def outcomes(design, indptr):
             for x in range(m):
                 drawn[combination[x][1]] = opened[x] > 0
             apart = np.array([row[2] for row in combination])
-            rows.append((both, DocumentSample(design, opened * design.opening, drawn, apart, 0.0)))
+            rows.append((both, TwoPhase(design, Sample.once(opened * design.opening), drawn, apart, 0.0)))
         yield rows
 
 
@@ -170,7 +171,8 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     pi = np.array([0.5, 0.8, 0.5, 0.6, 0.5, 0.5])
     design = design_of("spread", opening=[1.0, 0.5, 1.0], inclusion=pi)
     mean, truth, d = np.full(6, 0.2), np.array([1.0, 1.0, 0.0, 0.0, 1.0, 0.0]), np.tile([0.5, 0.25], 3)
-    sample = DocumentSample(design, np.array([1.0, 0.5, 1.0]), np.ones(6, dtype=bool), np.array([True, True, False]), 0)
+    opened, apart = Sample.once(np.array([1.0, 0.5, 1.0])), np.array([True, True, False])
+    sample = TwoPhase(design, opened, np.ones(6, dtype=bool), apart, 0)
     found = document_estimate(pool, sample, mean, truth, np.ones(1))
     error = d * (truth - mean) / pi
     weight = np.array([0.5**2, 0.25**2 / 0.5, 0.25**2])
@@ -200,7 +202,7 @@ def test_the_bend_of_a_spread_cascade_counts_as_variance():
     bend = -error.prod() / 2 / APART
     for apart in (True, False):
         design = design_of("spread", np.ones(1), pi)
-        sample = DocumentSample(design, np.ones(1), np.ones(2, dtype=bool), np.array([apart]), 2.0)
+        sample = TwoPhase(design, Sample.once(np.ones(1)), np.ones(2, dtype=bool), np.array([apart]), 2.0)
         found = document_estimate(pool, sample, mean, truth, np.ones(1))
         assert found.value == pytest.approx(0.3 + 0.7 * 0.1 + linear.sum() + apart * bend)
         lost = -(1 - APART) / APART * 2 * (linear * (1 - pi)).prod()
@@ -225,8 +227,7 @@ def test_the_variance_that_a_design_minimises_is_the_one_that_labels_of_its_mode
     grades = np.random.default_rng(4).dirichlet(np.ones(3), 4)
     grades[0] = [0.5, 0, 0.5]
     variables, cost = Variables.of(pool.form, grades), np.array([1.0, 2.0, 0.5, 1.0])
-    rest = indptr, pool.ranks, variables, cost, overhead, pool.weight
-    sizes = document_sizes(pool.form, *rest, drawing=drawing, defensive=0.0)
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive=0.0))
     design = document_design(sizes, drawing, indptr, cost, overhead, 2.2)
     psi = design.opening[pool.query] * design.inclusion
     promised = (sizes.gain * (1 / np.where(psi > 0, psi, 1) - 1)).sum()
@@ -250,7 +251,7 @@ def many_queries(seed, measure, m=2 * FOLDS + 1):
     design = design_of("poisson", rng.uniform(0.3, 1, m), np.where(np.arange(3 * m) % 7, rng.uniform(0.2, 1, 3 * m), 0))
     opened = rng.random(m) < 0.8
     drawn = (rng.random(3 * m) < 0.8) & opened[pool.query] & (design.inclusion > 0)
-    sample = DocumentSample(design, opened * design.opening, drawn, np.ones(m, dtype=bool), 0.0)
+    sample = TwoPhase(design, Sample.once(opened * design.opening), drawn, np.ones(m, dtype=bool), 0.0)
     return pool, truth, sample, rng.uniform(0, pool.form.values.max(), 3 * m)
 
 
@@ -264,7 +265,7 @@ def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure,
     drawn = np.where(own, rng.random(len(own)) < 0.5, sample.drawn) & (sample.design.inclusion > 0)
     other = np.where(own, rng.permutation(truth), truth)
     opening = np.where(np.arange(len(pool.weight)) % FOLDS == fold, 0.9, sample.opening)
-    again = DocumentSample(sample.design, opening, drawn, sample.apart, 0.0)
+    again = TwoPhase(sample.design, Sample.once(opening), drawn, sample.apart, 0.0)
     np.testing.assert_array_equal(predicted(pool, again, mean, other, contrast, "regression")[own], found[own])
 
 
@@ -325,7 +326,7 @@ def test_with_everything_drawn_the_value_is_exact(measure, drawing, estimator):
     pool, truth = small_pool(measure, 2)
     contrast, design = np.array([1.0, -1.0]), design_of(drawing, np.array([1.0, 0, 1.0]), np.ones(5))
     apart = np.array([drawing != "depth"] * 3)
-    sample = DocumentSample(design, design.opening, np.ones(5, dtype=bool), apart, 5.0)
+    sample = TwoPhase(design, Sample.once(design.opening), np.ones(5, dtype=bool), apart, 5.0)
     mean = predicted(pool, sample, model_means(pool, truth, "wrong"), truth, contrast, estimator)
     found = document_estimate(pool, sample, mean, truth, contrast)
     if measure.startswith("DCG") or drawing != "spread":
@@ -339,7 +340,7 @@ def test_with_nothing_drawn_the_value_is_the_models(drawing):
     design = design_of(drawing, inclusion=np.array([0.6, 0.3, 0.1, 0.6, 0.4]))
     mean = model_means(pool, truth, "calibrated")
     for opening in (np.zeros(3), OPENING):
-        sample = DocumentSample(design, opening, np.zeros(5, dtype=bool), np.zeros(3, dtype=bool), 0.0)
+        sample = TwoPhase(design, Sample.once(opening), np.zeros(5, dtype=bool), np.zeros(3, dtype=bool), 0.0)
         found = document_estimate(pool, sample, mean, mean, np.ones(1))
         assert found.value == pytest.approx(pool.weight @ pool.values(mean)[:, 0])
         assert (found.first, found.second, found.n_effective) == (0, 0, 0)
@@ -355,9 +356,8 @@ def test_the_variance_of_a_depth_drawing_is_never_negative(seed, measure):
     pool, _ = small_pool(measure, 2, np.array([0, 4, 9]), seed)
     inclusion = np.concatenate([-np.sort(-rng.uniform(0.05, 1, n)) for n in (4, 5)])
     depth = np.repeat(rng.integers(0, 6, 2), (4, 5))
-    sample = DocumentSample(
-        design_of("depth", np.ones(2), inclusion), np.ones(2), np.r_[0:4, 0:5] < depth, np.zeros(2, dtype=bool), 0.0
-    )
+    design, opened = design_of("depth", np.ones(2), inclusion), Sample.once(np.ones(2))
+    sample = TwoPhase(design, opened, np.r_[0:4, 0:5] < depth, np.zeros(2, dtype=bool), 0.0)
     mean, truth = rng.uniform(0, pool.form.values.max(), (2, 9))
     found = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), np.array([1.0, -1.0]))
     assert found.first == 0
@@ -369,7 +369,8 @@ def test_degrees_of_freedom_and_effective_documents():
     form = rank_form(parse_measure("P@1"), 1, 1)
     pool = DocumentPool(form, np.arange(4), np.ones((1, 3), dtype=np.int32), np.array([0.5, 0.3, 0.2]))
     pi, opening = np.array([0.5, 0.25, 0.8]), np.array([1.0, 0.5, 0.9])
-    sample = DocumentSample(design_of("poisson", opening, pi), opening, np.ones(3, bool), np.ones(3, bool), 3.0)
+    design, opened = design_of("poisson", opening, pi), Sample.once(opening)
+    sample = TwoPhase(design, opened, np.ones(3, bool), np.ones(3, bool), 3.0)
     found = document_estimate(pool, sample, np.full(3, 0.2), np.ones(3), np.ones(1))
     step = 0.8 / pi
     parts = pool.weight**2 * step**2 * ((1 - opening) / opening**2 + (1 - pi) / opening)

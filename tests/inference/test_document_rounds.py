@@ -9,19 +9,13 @@ import pytest
 from scipy import stats
 
 from pt_active import parse_measure
-from pt_active.inference.documents import DocumentEstimate, DocumentPool, cautious_variance, widened
-from pt_active.inference.replay import LabelledPool, replay_documents
-from pt_active.inference.rounds import (
-    GradedPool,
-    Round,
-    RoundSettings,
-    draw_round,
-    estimate_rounds,
-    judged_before,
-    round_weights,
-)
+from pt_active.inference.documents import DocumentEstimate, cautious_variance, widened
+from pt_active.inference.methods import Method
+from pt_active.inference.replay import LabelledPool, Repetitions, replay
+from pt_active.inference.rounds import Round, draw_round, estimate_rounds, judged_before, round_weights
 from pt_active.relevance.measures import rank_form
-from pt_active.sampling.documents import Variables, natural_drawing
+from pt_active.sampling.documents import RoundSettings, natural_drawing
+from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 
 QUERIES, DOCUMENTS, ROUNDS, BUDGET = 60, 8, 5, 16.0
 PRIOR = np.array([0.5, 0.3, 0.2])
@@ -150,17 +144,18 @@ def test_a_round_that_judges_the_rest_decides_alone() -> None:
 @pytest.mark.parametrize(("measure", "drawing"), [("DCG@5", "spread"), ("DCG@5", "poisson"), ("ERR@5", "depth")])
 def test_replays_are_unbiased_and_swap_systems(measure: str, drawing: str) -> None:
     pool, _ = labelled(measure)
-    arguments = {"budgets": [60.0], "repetitions": 300, "seed": 1}
-    (chunk, *rest) = replay_documents(pool, drawing, ["difference", "regression"], **arguments)
+    methods = [Method(drawing, name) for name in ("difference", "regression")]
+    budgets, how = [60.0], Repetitions(300, 1)
+    (chunk, *rest) = replay(pool, methods, budgets, how)
     assert len(rest) == 2
     for name in ("difference", "regression"):
         errors = np.concatenate([each[name].error for each in (chunk, *rest)], axis=1)[0]
         assert abs(errors.mean()) <= 3 * errors.std() / np.sqrt(errors.size)
     assert (chunk["difference"].spent <= 60).all()
     np.testing.assert_array_equal(chunk["difference"].spent, chunk["difference"].n_judged)
-    again = next(iter(replay_documents(pool, drawing, ["difference"], **arguments)))
+    again = next(replay(pool, methods[:1], budgets, how))
     np.testing.assert_array_equal(again["difference"].estimate, chunk["difference"].estimate)
-    null = list(replay_documents(pool, drawing, ["difference"], null=True, **arguments))
+    null = list(replay(pool, methods[:1], budgets, replace(how, null=True)))
     truths = {float(each["difference"].truth[0]) for each in null}
     assert len(truths) == 3
     for each in null:
@@ -170,13 +165,13 @@ def test_replays_are_unbiased_and_swap_systems(measure: str, drawing: str) -> No
 
 def test_replays_in_rounds() -> None:
     pool, _ = labelled("DCG@5")
-    arguments = {"budgets": [60.0], "repetitions": 100, "seed": 1}
-    (one,) = replay_documents(pool, "spread", ["difference"], **arguments)
-    (five,) = replay_documents(pool, "spread", ["difference"], rounds=5, **arguments)
+    in_one, budgets, how = Method("spread", "difference"), [60.0], Repetitions(100, 1)
+    (one,) = replay(pool, [in_one], budgets, how)
+    (five,) = replay(pool, [replace(in_one, rounds=5)], budgets, how)
     assert (five["difference"].n_judged > 45).all()
     assert five["difference"].error.std() < 1.3 * one["difference"].error.std()
     with pytest.raises(ValueError, match="rounds must be at least 1"):
-        next(iter(replay_documents(pool, "spread", ["difference"], rounds=0, **arguments)))
+        next(replay(pool, [replace(in_one, rounds=0)], budgets, how))
 
 
 def spoilt(model: str) -> np.ndarray:
@@ -199,7 +194,7 @@ def test_a_thousand_replays_centre_on_the_truth(measure: str, model: str) -> Non
     pool, _ = labelled(measure)
     pool = replace(pool, graded=replace(pool.graded, grades=spoilt(model), per_query=1.0))
     drawing = natural_drawing(pool.graded.seen.form)
-    chunks = replay_documents(pool, drawing, ["difference"], budgets=[60.0], repetitions=1000, seed=2)
+    chunks = replay(pool, [Method(drawing, "difference")], [60.0], Repetitions(1000, 2))
     error = np.concatenate([each["difference"].error[0] for each in chunks])
     assert error.size == 1000
     assert abs(error.mean()) <= 3 * error.std() / np.sqrt(error.size)

@@ -33,7 +33,7 @@ from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.sampling.designs import gap_distribution, sampling_distribution
 from pt_active.sampling.draws import priorities
-from pt_active.sampling.sample import Drawn
+from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
 
@@ -42,9 +42,14 @@ def random_scores(rng: np.random.Generator, n: int) -> Scores:
     return Scores(w * rng.random(n), w, expected * rng.random(n), expected)
 
 
-def once(v: np.ndarray, pi: np.ndarray | None = None) -> Drawn:
-    """Each pair drawn once."""
-    return Drawn(np.arange(len(v)), np.ones(len(v), dtype=int), v, pi)
+def once(v: np.ndarray) -> Sample:
+    """The first of equally weighted pairs, each drawn once with replacement, in proportion to which they weigh v."""
+    return Sample(np.arange(len(v)), np.ones(len(v), dtype=int), 1 / v, repeated=True)
+
+
+def without(v: np.ndarray, pi: np.ndarray) -> tuple[Sample, np.ndarray]:
+    """Pairs drawn once without replacement, and their p: in proportion to ``n p/π`` they weigh v."""
+    return Sample(np.arange(len(pi)), np.ones(len(pi), dtype=int), pi), v * pi / (v @ pi)
 
 
 def plain(n: int) -> np.ndarray:
@@ -74,7 +79,7 @@ def test_the_ratio_is_that_of_the_source() -> None:
 def test_the_difference_of_ratios_longhand() -> None:
     rng = np.random.default_rng(1)
     first, second, v, pi = random_scores(rng, 9), random_scores(rng, 9), rng.uniform(0.2, 3, 9), rng.uniform(0, 1, 9)
-    found = ratio_estimate([first, second], once(v, pi), plain(9), "snis")
+    found = ratio_estimate([first, second], *without(v, pi), "snis")
     parts, ratios = [], []
     for s in (first, second):
         ratio = math.fsum(v * s.numerator) / math.fsum(v * s.weight)
@@ -96,7 +101,7 @@ def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
         others = np.delete(np.arange(10), i)
         ratio = math.fsum((v * s.numerator)[others]) / math.fsum((v * s.weight)[others])
         variance += (1 - pi[i]) * (v[i] * (s.numerator[i] - ratio * s.weight[i]) / total) ** 2
-    found = ratio_estimate([s], once(v, pi), plain(10), "regression")
+    found = ratio_estimate([s], *without(v, pi), "regression")
     assert found.standard_error == pytest.approx(math.sqrt(variance), abs=1e-12)
 
 
@@ -111,27 +116,27 @@ def test_the_own_share_of_a_difference_is_that_of_the_ratio_that_rests_on_fewer_
     rng = np.random.default_rng(18)
     scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
     shares = [v * s.weight / (v @ s.weight) for s in scores]
-    assert linearised(scores, once(v)).own_share == pytest.approx(np.maximum(*shares))
-    assert linearised(scores[:1], once(v)).own_share == pytest.approx(shares[0])
+    assert linearised(scores, v, np.ones(9))[0].own_share == pytest.approx(np.maximum(*shares))
+    assert linearised(scores[:1], v, np.ones(9))[0].own_share == pytest.approx(shares[0])
 
 
 def test_linearised_values_have_mean_zero() -> None:
     rng = np.random.default_rng(2)
     scores, v = [random_scores(rng, 9), random_scores(rng, 9)], rng.uniform(0.2, 3, 9)
-    assert v @ linearised(scores, once(v)).values == pytest.approx(0, abs=1e-12)
+    assert v @ linearised(scores, v, np.ones(9))[0].gradient == pytest.approx(0, abs=1e-12)
 
 
 def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
-    """d is what Ĝ changes by if a pair counts a little more, times Σ v / v."""
+    """The gradient is what Ĝ changes by if a pair weighs a little more."""
     rng = np.random.default_rng(3)
     s, v, step = random_scores(rng, 8), rng.uniform(0.2, 3, 8), 1e-6
-    d = linearised([s], once(v)).values
+    d = linearised([s], v, np.ones(8))[0].gradient
     for i in range(8):
         more, less = v.copy(), v.copy()
         more[i] += step
         less[i] -= step
-        ends = [linearised([s], once(w)).value for w in (more, less)]
-        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i] / v.sum(), rel=1e-6)
+        ends = [linearised([s], w, np.ones(8))[0].value for w in (more, less)]
+        assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i], rel=1e-6)
 
 
 @pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
@@ -139,7 +144,8 @@ def test_a_plain_loss_is_a_plain_mean(estimator: str) -> None:
     """With w = 1 the ratio and the domain agree but for the degrees of freedom of nothing."""
     rng = np.random.default_rng(4)
     s, p = Scores(rng.random(10), np.ones(10), rng.random(30), np.ones(30)), rng.dirichlet(np.ones(30))
-    drawn = Drawn(rng.integers(0, 30, 10), rng.integers(1, 3, 10), rng.uniform(0.5, 2, 10))
+    rows, count = rng.integers(0, 30, 10), rng.integers(1, 3, 10)
+    drawn = Sample(rows, count, count.sum() * p[rows] / rng.uniform(0.5, 2, 10), repeated=True)
     one, other = ratio_estimate([s], drawn, p, estimator), domain_estimate(risk_domain(s, p), drawn, estimator)
     for name in ("value", "standard_error", "degrees_of_freedom"):
         assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-12)
@@ -228,7 +234,7 @@ def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_dra
         chance = math.prod(q[rows])
         if chance == 0:
             continue
-        drawn = Drawn(rows, np.ones(3, dtype=int), p[rows] / q[rows])
+        drawn = Sample(rows, np.ones(3, dtype=int), 3 * q[rows], repeated=True)
         domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
         total += chance * domain_estimate(domain, drawn, "difference").value
     assert total == pytest.approx(p @ (scores[0].numerator - scores[1].numerator), abs=1e-12)
@@ -242,12 +248,11 @@ def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> No
     rows, v = np.array([0, 1, 2, 4, 3]), np.array([1.0, 2.0, 0.5, 3.0, 1.5])
     share = float(p @ differ)
     domain = difference_domain(*(rows_of(s, rows) for s in scores), differ, p)
-    found = domain_estimate(domain, Drawn(rows, np.ones(5, dtype=int), v), estimator)
-    kept = differ[rows]
-    inner, n = Drawn(np.flatnonzero(differ), np.ones(3, dtype=int), v[kept]), int(differ.sum())
+    found = domain_estimate(domain, Sample(rows, np.ones(5, dtype=int), p[rows] / v, repeated=True), estimator)
+    kept, n = differ[rows], int(differ.sum())
     order = np.argsort(rows[kept])
-    inner = replace(inner, importance=v[kept][order])
-    inside = Domain(domain.values[kept][order], domain.model, p * differ, np.ones(POOL), share)
+    inner = Sample(np.flatnonzero(differ), np.ones(3, dtype=int), p[differ] / v[kept][order], repeated=True)
+    inside = Domain(domain.values[kept][order], domain.model, p * differ, share)
     alone = domain_estimate(inside, inner, estimator)
     assert n == 3
     assert found.value == pytest.approx(share * alone.value, abs=1e-12)
@@ -261,7 +266,7 @@ def test_a_census_is_exact(small, estimator: str, loss: Loss) -> None:
     f, y, rho, _, _ = small
     p = np.full(POOL, 1 / POOL)
     scores = pool_scores(loss, f, y, rho, p)
-    drawn = once(np.ones(POOL), np.ones(POOL))
+    drawn, _ = without(np.ones(POOL), np.ones(POOL))
     truth = [s.numerator.sum() / s.weight.sum() for s in scores]
     for s, expected in zip(scores, truth, strict=True):
         found = [ratio_estimate([s], drawn, p, estimator)]
@@ -324,9 +329,8 @@ def test_strata_are_drawn_with_the_probabilities_that_are_claimed() -> None:
 def test_a_stratified_ratio_is_weighted_by_the_strata() -> None:
     rng = np.random.default_rng(10)
     s, stratum, size = random_scores(rng, 6), np.array([0, 0, 0, 1, 1, 1]), np.array([30, 12])
-    inclusion = (3 / size)[stratum]
-    drawn = once(6 / 42 / inclusion, inclusion)
-    found = stratified_estimate([s], drawn, stratum, size)
+    drawn = Sample(np.r_[0:3, 30:33], np.ones(6, dtype=int), (3 / size)[stratum], stratum=np.repeat([0, 1], size))
+    found = stratified_estimate([s], drawn)
     top, bottom = (sum(size[h] * c[stratum == h].mean() for h in range(2)) for c in (s.numerator, s.weight))
     assert found.value == pytest.approx(top / bottom, abs=1e-12)
 
@@ -374,7 +378,7 @@ def population() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @cache
-def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Drawn:
+def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Sample:
     """`REPLAYS` samples of pairs, each drawn once."""
     f, _, rho = population()
     f, p, cost = f[:, :k], np.full(len(rho), 1 / len(rho)), np.ones(len(rho))
@@ -382,8 +386,7 @@ def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Dra
     view = introspection(tables, np.column_stack([1 - rho, rho]), p, loss.proportion)
     q = gap_distribution(design, f, cost, p) if design == "disagreement" else None
     q = sampling_distribution(design, view.moments, cost, p) if q is None else q
-    rows, count, pi = next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13)))
-    return Drawn(rows, count, np.where(count > 0, labels * p[rows] / pi, 0.0), pi)
+    return next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13)))
 
 
 @cache
@@ -461,16 +464,15 @@ def covered(
     p = plain(len(y))
     view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
     q = sampling_distribution(design, view.moments, np.ones(len(y)), p)
-    rows, count, pi = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
-    drawn = Drawn(rows, count, np.where(count > 0, LABELS * p[rows] / pi, 0.0), pi)
+    drawn = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
     everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
-    scores, truth = rows_of(everything, rows), everything.numerator.sum() / everything.weight.sum()
+    scores, truth = rows_of(everything, drawn.rows), everything.numerator.sum() / everything.weight.sum()
     if fixed:
         found = domain_estimate(risk_domain(scores, p), drawn, "regression")
     else:
         found = ratio_estimate([scores], drawn, p, "regression")
     error = np.where(found.standard_error < 1e-12, 0.0, found.standard_error)
-    effective = effective_size(count, drawn.importance * scores.weight)
+    effective = effective_size(drawn.count, drawn.importance(p) * scores.weight)
     spread = found.value, error, found.degrees_of_freedom, 0.95
     inside = [
         np.mean((low <= truth) & (truth <= high))

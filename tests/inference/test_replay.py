@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pt_active import DCG, ColumnCost, measure_values
-from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval
 from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population, replay
+from pt_active.inference.replay import Population, Repetitions, replay
 from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.making.artifact import plain_rows
@@ -61,15 +61,8 @@ def looped(pool: Population, method: Method, budget: float, repetitions: int, se
     rng, rows = np.random.default_rng(seed), []
     for _ in range(repetitions):
         sample = draw_to_budget(q, pool.weight, pool.cost, budget, rng, method.with_replacement)
-        drawn = np.flatnonzero(sample.draws)
-        mean = ESTIMATORS[method.estimator](
-            sample.draws[drawn],
-            sample.importance[drawn],
-            pool.target[drawn],
-            pool.model[drawn],
-            *mean_and_variance(pool.weight, pool.model),
-            None if method.with_replacement else sample.inclusion[drawn],
-        )
+        drawn, controls = sample.rows, Controls(pool.weight, pool.model)
+        mean = ESTIMATORS[method.estimator].weigh(sample, controls).estimate(pool.target[drawn])
         low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
         rows.append(
             {
@@ -77,7 +70,7 @@ def looped(pool: Population, method: Method, budget: float, repetitions: int, se
                 "standard_error": mean.standard_error,
                 "covered": low <= pool.truth <= high,
                 "pvalue": two_sided_pvalue(mean.value, mean.standard_error, mean.degrees_of_freedom),
-                "n_draws": sample.draws.sum(),
+                "n_draws": sample.draws,
                 "n_queries": len(drawn),
                 "n_judged": pool.documents[drawn].sum(),
                 "spent": pool.cost[drawn].sum(),
@@ -133,7 +126,7 @@ def test_one_system_alone():
     table = simulate(pool, budgets=BUDGETS, repetitions=100, progress=False)
     assert "selection_error" not in table.columns
     with pytest.raises(ValueError, match="label swapping needs two systems"):
-        next(replay(pool, "passive", ["snis"], BUDGETS, 10, 0, null=True))
+        next(replay(pool, [Method("passive", "snis")], BUDGETS, Repetitions(10, 0, null=True)))
     with pytest.raises(ValueError, match="a test of difference needs two systems"):
         draw_until_significant(pool, looks=BUDGETS)
 
@@ -359,7 +352,7 @@ def test_unknown_names_list_the_known_ones():
 
 
 def test_chunks_join_in_order():
-    chunks = [chunk["snis"] for chunk in replay(POOL, "passive", ["snis"], BUDGETS, CHUNK + 1, 0)]
+    chunks = [chunk["snis"] for chunk in replay(POOL, [Method("passive", "snis")], BUDGETS, Repetitions(CHUNK + 1, 0))]
     assert [chunk.estimate.shape for chunk in chunks] == [(3, CHUNK), (3, 1)]
     whole = joined(chunks)
     np.testing.assert_array_equal(whole.estimate[:, CHUNK:], chunks[1].estimate)

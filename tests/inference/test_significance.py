@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.significance import (
     check_correction,
     corrected_pvalues,
@@ -110,13 +110,11 @@ def replayed_tests(values, moments, draws, repetitions, rng):
     m, k = values.shape
     p = np.full(m, 1 / m)
     q = sampling_distribution("optimal", moments, np.ones(m), p)
-    order, came, chance = next(priorities(q, np.ones(m), [draws], repetitions, rng))
-    importance = np.where(came > 0, draws * p[order] / chance, 0.0)
+    sample = next(priorities(q, np.ones(m), [draws], repetitions, rng))
     found = []
     for a, b in itertools.combinations(range(k), 2):
         value, model = values[:, a] - values[:, b], moments.mean[:, a] - moments.mean[:, b]
-        pool = mean_and_variance(p, model)
-        estimate = ESTIMATORS["regression"](came, importance, value[order], model[order], *pool, chance)
+        estimate = ESTIMATORS["regression"].weigh(sample, Controls(p, model)).estimate(value[sample.rows])
         found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
     return np.array(found).transpose(1, 0, 2)
 

@@ -28,19 +28,19 @@ from pt_active.inference.weightings import (
 )
 from pt_active.sampling.chances import defended
 from pt_active.sampling.draws import draw_round
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 
 VALUES = np.array([3.0, -1.0, 0.5, 7.0, 2.0, 0.0])
 MODEL = np.array([2.0, 0.0, 1.0, 4.0, 4.0, 1.0])
 LUR_FAMILY = ("lur", "lur_difference", "lur_regression")
 
 
-def rounds_of(drawn: list[tuple[list[int], list[float]]], size: list[float], independent: bool, n: int) -> Rounds:
+def rounds_of(drawn: list[tuple[list[int], list[float]]], size: list[float], independent: bool, n: int) -> Steps:
     """Rounds from who was drawn in each step, and with what probability."""
     step, probability = np.zeros(n, dtype=int), np.full(n, np.nan)
     for number, (who, chance) in enumerate(drawn, 1):
         step[who], probability[who] = number, chance
-    return Rounds(np.arange(n, dtype=float), step, probability, np.array(size, float), np.full(len(size), independent))
+    return Steps(np.arange(n, dtype=float), step, probability, np.array(size, float), np.full(len(size), independent))
 
 
 def learnt(left: list[int], known: list[int]) -> np.ndarray:
@@ -52,7 +52,7 @@ def learnt(left: list[int], known: list[int]) -> np.ndarray:
 # --- all that can happen: (chance, rounds) ---------------------------------------------------------------------------
 
 
-def one_at_a_time(n: int, draws: int) -> Iterator[tuple[float, Rounds]]:
+def one_at_a_time(n: int, draws: int) -> Iterator[tuple[float, Steps]]:
     for order in permutations(range(n), draws):
         chance, steps = 1.0, []
         for t, instance in enumerate(order):
@@ -63,7 +63,7 @@ def one_at_a_time(n: int, draws: int) -> Iterator[tuple[float, Rounds]]:
         yield chance, rounds_of(steps, [1] * draws, False, n)
 
 
-def two_poisson_rounds(n: int) -> Iterator[tuple[float, Rounds]]:
+def two_poisson_rounds(n: int) -> Iterator[tuple[float, Steps]]:
     first = np.linspace(0.2, 0.7, n)
     for one in product([0, 1], repeat=n):
         known = [i for i in range(n) if one[i]]
@@ -77,7 +77,7 @@ def two_poisson_rounds(n: int) -> Iterator[tuple[float, Rounds]]:
             yield chance, rounds_of([(known, list(first[known])), (new, chances)], [1.7, 1.2], True, n)
 
 
-def two_fixed_rounds(n: int) -> Iterator[tuple[float, Rounds]]:
+def two_fixed_rounds(n: int) -> Iterator[tuple[float, Steps]]:
     """Two of n, each pair with its own chance; then two of the rest, each pair with one that the labels decide."""
 
     def pairs(left: list[int], known: list[int]) -> list[tuple[float, tuple[int, int], list[float]]]:
@@ -95,7 +95,7 @@ def two_fixed_rounds(n: int) -> Iterator[tuple[float, Rounds]]:
             yield chance * again, rounds_of([(list(first), pi), (list(second), rho)], [2, 2], False, n)
 
 
-WORLDS: dict[str, Callable[[], Iterator[tuple[float, Rounds]]]] = {
+WORLDS: dict[str, Callable[[], Iterator[tuple[float, Steps]]]] = {
     "one at a time": lambda: one_at_a_time(5, 4),
     "poisson": lambda: two_poisson_rounds(5),
     "fixed": lambda: two_fixed_rounds(5),
@@ -135,7 +135,7 @@ def test_the_variance_of_poisson_rounds_is_unbiased() -> None:
 def test_one_at_a_time_it_is_lure() -> None:
     """``(1/M) Σ v_m ℓ_m``, ``v_m = 1 + (N−M)/(N−m) (1/((N−m+1) q_m) − 1)`` (Farquhar et al. 2021)."""
     rng = np.random.default_rng(1)
-    rounds = draw_round(Rounds.none_yet(rng.normal(size=20)), rng.random(20) + 0.1, 8, "single", rng)
+    rounds = draw_round(Steps.none_yet(rng.normal(size=20)), rng.random(20) + 0.1, 8, "single", rng)
     values, order = rng.normal(size=20), np.argsort(rounds.step)[12:]
     m, q = np.arange(1, 9), rounds.probability[order]
     weight = 1 + (20 - 8) / (20 - m) * (1 / ((20 - m + 1) * q) - 1)
@@ -155,7 +155,7 @@ def test_level_weights_are_the_sources_and_average_to_one() -> None:
 
 
 def test_uniform_draws_weigh_all_labels_alike() -> None:
-    rng, rounds = np.random.default_rng(2), Rounds.none_yet(np.arange(40.0))
+    rng, rounds = np.random.default_rng(2), Steps.none_yet(np.arange(40.0))
     for size in (5, 10, 3):
         rounds = draw_round(rounds, np.ones(40), size, "fixed", rng)
     np.testing.assert_allclose(lur(rounds).weights[rounds.drawn], 1 / 18, atol=1e-14)
@@ -168,11 +168,11 @@ def test_uniform_draws_weigh_all_labels_alike() -> None:
 def test_with_a_constant_score_they_are_the_plain_mean_and_with_two_the_stratified(drawing: str) -> None:
     rng = np.random.default_rng(3)
     values = rng.normal(size=60)
-    once = draw_round(Rounds.none_yet(np.full(60, 2.0)), rng.random(60) + 0.5, 20, drawing, rng)
+    once = draw_round(Steps.none_yet(np.full(60, 2.0)), rng.random(60) + 0.5, 20, drawing, rng)
     for weighting in (ailur(once), aiipw(once)):
         assert weighting.weights @ values == pytest.approx(values[once.drawn].mean(), abs=1e-12)
     strata = np.repeat([0.0, 1.0], [20, 40])
-    once = draw_round(Rounds.none_yet(strata), strata + 0.5, 20, drawing, rng)
+    once = draw_round(Steps.none_yet(strata), strata + 0.5, 20, drawing, rng)
     means = [values[once.drawn & (strata == s)].mean() for s in (0, 1)]
     for weighting in (ailur(once, 0.5), aiipw(once, 0.5)):
         assert weighting.weights @ values == pytest.approx(np.dot(means, [1 / 3, 2 / 3]), abs=1e-12)
@@ -182,7 +182,7 @@ def test_the_variance_in_strata_is_that_of_simple_random_samples() -> None:
     """With leave-one-out residuals ``n (y − ȳ)/(n − 1)``, ``Σ r²(1 − f)/n²`` is ``s² (1 − f)/(n − 1)``."""
     rng = np.random.default_rng(4)
     values = rng.normal(size=50)
-    once = draw_round(Rounds.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
+    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
     expected = values[once.drawn].var(ddof=1) * (1 - 12 / 50) / 11
     for name in ("aiipw", "ailur", "aiipw_ratio", "ailur_ratio"):
         assert estimate_mean(once, values, name).standard_error ** 2 == pytest.approx(expected, rel=1e-12)
@@ -191,7 +191,7 @@ def test_the_variance_in_strata_is_that_of_simple_random_samples() -> None:
 
 def test_ailur_takes_the_rounds_apart() -> None:
     rng, g = np.random.default_rng(5), np.random.default_rng(6).normal(size=80)
-    rounds = Rounds.none_yet(g)
+    rounds = Steps.none_yet(g)
     for _ in range(3):
         rounds = draw_round(rounds, np.exp(g), 10, "fixed", rng)
     values, h = rng.normal(size=80), 0.8
@@ -212,7 +212,7 @@ def test_ailur_takes_the_rounds_apart() -> None:
 
 def test_weights_that_sum_to_one_divide_the_error_too() -> None:
     rng, g = np.random.default_rng(12), np.random.default_rng(13).normal(size=200)
-    rounds = draw_round(Rounds.none_yet(g), np.exp(g), 30, "fixed", rng)
+    rounds = draw_round(Steps.none_yet(g), np.exp(g), 30, "fixed", rng)
     values = rng.normal(size=200)
     for name in ("aiipw", "ailur"):
         total = WEIGHTINGS[name](rounds, 0.1).weights.sum()
@@ -224,7 +224,7 @@ def test_weights_that_sum_to_one_divide_the_error_too() -> None:
 
 def test_aiipw_is_the_printed_sum() -> None:
     rng, g = np.random.default_rng(7), np.random.default_rng(8).normal(size=80)
-    rounds = draw_round(Rounds.none_yet(g), np.exp(g), 30, "poisson", rng)
+    rounds = draw_round(Steps.none_yet(g), np.exp(g), 30, "poisson", rng)
     near = np.maximum(0, 1 - ((g[:, None] - g) / 0.6) ** 2)
     pi = near @ rounds.drawn / near.sum(axis=1)
     values = rng.normal(size=80)
@@ -236,7 +236,7 @@ def test_aiipw_is_the_printed_sum() -> None:
 def test_when_everything_is_labelled_all_are_exact(drawing: str) -> None:
     rng = np.random.default_rng(9)
     g, values, model = rng.normal(size=(3, 30))
-    rounds = draw_round(Rounds.none_yet(g), np.exp(g), 12, drawing, rng)
+    rounds = draw_round(Steps.none_yet(g), np.exp(g), 12, drawing, rng)
     rounds = draw_round(rounds, np.exp(g), 30, drawing, rng)
     for name in ROUND_ESTIMATORS:
         if drawing == "single" and name.startswith("ailur"):
@@ -250,7 +250,7 @@ def test_a_census_after_a_poisson_round_that_drew_too_many_is_exact() -> None:
     rng = np.random.default_rng(3)
     g, values, model = rng.normal(size=(3, 40))
     seeds = (np.random.default_rng(seed) for seed in range(50))
-    drawn = (draw_round(Rounds.none_yet(g), np.ones(40), 20, "poisson", each) for each in seeds)
+    drawn = (draw_round(Steps.none_yet(g), np.ones(40), 20, "poisson", each) for each in seeds)
     first = next(rounds for rounds in drawn if rounds.drawn.sum() > 24)
     rounds = draw_round(first, np.ones(40), 40, "poisson", rng)
     assert rounds.census
@@ -263,7 +263,7 @@ def test_a_census_after_a_poisson_round_that_drew_too_many_is_exact() -> None:
 def test_a_cross_validated_bandwidth_is_one_of_the_candidates() -> None:
     rng = np.random.default_rng(4)
     g = rng.normal(size=300)
-    rounds = draw_round(Rounds.none_yet(g), np.exp(g), 80, "fixed", rng)
+    rounds = draw_round(Steps.none_yet(g), np.exp(g), 80, "fixed", rng)
     rule = rule_of_thumb(g, 80)
     chosen = kernel.cross_validated_bandwidth(g, rounds.drawn.astype(float), 80)
     np.testing.assert_array_equal(inclusion_regression(rounds, "cross_validated"), inclusion_regression(rounds, chosen))
@@ -288,8 +288,8 @@ class World:
         self.relevant = (rng.random(n) < 1 / (1 + np.exp(-1.5 * self.g))).astype(float)
         self.size = defended(0.3 + 1 / (1 + np.exp(-2 * self.g)))
 
-    def draw(self, labels: int, drawing: str, seed: int, size: np.ndarray | None = None) -> Rounds:
-        rng, rounds = np.random.default_rng([7, seed]), Rounds.none_yet(self.g)
+    def draw(self, labels: int, drawing: str, seed: int, size: np.ndarray | None = None) -> Steps:
+        rng, rounds = np.random.default_rng([7, seed]), Steps.none_yet(self.g)
         for share in (1, 1, 2, 1):
             rounds = draw_round(rounds, self.size if size is None else size, labels * share // 5, drawing, rng)
         return rounds
@@ -327,9 +327,9 @@ def weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def cache_by_identity(weigh: Callable) -> Callable:
-    known: dict[tuple, tuple[Rounds, weightings.Weighting]] = {}
+    known: dict[tuple, tuple[Steps, weightings.Weighting]] = {}
 
-    def weighed(rounds: Rounds, bandwidth: float | None = None) -> weightings.Weighting:
+    def weighed(rounds: Steps, bandwidth: float | None = None) -> weightings.Weighting:
         key = id(rounds), bandwidth
         if key not in known:
             known[key] = rounds, weigh(rounds, bandwidth)
@@ -385,7 +385,7 @@ def test_at_a_hundred_labels_intervals_of_slices_cover() -> None:
     loss, size = -np.log(right), defended(-chance * np.log(chance) - (1 - chance) * np.log(1 - chance))
     drawn = []
     for seed in range(repetitions):
-        source, rounds = np.random.default_rng([3, seed]), Rounds.none_yet(chance)
+        source, rounds = np.random.default_rng([3, seed]), Steps.none_yet(chance)
         for _ in range(4):
             rounds = draw_round(rounds, size, 25, "fixed", source)
         drawn.append(rounds)
@@ -478,7 +478,7 @@ def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
     rng = np.random.default_rng(14)
     score, inside = rng.normal(size=60), rng.random(60) < 0.4
     relevant, called = (rng.random(60) < 0.5).astype(float), (score > 0).astype(float)
-    rounds = draw_round(Rounds.none_yet(score), np.exp(score), 25, "fixed", rng)
+    rounds = draw_round(Steps.none_yet(score), np.exp(score), 25, "fixed", rng)
     a = np.where(rounds.drawn, 1 / np.where(rounds.drawn, rounds.probability, 1), 0)
     area, both = statistics.area_under_roc(score, relevant), min(effective(a * relevant), effective(a * (1 - relevant)))
     wanted = {
@@ -505,7 +505,7 @@ def test_degrees_of_freedom_are_those_of_the_labels_that_count() -> None:
 def test_heavy_weights_outside_a_slice_do_not_count() -> None:
     rng = np.random.default_rng(15)
     inside = (np.arange(80) % 4 == 0).astype(float)
-    rounds = draw_round(Rounds.none_yet(np.zeros(80)), 0.05 + inside, 24, "fixed", rng)
+    rounds = draw_round(Steps.none_yet(np.zeros(80)), 0.05 + inside, 24, "fixed", rng)
     drawn = rounds.drawn & (inside > 0)
     found = estimate_statistic(rounds, statistics.ratio(inside * rng.normal(size=80), inside), "lur")
     assert found.effective == pytest.approx(drawn.sum(), rel=1e-12)
@@ -516,7 +516,7 @@ def test_the_variance_of_a_slice_is_that_of_a_simple_random_sample_of_it() -> No
     """``s² (1 − f)/m`` over the m labels in the slice, times ``m/(m − 1)`` for leave-one-out residuals."""
     rng = np.random.default_rng(4)
     values, inside = rng.normal(size=50), (rng.random(50) < 0.5).astype(float)
-    once = draw_round(Rounds.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
+    once = draw_round(Steps.none_yet(np.zeros(50)), np.ones(50), 12, "fixed", rng)
     m = int((once.drawn & (inside > 0)).sum())
     assert 2 < m < 10
     expected = values[once.drawn & (inside > 0)].var(ddof=1) * (1 - 12 / 50) / (m - 1)
@@ -545,7 +545,7 @@ def test_a_label_is_this_far_from_the_statistic_of_the_others(name: str) -> None
 @pytest.mark.parametrize("kind", ["ratio", "AUC", "AP"])
 def test_a_single_label_that_counts_has_no_standard_error(name: str, kind: str) -> None:
     rng = np.random.default_rng(17)
-    rounds = draw_round(Rounds.none_yet(rng.normal(size=40)), np.ones(40), 15, "fixed", rng)
+    rounds = draw_round(Steps.none_yet(rng.normal(size=40)), np.ones(40), 15, "fixed", rng)
     one = np.zeros(40)
     one[np.flatnonzero(rounds.drawn)[3]] = 1
     statistic = {
@@ -574,7 +574,7 @@ def test_areas_are_those_of_scikit_learn(seed: int) -> None:
 
 def test_one_class_leaves_an_area_undefined() -> None:
     rng = np.random.default_rng(11)
-    rounds = draw_round(Rounds.none_yet(np.arange(10.0)), np.ones(10), 4, "fixed", rng)
+    rounds = draw_round(Steps.none_yet(np.arange(10.0)), np.ones(10), 4, "fixed", rng)
     for statistic in (
         statistics.area_under_roc(np.arange(10.0), np.ones(10)),
         statistics.area_under_roc(np.arange(10.0), np.zeros(10)),
@@ -594,10 +594,10 @@ def test_one_class_leaves_an_area_undefined() -> None:
 def test_order_scale_and_shift_do_not_matter(seed: int, drawing: str) -> None:
     rng = np.random.default_rng(seed)
     g, values, model = rng.normal(size=(3, 40))
-    rounds = draw_round(Rounds.none_yet(g), rng.random(40) + 0.1, 10, drawing, rng)
+    rounds = draw_round(Steps.none_yet(g), rng.random(40) + 0.1, 10, drawing, rng)
     rounds = draw_round(rounds, rng.random(40) + 0.1, 12, drawing, rng)
     order = rng.permutation(40)
-    shuffled = Rounds(3 * g[order] - 5, rounds.step[order], rounds.probability[order], rounds.size, rounds.independent)
+    shuffled = Steps(3 * g[order] - 5, rounds.step[order], rounds.probability[order], rounds.size, rounds.independent)
     for name in ROUND_ESTIMATORS:
         found = estimate_mean(rounds, values, name, model)
         again = estimate_mean(shuffled, 2 * values[order], name, 2 * model[order])
@@ -615,7 +615,7 @@ def test_the_rule_of_thumb_is_what_is_used_if_nothing_is_said() -> None:
 
 
 def test_bad_arguments() -> None:
-    rng, none = np.random.default_rng(0), Rounds.none_yet(np.arange(6.0))
+    rng, none = np.random.default_rng(0), Steps.none_yet(np.arange(6.0))
     rounds = draw_round(none, np.ones(6), 3, "fixed", rng)
     with pytest.raises(ValueError, match="no label was drawn yet"):
         estimate_mean(none, VALUES, "lur")

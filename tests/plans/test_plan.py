@@ -26,12 +26,13 @@ from pt_active import (
     measure_values,
 )
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval, reference_degrees
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.relevance.grades.learned import OrderedLogitGrades
+from pt_active.sampling.sample import Sample
 
 BUDGET = 600
 
@@ -100,13 +101,13 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
     sample = plan.sample
     run = demo.runs["candidate"]
     values = measure_values(run, qrels, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
-    draws, model = sample.q_draws.to_numpy(), sample.q_mean_candidate.to_numpy()
-    inclusion = sample.q_inclusion.to_numpy()
-    importance = len(sample) * sample.q_weight / inclusion
+    importance = len(sample) * sample.q_weight / sample.q_inclusion
     assert sample.q_importance.to_numpy() == pytest.approx(importance.to_numpy())
-    pool = mean_and_variance(plan.queries.q_weight.to_numpy(), plan.queries.q_mean_candidate.to_numpy())
+    controls = Controls(plan.queries.q_weight.to_numpy(), plan.queries.q_mean_candidate.to_numpy())
+    drawn = np.flatnonzero(plan.queries.q_draws > 0)
+    queries = Sample(drawn, sample.q_draws.to_numpy(), sample.q_inclusion.to_numpy())
     for name, estimator in ESTIMATORS.items():
-        expected = estimator(draws, importance.to_numpy(), values, model, *pool, inclusion)
+        expected = estimator.weigh(queries, controls).estimate(values)
         found = plan.estimate(qrels, estimator=name)["candidate"]
         assert found.value == pytest.approx(expected.value, abs=1e-12)
         assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
@@ -115,9 +116,9 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
 def test_a_comparison_sees_the_pool_of_differences(plan: Plan, qrels: pd.DataFrame) -> None:
     judged = plan.judged(qrels)
     assert isinstance(judged, JudgedQueries)
-    values, model, pool = (each[:, 0] - each[:, 1] for each in (judged.values, judged.model, judged.pool_model))
-    about = mean_and_variance(judged.pool_weight, pool)
-    expected = ESTIMATORS["regression"](judged.draws, judged.importance, values, model, *about, judged.inclusion)
+    values, pool = (each[:, 0] - each[:, 1] for each in (judged.values, judged.pool_model))
+    weighting = ESTIMATORS["regression"].weigh(judged.sample, Controls(judged.pool_weight, pool))
+    expected = weighting.estimate(values)
     found = judged.compare(0, 1, How(plan.measure))
     assert found.difference == pytest.approx(expected.value, abs=1e-12)
     assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
@@ -130,7 +131,9 @@ def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: p
     assert sample.q_importance.to_numpy() == pytest.approx((sample.q_weight / sample.q_prob).to_numpy())
     assert sample.q_inclusion.isna().all()
     values = measure_values(demo.runs["candidate"], judged, DCG @ 10).set_index("qid").value[sample.qid].to_numpy()
-    expected = ESTIMATORS["snis"](sample.q_draws.to_numpy(), sample.q_importance.to_numpy(), values, values, 0.0, 0.0)
+    drawn, q = np.flatnonzero(plan.queries.q_draws > 0), plan.queries.q_prob.to_numpy()
+    queries = Sample(drawn, sample.q_draws.to_numpy(), 90 * q[drawn], repeated=True)
+    expected = ESTIMATORS["snis"].weigh(queries, Controls(plan.queries.q_weight.to_numpy(), q)).estimate(values)
     found = plan.estimate(judged, estimator="snis")["candidate"]
     assert (found.value, found.standard_error) == pytest.approx((expected.value, expected.standard_error), abs=1e-12)
     assert f"90 draws of {len(sample)} queries" in str(found)
@@ -425,12 +428,12 @@ def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) 
     difference = (replay.true_production - replay.true_candidate).to_numpy()
     model = (replay.q_mean_production - replay.q_mean_candidate).to_numpy()
     drawn = rng.choice(len(q), (4000, 60), p=q)
+    sample = Sample(drawn, np.ones_like(drawn), 60 * q[drawn], repeated=True)
     for values, expected in (
         (difference, model),
         (replay.true_candidate.to_numpy(), replay.q_mean_candidate.to_numpy()),
     ):
-        pool, once = mean_and_variance(weight, expected), np.ones_like(drawn)
-        mean = ESTIMATORS[estimator](once, (weight / q)[drawn], values[drawn], expected[drawn], *pool)
+        mean = ESTIMATORS[estimator].weigh(sample, Controls(weight, expected)).estimate(values[drawn])
         low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
         assert 0.93 <= ((low <= weight @ values) & (weight @ values <= high)).mean() <= 0.97
 
@@ -443,12 +446,9 @@ def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
     model = (replay.q_mean_production - replay.q_mean_candidate).to_numpy()
     drawn, sign = rng.choice(len(q), (6000, 60), p=q), rng.choice([-1, 1], (6000, len(q)))
     swapped = np.take_along_axis(sign, drawn, axis=1)
-    pool_mean = sign @ (weight * model)
-    pool_variance = weight @ model**2 - pool_mean**2
-    mean = ESTIMATORS["regression"](
-        *(np.ones_like(drawn), (weight / q)[drawn], swapped * difference[drawn], swapped * model[drawn]),
-        *(pool_mean, pool_variance),
-    )
+    sample = Sample(drawn, np.ones_like(drawn), 60 * q[drawn], repeated=True)
+    weighting = ESTIMATORS["regression"].weigh(sample, Controls(weight, sign * model))
+    mean = weighting.estimate(swapped * difference[drawn])
     degrees = reference_degrees("effective", mean.degrees_of_freedom, 60)
     pvalues = two_sided_pvalue(mean.value - sign @ (weight * difference), mean.standard_error, degrees)
     assert 0.035 <= (pvalues < 0.05).mean() <= 0.065

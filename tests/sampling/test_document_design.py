@@ -16,13 +16,13 @@ from pt_active.sampling._kernels import pooled_sizes
 from pt_active.sampling.documents import (
     DOCUMENT_DRAWINGS,
     DocumentSizes,
-    Variables,
+    RoundSettings,
     document_design,
     document_sizes,
-    gradients,
     hedged,
     natural_drawing,
 )
+from pt_active.sampling.pools import DocumentPool, Variables, gradients
 
 SEEDS = st.integers(0, 2**32 - 1)
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
@@ -55,9 +55,8 @@ def random_instance(seed, measure, systems, lengths=LENGTHS):
 
 def sizes_of(instance, overhead, drawing, defensive=0.1, **options):
     form, indptr, ranks, variables, cost, weight = instance
-    return document_sizes(
-        form, indptr, ranks, variables, cost, overhead, weight, drawing=drawing, defensive=defensive, **options
-    )
+    budget, settings = options.pop("budget", None), RoundSettings(drawing, defensive, **options)
+    return document_sizes(DocumentPool(form, indptr, ranks, weight), variables, cost, overhead, settings, budget)
 
 
 # --- gradients and steps --------------------------------------------------------------------------------------------
@@ -283,12 +282,12 @@ def test_documents_that_cannot_matter_are_never_drawn(drawing):
     args = form, np.array([0, 6]), ranks
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        sizes = document_sizes(*args, Variables.of(form, grades), cost, 1.0, np.ones(1), drawing=drawing, defensive=0.1)
+        sizes = sizes_of((*args, Variables.of(form, grades), cost, np.ones(1)), 1.0, drawing)
         assert sorted(sizes.order) == [1, 2]
         assert sizes.size[[0, 3, 4, 5]].tolist() == [0, 0, 0, 0]
         labels = np.array([-1, 2, -1, -1, -1, -1])
         known = Variables.of(form, grades, labels)
-        sizes = document_sizes(*args, known, cost, 1.0, np.ones(1), drawing=drawing, defensive=0.1)
+        sizes = sizes_of((*args, known, cost, np.ones(1)), 1.0, drawing)
     assert sizes.order.tolist() == [2]
     assert (sizes.size[:2] == 0).all()
 
@@ -299,16 +298,16 @@ def test_a_document_above_a_swap_matters_to_the_difference_of_cascades(drawing):
     ranks = np.array([[1, 2, 3], [1, 3, 2]], dtype=np.int32)
     form = form_of("RR", ranks, top=1)
     variables = Variables.of(form, np.full((3, 2), 0.5))
-    args = form, np.array([0, 3]), ranks, variables, np.ones(3), 0.0, np.ones(1)
-    assert document_sizes(*args, drawing=drawing, defensive=0.1).size[0] > 0
+    args = form, np.array([0, 3]), ranks, variables, np.ones(3), np.ones(1)
+    assert sizes_of(args, 0.0, drawing).size[0] > 0
 
 
 def test_a_depth_drawing_goes_down_the_best_and_then_the_worst_rank():
     ranks = np.array([[4, 2, 3, 1, 0, 1], [1, 0, 2, 5, 3, 1]], dtype=np.int32)
     form = form_of("DCG", ranks)
     variables = Variables.of(form, np.full((6, 3), 1 / 3))
-    args = form, np.array([0, 5, 6]), ranks, variables, np.ones(6), 0.0, np.full(2, 0.5)
-    assert document_sizes(*args, drawing="depth", defensive=0.1).order.tolist() == [0, 3, 2, 1, 4]
+    args = form, np.array([0, 5, 6]), ranks, variables, np.ones(6), np.full(2, 0.5)
+    assert sizes_of(args, 0.0, "depth").order.tolist() == [0, 3, 2, 1, 4]
 
 
 def test_the_gain_is_the_squared_gradient_times_weight_and_variance():

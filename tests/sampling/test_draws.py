@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import difference, horvitz_thompson, mean_and_variance, regression, snis
+from pt_active.inference.estimators import Controls, difference, horvitz_thompson, regression, snis
 from pt_active.inference.intervals import interval
 from pt_active.plans.making.queries import draw
 from pt_active.sampling.draws import draw_number, draw_to_budget, priorities, races
+from pt_active.sampling.sample import Sample
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
 VALUE = np.array([0.0, 0.2, 0.5, 1.0])
@@ -68,12 +69,17 @@ def expected_mean(outcomes, terms):
     return chance @ (counts @ terms / counts.sum(axis=1))
 
 
+def counts_of(sample):
+    """int64[m], how often each query was drawn."""
+    return np.bincount(sample.rows, sample.count, len(sample.q)).astype(int)
+
+
 def drawn_to_budget(q, cost, budget, repetitions, seed):
-    """int64[repetitions, m], how often each query was drawn by the code behind `draw_to_budget`."""
-    order, count = next(races(q, cost, [budget], repetitions, np.random.default_rng(seed)))
+    """Samples by the code behind `draw_to_budget`, and int64[repetitions, m], how often each query was drawn."""
+    sample = next(races(q, cost, [budget], repetitions, np.random.default_rng(seed)))
     draws = np.zeros((repetitions, len(q)), dtype=np.int64)
-    np.put_along_axis(draws, order, count, axis=1)
-    return draws
+    np.put_along_axis(draws, sample.rows, sample.count, axis=1)
+    return sample, draws
 
 
 def random_pool(seed, queries=40):
@@ -101,9 +107,9 @@ def test_never_over_budget(costs, share, seed):
     dearest, total = cost[q > 0].max(), cost[q > 0].sum()
     budget = dearest + share * (total - dearest)
     sample = draw_to_budget(q, q, cost, budget, rng)
-    spent = cost[sample.draws > 0].sum()
+    spent = cost[sample.rows].sum()
     assert spent <= budget * (1 + 1e-12)
-    assert sample.draws[q == 0].sum() == 0
+    assert (q[sample.rows] > 0).all()
     assert sample.census == (budget >= total)
 
 
@@ -111,7 +117,7 @@ def test_never_over_budget(costs, share, seed):
 def test_drawing_stops_no_sooner_than_it_must(seed):
     q, p, cost, _ = random_pool(seed)
     budget = 0.4 * cost.sum()
-    spent = cost[draw_to_budget(q, p, cost, budget, np.random.default_rng(seed)).draws > 0].sum()
+    spent = cost[draw_to_budget(q, p, cost, budget, np.random.default_rng(seed)).rows].sum()
     assert budget - cost.max() < spent <= budget
 
 
@@ -119,9 +125,10 @@ def test_the_importance_is_p_over_q_where_a_query_was_drawn():
     q, p, cost, _ = random_pool(1)
     rng = np.random.default_rng(1)
     for sample in (draw_to_budget(q, p, cost, 80, rng), draw_number(q, p, 12, rng)):
-        drawn = sample.draws > 0
-        np.testing.assert_allclose(sample.importance[drawn], p[drawn] / q[drawn])
-        assert np.isnan(sample.importance[~drawn]).all()
+        columns, drawn = sample.columns(p), np.isin(np.arange(len(q)), sample.rows)
+        np.testing.assert_allclose(sample.importance(p), p[drawn] / q[drawn])
+        np.testing.assert_array_equal(columns["importance"][drawn], sample.importance(p))
+        assert np.isnan(columns["importance"][~drawn]).all()
         assert not sample.census
 
 
@@ -133,13 +140,14 @@ def test_a_sample_to_a_budget_is_one_of_the_races():
     for seed in range(30):
         q, p, cost, _ = random_pool(seed, queries=4 + seed)
         sample = draw_to_budget(q, p, cost, 0.6 * cost.sum() + 5, np.random.default_rng(seed))
-        np.testing.assert_array_equal(sample.draws, drawn_to_budget(q, cost, 0.6 * cost.sum() + 5, 1, seed)[0])
+        _, counts = drawn_to_budget(q, cost, 0.6 * cost.sum() + 5, 1, seed)
+        np.testing.assert_array_equal(counts_of(sample), counts[0])
 
 
 @pytest.mark.parametrize("budget", [4.0, 5.0, 6.5, 7.9])
 def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
     outcome, chance = outcomes(Q, COST, budget)
-    counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
+    _, counts = drawn_to_budget(Q, COST, budget, 12_000, seed=int(10 * budget))
     assert np.isin(as_numbers(counts), as_numbers(outcome)).all()
     for classify in (lambda counts: as_numbers((counts > 0) * 1), lambda counts: counts.sum(axis=1), as_numbers):
         assert chi_square_pvalue(classify(counts), classify(outcome), chance) > 0.0027
@@ -163,7 +171,7 @@ def test_draws_of_a_larger_pool_have_the_moments_of_the_sequential_procedure():
     """Number of draws, of distinct queries, and draws of each query, within 3 standard errors (4 for the 15 of one)."""
     q, _, cost, _ = random_pool(3, queries=15)
     budget = 0.6 * cost.sum()
-    ours = drawn_to_budget(q, cost, budget, 5000, seed=1)
+    _, ours = drawn_to_budget(q, cost, budget, 5000, seed=1)
     theirs = sequential_draws(q, cost, budget, 2500, np.random.default_rng(2))
     for summary in (lambda c: c.sum(axis=1), lambda c: (c > 0).sum(axis=1), lambda c: c.sum(axis=1) ** 2):
         assert abs(standard_difference(summary(ours), summary(theirs))) < 3
@@ -179,7 +187,7 @@ def standard_difference(a, b):
 def test_a_number_of_draws_is_multinomial():
     q, p, _, _ = random_pool(5, queries=6)
     rng = np.random.default_rng(5)
-    counts = np.array([draw_number(q, p, 9, rng).draws for _ in range(5000)])
+    counts = np.array([counts_of(draw_number(q, p, 9, rng)) for _ in range(5000)])
     assert (counts.sum(axis=1) == 9).all()
     error = np.sqrt(9 * q * (1 - q) / len(counts))
     assert (abs(counts.mean(axis=0) - 9 * q) < 3 * error).all()
@@ -204,15 +212,15 @@ def test_keeping_the_draw_that_ends_the_sample_is_biased(budget):
 def test_improbable_queries_are_not_waited_for():
     q = np.array([0.5, 0.5 - 1e-30, 1e-30])
     sample = draw_to_budget(q, np.full(3, 1 / 3), np.ones(3), 2.0, np.random.default_rng(0))
-    assert sample.draws[2] == 0
-    assert 200 < sample.draws.sum() < 400
+    assert 2 not in sample.rows
+    assert 200 < sample.draws < 400
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
 def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
     """Over 4,000 repetitions within 3 standard errors."""
-    draws, model = drawn_to_budget(Q, COST, 6.0, 4000, seed=3), np.full(4, 0.3)
-    assert_mean(estimator(draws, P / Q, VALUE, model, P @ model, 0.0).value, P @ VALUE)
+    (sample, _), controls = drawn_to_budget(Q, COST, 6.0, 4000, seed=3), Controls(P, np.full(4, 0.3))
+    assert_mean(estimator(sample, controls).estimate(VALUE[sample.rows]).value, P @ VALUE)
 
 
 @pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
@@ -221,9 +229,9 @@ def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(
     q, p, cost, _ = random_pool(4, queries=400)
     rng = np.random.default_rng(4)
     value = rng.uniform(0, 1, 400)
-    model = value + rng.normal(0, 0.2, 400)
-    draws = drawn_to_budget(q, cost, 60 * (q @ cost), 4000, seed=6)
-    assert_mean(estimator(draws, p / q, value, model, p @ model, 0.0).value, p @ value)
+    controls = Controls(p, value + rng.normal(0, 0.2, 400))
+    sample, _ = drawn_to_budget(q, cost, 60 * (q @ cost), 4000, seed=6)
+    assert_mean(estimator(sample, controls).estimate(value[sample.rows]).value, p @ value)
 
 
 # --- without replacement --------------------------------------------------------------------------------------------
@@ -232,11 +240,11 @@ def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(
 def drawn_without_replacement(q, cost, budgets, repetitions, seed):
     """For each budget: whether each query was drawn and its π, both [R, m]; π is 1 where it was not drawn."""
     samples = []
-    for order, came, chance in priorities(q, cost, budgets, repetitions, np.random.default_rng(seed)):
+    for sample in priorities(q, cost, budgets, repetitions, np.random.default_rng(seed)):
         drawn, inclusion = np.zeros((repetitions, len(q))), np.ones((repetitions, len(q)))
-        row, column = np.nonzero(came)
-        drawn[row, order[row, column]] = 1
-        inclusion[row, order[row, column]] = chance[row, column]
+        row, column = np.nonzero(sample.count)
+        drawn[row, sample.rows[row, column]] = 1
+        inclusion[row, sample.rows[row, column]] = sample.expected[row, column]
         samples.append((drawn, inclusion))
     return samples
 
@@ -285,8 +293,8 @@ def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estim
     q = q**2 / (q**2).sum()
     model = value + np.random.default_rng(8).normal(0, 0.2, 40)
     ((drawn, inclusion),) = drawn_without_replacement(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, seed=4)
-    importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
-    estimate = estimator(drawn, importance, value, model, *mean_and_variance(p, model), inclusion)
+    sample = Sample(np.arange(len(q)), drawn, inclusion)
+    estimate = estimator(sample, Controls(p, model)).estimate(value)
     assert_mean(estimate.value, p @ value)
     assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
 
@@ -300,8 +308,8 @@ def test_intervals_without_replacement_cover(estimator):
     model = value + rng.normal(0, 0.3, 150)
     budget = cost.sum() * 0.4
     ((drawn, inclusion),) = drawn_without_replacement(q, cost, [budget], 4000, seed=6)
-    importance = drawn.sum(axis=1, keepdims=True) * p / inclusion
-    estimate = estimator(drawn, importance, value, model, *mean_and_variance(p, model), inclusion)
+    sample = Sample(np.arange(len(q)), drawn, inclusion)
+    estimate = estimator(sample, Controls(p, model)).estimate(value)
     low, high = interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.95)
     assert 0.935 < ((low <= p @ value) & (p @ value <= high)).mean() < 0.965
 
@@ -309,18 +317,18 @@ def test_intervals_without_replacement_cover(estimator):
 @pytest.mark.parametrize("draws", [1, 2, 3])
 def test_a_number_of_distinct_queries(draws):
     sample = draw_number(Q, P, draws, np.random.default_rng(0), replace=False)
-    assert sorted(sample.draws) == [0] * (4 - draws) + [1] * draws
-    drawn = sample.draws > 0
-    assert sample.importance[drawn] == pytest.approx(draws * P[drawn] / sample.inclusion[drawn])
-    assert np.isnan(sample.inclusion[~drawn]).all()
-    assert np.isnan(sample.importance[~drawn]).all()
+    assert sorted(counts_of(sample)) == [0] * (4 - draws) + [1] * draws
+    columns, drawn = sample.columns(P), counts_of(sample) > 0
+    assert columns["importance"][drawn] == pytest.approx(draws * P[drawn] / columns["inclusion"][drawn])
+    assert np.isnan(columns["inclusion"][~drawn]).all()
+    assert np.isnan(columns["importance"][~drawn]).all()
 
 
 @pytest.mark.parametrize("draws", [4, 9])
 def test_as_many_distinct_queries_as_there_are_is_a_census(draws):
     sample = draw_number(Q, P, draws, np.random.default_rng(0), replace=False)
     assert sample.census
-    assert sample.draws.tolist() == sample.importance.tolist() == sample.inclusion.tolist() == [1] * 4
+    assert all(column.tolist() == [1] * 4 for column in sample.columns(P).values())
 
 
 # --- census, seeds, errors ------------------------------------------------------------------------------------------
@@ -331,16 +339,16 @@ def test_a_budget_for_all_is_a_census(budget):
     weight = np.array([0.1, 0.2, 0.3, 0.4])
     sample = draw_to_budget(Q, weight, COST, budget, np.random.default_rng(0))
     assert sample.census
-    assert sample.draws.tolist() == [1, 1, 1, 1]
-    assert sample.importance @ VALUE / 4 == pytest.approx(weight @ VALUE)
+    assert counts_of(sample).tolist() == [1, 1, 1, 1]
+    assert sample.importance(weight) @ VALUE / 4 == pytest.approx(weight @ VALUE)
 
 
 def test_a_query_that_cannot_be_drawn_is_not_in_the_census():
     q, weight = np.array([0.5, 0, 0.5]), np.array([0.3, 0, 0.7])
     sample = draw_to_budget(q, weight, np.array([1.0, 50.0, 2.0]), 3.0, np.random.default_rng(0))
     assert sample.census
-    assert sample.draws.tolist() == [1, 0, 1]
-    np.testing.assert_allclose(sample.importance, [0.6, np.nan, 1.4])
+    assert counts_of(sample).tolist() == [1, 0, 1]
+    np.testing.assert_allclose(sample.columns(weight)["importance"], [0.6, np.nan, 1.4])
 
 
 def test_just_below_the_price_of_all_is_no_census():
@@ -356,7 +364,7 @@ def test_the_same_seed_gives_the_same_draws():
 
     def counts(seed):
         rng = np.random.default_rng(seed)
-        return draw_to_budget(q, p, cost, 90, rng).draws.tolist(), draw_number(q, p, 20, rng).draws.tolist()
+        return counts_of(draw_to_budget(q, p, cost, 90, rng)).tolist(), counts_of(draw_number(q, p, 20, rng)).tolist()
 
     assert counts(5) == counts(5)
     assert counts(5)[0] != counts(6)[0]
@@ -374,8 +382,9 @@ def test_the_rows_of_a_design_can_stand_in_any_order(budget, draws, replace):
     order = [2, 0, 3, 1]
     sample = draw(design(), budget, draws, seed=3, replace=replace)
     shuffled = draw(design().iloc[order].reset_index(drop=True), budget, draws, seed=3, replace=replace)
-    for column in ("draws", "importance", "inclusion"):
-        np.testing.assert_array_equal(getattr(shuffled, column), getattr(sample, column)[order])
+    columns, theirs = sample.columns(P), shuffled.columns(P)
+    for name in ("draws", "importance", "inclusion"):
+        np.testing.assert_array_equal(theirs[name], columns[name][order])
 
 
 @pytest.mark.parametrize("arguments", [(None, None), (5.0, 5)])

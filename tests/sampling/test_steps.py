@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pt_active.sampling.chances import defended, inclusion_probabilities
 from pt_active.sampling.draws import ROUND_DRAWINGS, draw_round
-from pt_active.sampling.sample import Rounds
+from pt_active.sampling.sample import Steps
 
 SIZE = np.array([1.0, 2.0, 3.0, 4.0, 10.0, 0.5])
 
@@ -32,7 +32,7 @@ def test_each_instance_comes_as_often_as_it_should(drawing: str) -> None:
     rng = np.random.default_rng(1)
     came = np.zeros(len(SIZE))
     for _ in range(repetitions):
-        rounds = draw_round(Rounds.none_yet(SIZE), SIZE, number, drawing, rng)
+        rounds = draw_round(Steps.none_yet(SIZE), SIZE, number, drawing, rng)
         np.testing.assert_allclose(rounds.probability[rounds.drawn], pi[rounds.drawn])
         came += rounds.drawn
         assert drawing == "poisson" or rounds.drawn.sum() == number
@@ -43,7 +43,7 @@ def test_each_instance_comes_as_often_as_it_should(drawing: str) -> None:
 def test_one_at_a_time_each_draw_is_proportional_to_size_among_the_rest() -> None:
     rng, first, repetitions = np.random.default_rng(2), np.zeros(len(SIZE)), 4000
     for _ in range(repetitions):
-        rounds = draw_round(Rounds.none_yet(SIZE), SIZE, 4, "single", rng)
+        rounds = draw_round(Steps.none_yet(SIZE), SIZE, 4, "single", rng)
         order = np.argsort(rounds.step)[2:]
         assert (rounds.step[order] == [1, 2, 3, 4]).all()
         left = SIZE.sum()
@@ -58,7 +58,7 @@ def test_one_at_a_time_each_draw_is_proportional_to_size_among_the_rest() -> Non
 @pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
 def test_nothing_is_drawn_twice_and_the_last_round_takes_the_rest(drawing: str) -> None:
     rng = np.random.default_rng(3)
-    rounds = draw_round(Rounds.none_yet(SIZE), SIZE, 2, drawing, rng)
+    rounds = draw_round(Steps.none_yet(SIZE), SIZE, 2, drawing, rng)
     before = rounds.drawn
     rounds = draw_round(rounds, SIZE, 50, drawing, rng)
     assert rounds.census
@@ -80,7 +80,7 @@ def test_the_mixture_keeps_everything_within_reach() -> None:
 
 
 def test_bad_arguments() -> None:
-    rng, none = np.random.default_rng(0), Rounds.none_yet(SIZE)
+    rng, none = np.random.default_rng(0), Steps.none_yet(SIZE)
     with pytest.raises(ValueError, match="unknown drawing 'systematic'; it is one of fixed"):
         draw_round(none, SIZE, 1, "systematic", rng)
     with pytest.raises(ValueError, match="at least 1 instance, got 0"):
@@ -91,6 +91,6 @@ def test_bad_arguments() -> None:
     with pytest.raises(ValueError, match="must draw a positive number"):
         inclusion_probabilities(SIZE, 0)
     with pytest.raises(ValueError, match="the pool is empty"):
-        Rounds.none_yet(np.zeros(0))
+        Steps.none_yet(np.zeros(0))
     with pytest.raises(ValueError, match="scores must be finite numbers; 1 are not"):
-        Rounds.none_yet(np.array([np.inf]))
+        Steps.none_yet(np.array([np.inf]))

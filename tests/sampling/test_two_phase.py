@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.documents import DocumentPool, document_estimate, predicted
+from pt_active.inference.documents import document_estimate, predicted
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling import _kernels
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, Variables, document_design, document_sizes
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, document_design, document_sizes
+from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.two_phase import APART, draw_documents
 
@@ -103,17 +104,7 @@ def random_pool(seed, measure, queries=8, systems=2):
 
 
 def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
-    sizes = document_sizes(
-        pool.form,
-        pool.indptr,
-        pool.ranks,
-        variables,
-        cost,
-        overhead,
-        pool.weight,
-        drawing=drawing,
-        defensive=defensive,
-    )
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive))
     return document_design(sizes, drawing, pool.indptr, cost, overhead, budget)
 
 

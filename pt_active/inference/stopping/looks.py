@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.inference.estimators import Estimator, MeanEstimate
+from pt_active.inference.estimators import Controls, Estimator, MeanEstimate
 from pt_active.inference.stopping.boundaries import SPENDING, half_widths, mixture_boundary, spending_boundary
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"
 """The name of looks at any time."""
@@ -68,43 +69,21 @@ class Looks:
 
 
 def nested_estimates(
-    estimator: Estimator,
-    q: np.ndarray,
-    threshold: np.ndarray,
-    weight: np.ndarray,
-    values: np.ndarray,
-    model: np.ndarray,
-    pool_mean: float,
-    pool_variance: float,
-    sizes: Sequence[int],
+    estimator: Estimator, samples: Iterable[Sample], controls: Controls, values: np.ndarray
 ) -> MeanEstimate:
-    """The estimates from the first queries of one drawing order, for several numbers of them [theory 10].
-
-    The first n queries are what `draws.priorities` would have drawn with a budget that ended there: query x is among
-    them with ``π = min(1, q(x) T)``, T the priority of the query after them.
+    """The estimates from the first units of one drawing order, for several numbers of them [theory 10].
 
     Args:
         estimator: One of `estimators.ESTIMATORS`.
-        q: float64[n], in the order drawn, as the other arrays are.
-        threshold: float64[n], the priority of the query that comes after each; infinite if none does.
-        weight: float64[n], p.
-        values: float64[n], measured.
-        model: float64[n], expected by the grade model.
-        pool_mean: ``Σ_D p M``.
-        pool_variance: ``Σ_D p (M − Σ_D p M)²``.
-        sizes: L numbers of queries, each from 1 to n.
+        samples: L samples, each the beginning of the next, as `draws.priorities` would have drawn them with budgets
+            that ended there.
+        controls: Of the population.
+        values: float64[n], measured, in the order drawn.
 
     Returns:
         Fields float64[L].
     """
-    rows = []
-    for size in sizes:
-        first = np.s_[:size]
-        inclusion = np.minimum(1.0, q[first] * threshold[size - 1])
-        importance = size * weight[first] / inclusion
-        rows.append(
-            estimator(np.ones(size), importance, values[first], model[first], pool_mean, pool_variance, inclusion),
-        )
+    rows = [estimator(sample, controls).estimate(values[: len(sample.rows)]) for sample in samples]
     fields = ("value", "standard_error", "degrees_of_freedom")
     return MeanEstimate(*(np.array([float(getattr(row, field)) for row in rows]) for field in fields))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.documents import query_residuals
-from pt_active.inference.estimators import estimator_named, mean_and_variance
+from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -22,9 +22,6 @@ from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.relevance.montecarlo import Evaluator, evaluator
-
-_BLOCK = 256
-"""Queries whose influence is computed at once."""
 
 DECIDING = 3
 """Documents that are named of each query."""
@@ -112,7 +109,7 @@ class Contributions:
 
 
 def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
-    """An estimator of queries as ``base + Σ g (ℓ − M)``; all of them are linear in the values.
+    """An estimator of queries as ``base + Σ a (ℓ − M)``: the weights a are its influence.
 
     Args:
         judged: The sample.
@@ -120,25 +117,21 @@ def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tu
         estimator: A name in `estimators.ESTIMATORS`.
 
     Returns:
-        The estimate at ``ℓ = M``, and g, float64[s].
+        The estimate at ``ℓ = M``, and a, float64[s].
     """
-    run, model = estimator_named(estimator), np.nan_to_num(judged.model @ contrast)
-    count, importance = judged.draws, judged.importance
-    pool = mean_and_variance(judged.pool_weight, judged.pool_model @ contrast)
-    base = float(run(count, importance, model, model, *pool, judged.inclusion).value)
-    size, blocks = len(count), []
-    for start in range(0, size, _BLOCK):
-        moved = model + np.eye(min(_BLOCK, size - start), size, k=start)
-        blocks.append(run(count, importance, moved, model, *pool, judged.inclusion).value - base)
-    return base, np.concatenate(blocks)
+    controls = Controls(judged.pool_weight, judged.pool_model @ contrast)
+    weighting = estimator_named(estimator).weigh(judged.sample, controls)
+    expected = np.nan_to_num(judged.sample.of(controls.model))
+    return float(weighting.estimate(expected).value), weighting.weights
 
 
 def _of_queries(
     labelled: LabelledPlan[JudgedQueries], judged: JudgedQueries, contrast: np.ndarray, how: How[irm.Measure]
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     base, pull = influence(judged, contrast, how.estimator)
-    value, model = judged.values @ contrast, judged.model @ contrast
-    share = judged.draws * judged.importance
+    sample = judged.sample
+    value, model = judged.values @ contrast, sample.of(judged.pool_model @ contrast)
+    share = sample.count * sample.importance(judged.pool_weight)
     columns = {"weight": share / share.sum(), "value": value, "expected": model}
     table = _named(labelled.tables.pool, labelled.drawn)
     table = table.assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
@@ -210,7 +203,7 @@ def _of_documents(
 def _pull(judged: JudgedDocuments, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
     """float64[N], ``p D/(Ππ)`` of the documents that the round drew and 0 elsewhere."""
     seen, sample = judged.pool, each.sample
-    chance = sample.opening[seen.query] * sample.design.inclusion
+    chance = sample.chance(seen.query)
     slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
     return np.divide(slope, chance, out=np.zeros_like(slope), where=sample.drawn & (chance > 0))
 

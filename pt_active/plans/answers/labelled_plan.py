@@ -24,10 +24,11 @@ from pt_active.plans.making.labelled import (
     model_means,
     query_chance,
     round_chance,
-    sample_arrays,
 )
+from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.chances import Clipped
+from pt_active.sampling.sample import Sample
 
 CUT = (
     "the plan was cut to what is judged; the interval is that of a sample whose end was fixed beforehand, `status` has "
@@ -87,11 +88,11 @@ def _labels_of_drawn_queries(tables: PlanTables, qrels: pd.DataFrame) -> tuple[n
     return label, ignored
 
 
-Sample = TypeVar("Sample", bound=Judged)
+Answering = TypeVar("Answering", bound=Judged)
 
 
 @dataclass(frozen=True)
-class LabelledPlan(ABC, Generic[Sample]):
+class LabelledPlan(ABC, Generic[Answering]):
     """A plan with its labels. What is measured of them is kept, so that many answers share it.
 
     Attributes:
@@ -103,9 +104,9 @@ class LabelledPlan(ABC, Generic[Sample]):
     tables: PlanTables
     label: np.ndarray
     ignored: int
-    _kept: dict[tuple[irm.Measure, str], Sample] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[tuple[irm.Measure, str], Answering] = field(default_factory=dict, repr=False, compare=False)
 
-    def judged(self, how: How[irm.Measure]) -> Sample:
+    def judged(self, how: How[irm.Measure]) -> Answering:
         """What the labels say of every draw, made once for each measure and policy.
 
         Args:
@@ -122,11 +123,11 @@ class LabelledPlan(ABC, Generic[Sample]):
         return self._kept[key]
 
     @abstractmethod
-    def _made(self, how: How[irm.Measure]) -> Sample:
+    def _made(self, how: How[irm.Measure]) -> Answering:
         """What `judged` keeps."""
 
     @abstractmethod
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Sample | None:
+    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Answering | None:
         """The sample within a group of queries that was known before drawing, or None if it has no label there.
 
         Args:
@@ -160,10 +161,14 @@ class LabelledPlan(ABC, Generic[Sample]):
 class QueryPlan(LabelledPlan[JudgedQueries]):
     """A plan that drew queries."""
 
+    @cached_property
+    def sample(self) -> Sample:
+        """The queries that were drawn."""
+        return sample_of(self.tables.queries, self.tables.manifest.census)
+
     def _made(self, how: How[irm.Measure]) -> JudgedQueries:
-        pool, queries, census = self.tables.pool, self.tables.queries, self.tables.manifest.census
         model = model_means(self.tables, how.measure)
-        return judged_queries(LabelledQueries(pool, queries, model, self.label, census, self.ignored), how)
+        return judged_queries(LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored), how)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
         """``p`` becomes ``p/P`` with the share P of the group, and the chances of its queries stay what they were.
@@ -173,25 +178,20 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         label = self.label[np.isin(self.tables.pool.query_of_document, rows)]
         if not (label >= 0).any():
             return None
-        every, queries = self.tables.queries, self.tables.queries.iloc[rows].reset_index(drop=True)
-        draws = int(queries["q_draws"].sum())
-        repeated = bool(queries["q_inclusion"].isna().all())
-        inner = float(queries["q_prob"].sum()) if repeated else draws / every["q_draws"].sum()
-        queries = queries.assign(q_importance=queries["q_importance"] * inner / share)
-        census = bool((queries["q_inclusion"][queries["q_weight"] > 0] == 1).all())
         pool = self.tables.pool.select(rows)
-        pool = replace(pool, query_weight=pool.query_weight / share)
-        model = self.judged(how).pool_model[rows]
-        found = judged_queries(LabelledQueries(pool, queries, model, label, census, 0), how)
+        sample = self.sample.within(np.isin(np.arange(len(self.tables.queries)), rows))
+        certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
+        sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
+        pool, model = replace(pool, query_weight=pool.query_weight / share), self.judged(how).pool_model[rows]
+        found = judged_queries(LabelledQueries(pool, sample, model, label, 0), how)
         return replace(found, basis=replace(found.basis, model_caution=""))
 
     @cached_property
     def chance(self) -> np.ndarray:
         """float64[N], the inclusion probability of each document's query; with replacement expected draws per draw."""
         pool, chance = self.tables.pool, np.zeros(len(self.label))
-        draws, importance, _ = sample_arrays(self.tables.queries.iloc[self.drawn])
         inside = np.isin(pool.query_of_document, self.drawn)
-        chance[inside] = query_chance(pool.select(self.drawn), draws, importance)
+        chance[inside] = query_chance(pool.select(self.drawn), self.sample)
         return chance
 
     @property
@@ -242,6 +242,6 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
     def planned(self) -> tuple[np.ndarray, str]:
         """The expected number of documents of each query that some round draws."""
         query = self.tables.pool.query_of_document
-        chances = [each.sample.design.opening[query] * each.sample.design.inclusion for each in self.tables.rounds]
+        chances = [each.sample.design.chance(query) for each in self.tables.rounds]
         left = np.prod([1 - chance for chance in chances], axis=0)
         return np.bincount(query, weights=1 - left, minlength=len(self.tables.queries)), "documents to be judged"

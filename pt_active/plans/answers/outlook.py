@@ -14,8 +14,9 @@ import pyterrier as pt
 
 from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown, some
 from pt_active.frames.columns import grade_columns
+from pt_active.inference.estimators import estimator_named
 from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.rounds import RoundSettings, expected_gain, pool_sizes
+from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making import artifact
@@ -29,7 +30,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import natural_drawing
+from pt_active.sampling.documents import RoundSettings, natural_drawing
 
 GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Budgets of the table if none are said, as shares of what the whole pool costs."""
@@ -350,7 +351,8 @@ def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCu
     uniform = ahead.uniform_moments if needs_uniform_grades(method.design) else None
     defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
     q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
-    parts = [_expected(mean, variance, weight, method.estimator) for mean, variance in contrasts(moments)]
+    kind = estimator_named(method.estimator)
+    parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
     documents = np.bincount(pool.query_of_document[pool.seen(ahead.measure)], minlength=len(weight)).astype(float)
     fitted = {"regression": 2, "snis": 1}.get(method.estimator, 1)

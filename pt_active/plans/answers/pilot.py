@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.estimators import estimator_named, mean_and_variance
+from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.rounds import optimism, ranker_contrasts
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -82,16 +82,13 @@ class Pilot:
         judged = self.judged
         if isinstance(judged, JudgedDocuments):
             return self._of_labels(documents)
-        census = judged.inclusion is None or bool((judged.inclusion >= 1).all())
-        inclusion = None if census else judged.inclusion
-        share = judged.importance / (judged.draws @ judged.importance)
-        spread = judged.draws * share**2 * (1.0 if inclusion is None else 1 - inclusion)
-        expected = float(spread @ (gain[self.plan.drawn] / self.pool.query_weight[self.plan.drawn] ** 2))
-        run = estimator_named(estimator)
-        found = []
-        for c in self.contrasts:
-            pool = mean_and_variance(judged.pool_weight, judged.pool_model @ c)
-            found.append(run(judged.draws, judged.importance, judged.values @ c, judged.model @ c, *pool, inclusion))
+        sample, p = judged.sample, judged.pool_weight
+        if not sample.repeated and (sample.expected >= 1).all():
+            sample = replace(sample, repeated=True)  # Nothing was left to chance, but the residuals show as much.
+        share = sample.importance(p) / (sample.count @ sample.importance(p))
+        expected = float((sample.count * share**2 * sample.left) @ (sample.of(gain) / sample.of(p) ** 2))
+        weigh = estimator_named(estimator).weigh
+        found = [weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts]
         return _times(float(np.mean([each.standard_error**2 for each in found])), expected)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:

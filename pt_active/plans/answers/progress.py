@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, level, positive
 from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
-from pt_active.inference.estimators import ESTIMATOR, estimator_named, is_rounding, mean_and_variance
+from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named, is_rounding
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ALWAYS, Looks, critical_values, information, look_sizes, nested_estimates
@@ -26,7 +26,6 @@ from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
-from pt_active.sampling.sample import Sample
 
 _STEPS = 50
 """Looks to come that are followed, at most."""
@@ -151,17 +150,13 @@ def _past(
 ) -> Looks:
     """The looks so far, with what the queries say at each."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
-    n, expected = len(first), question.contrast.of(model_means(tables, question.measure))
+    expected = question.contrast.of(model_means(tables, question.measure))
     values = question.contrast.of(_values(tables.pool, label, question.measure, first))
     found = nested_estimates(
-        estimator_named(ESTIMATOR),
-        order.q[:n],
-        order.threshold[:n],
-        order.weight[:n],
+        estimator_named(ESTIMATOR).weigh,
+        [order.first(size) for size in sizes.tolist()],
+        Controls(tables.pool.query_weight, expected),
         values,
-        expected[first],
-        *mean_and_variance(tables.pool.query_weight, expected),
-        sizes.tolist(),
     )
     largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
     still = is_rounding(found.standard_error, np.ones((len(sizes), 1)), largest[:, None])
@@ -339,22 +334,12 @@ def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
         raise ValueError(
             f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
         )
-    queries = tables.queries.assign(**query_columns(_first(order, n, len(pool.queries))))
+    queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
     listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
     assessments = tables.assessments[listed].reset_index(drop=True)
     cut, draws = Cut("queries", order.drawn, n), int(queries["q_draws"].sum())
     cut_off = replace(tables, queries=queries, assessments=assessments)
     return _with_manifest(cut_off, cut, draws, spent=float(order.cost[:n].sum()), census=False)
-
-
-def _first(order: DrawingOrder, n: int, size: int) -> Sample:
-    """The first n queries as `draws.priorities` would have drawn them with a budget that ended there."""
-    first = order.rows[:n]
-    draws, inclusion, importance = np.zeros(size, dtype=np.int64), np.full(size, np.nan), np.full(size, np.nan)
-    draws[first] = 1
-    inclusion[first] = np.minimum(1.0, order.q[:n] * order.threshold[n - 1])
-    importance[first] = n * order.weight[:n] / inclusion[first]
-    return Sample(draws, importance, inclusion)
 
 
 def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:

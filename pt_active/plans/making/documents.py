@@ -19,7 +19,6 @@ from pt_active.inference.calibration import FLATTERED
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import (
     Round,
-    RoundSettings,
     draw_round,
     expected_gain,
     judged_before,
@@ -32,8 +31,8 @@ from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, 
 from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, query_design
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.sampling.documents import DocumentSizes, document_design, natural_drawing
-from pt_active.sampling.sample import DocumentSample
+from pt_active.sampling.documents import DocumentSizes, RoundSettings, document_design, natural_drawing
+from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_cost", "q_drawing"]
@@ -106,11 +105,11 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     found = DocumentSizes(np.flatnonzero(size > 0), size, np.zeros_like(size))
     design = document_design(found, drawing, indptr, cost, overhead, float(budget))
     sample = draw_documents(design, indptr, cost, overhead, float(budget), np.random.default_rng(seed))
-    sizes["inclusion"] = sample.opening[query] * design.inclusion
+    sizes["inclusion"] = sample.chance(query)
     return sizes[sample.drawn].reset_index(drop=True)
 
 
-def worklist(pool: Pool, sample: DocumentSample, texts: pd.DataFrame | None) -> pd.DataFrame:
+def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:
     """``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges in a round.
 
     Args:
@@ -129,7 +128,7 @@ def worklist(pool: Pool, sample: DocumentSample, texts: pd.DataFrame | None) -> 
     if texts is not None:
         texts = with_string_ids(texts[["docno", "text"]]).drop_duplicates("docno")
         table["text"] = table["docno"].map(texts.set_index("docno")["text"])
-    table["inclusion"] = sample.opening[query] * sample.design.inclusion[drawn]
+    table["inclusion"] = sample.chance(pool.query_of_document)[drawn]
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 

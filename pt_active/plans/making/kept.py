@@ -16,7 +16,7 @@ from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE, Manifest
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.sample import DocumentDesign, DocumentSample
+from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 _NAMED = 10
 """Rankers that are printed by name."""
@@ -172,8 +172,8 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
         inclusion, drawn = np.zeros(len(pool.docno)), np.zeros(len(pool.docno), dtype=bool)
         inclusion[order], drawn[order] = documents["inclusion"], documents["drawn"]
         design = DocumentDesign(manifest.arguments.design, order, queries["planned_opening"].to_numpy(), inclusion)
-        opening, apart = queries["opening"].to_numpy(), queries["apart"].to_numpy()
-        sample = DocumentSample(design, opening, drawn, apart, float(entry.spent))
+        opened, apart = Sample.once(queries["opening"].to_numpy()), queries["apart"].to_numpy()
+        sample = TwoPhase(design, opened, drawn, apart, float(entry.spent))
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
         rounds.append(Round(sample, grades, float(entry.expected_variance)))

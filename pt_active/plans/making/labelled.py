@@ -27,6 +27,7 @@ from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
+from pt_active.sampling.sample import Sample
 
 
 def foreign_labels(which: np.ndarray, what: str) -> None:
@@ -122,16 +123,14 @@ def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray
     return "gain" if form.family == "additive" else "stopping probability", form.values
 
 
-def query_chance(sampled: Pool, draws: np.ndarray, importance: np.ndarray) -> np.ndarray:
+def query_chance(sampled: Pool, sample: Sample) -> np.ndarray:
     """float64[N], the inclusion probability of each document's query; with replacement the expected draws per draw.
 
     Args:
         sampled: The drawn queries alone.
-        draws: int64[s].
-        importance: float64[s].
+        sample: How they were drawn.
     """
-    chance = sampled.query_weight / (draws * importance / draws.sum())
-    return np.asarray(chance[sampled.query_of_document])
+    return np.asarray((sample.expected / sample.count)[sampled.query_of_document])
 
 
 def label_calibration(
@@ -182,8 +181,7 @@ def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
     """float64[N], ``inclusion`` of each drawn document in the worklist of its round; 0 elsewhere."""
     chance = np.zeros(len(pool.docno))
     for each in rounds:
-        total = each.sample.opening[pool.query_of_document] * each.sample.design.inclusion
-        chance = np.where(each.sample.drawn, total, chance)
+        chance = np.where(each.sample.drawn, each.sample.chance(pool.query_of_document), chance)
     return chance
 
 

@@ -23,12 +23,11 @@ from pt_active.frames.columns import (
     with_string_ids,
 )
 from pt_active.frames.runs import ranked_run
-from pt_active.inference.documents import DocumentPool
-from pt_active.inference.rounds import GradedPool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import RANK_FORMS, cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.sampling.designs import needs_uniform_grades, sampling_distribution
+from pt_active.sampling.pools import DocumentPool, GradedPool
 
 SINGLE = "run"
 """What the ranker of a plain R frame is called."""

@@ -43,21 +43,37 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
     pairs = stored_weights(arguments.pairs, pool.names)
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
     sample = draw(queries, arguments.budget, arguments.draws, seed, arguments.replace)
-    queries = queries.assign(**sample_columns(sample), q_priority=_priority(sample))
+    queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=_priority(sample, len(queries)))
     assessments = _assessments(pool, measure, sample, source.frame)
-    spent = float(pool.query_cost[sample.draws > 0].sum())
+    spent = float(pool.query_cost[sample.rows].sum())
     manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
     return PlanTables(pool, queries, assessments, manifest)
 
 
-def sample_columns(sample: Sample) -> dict[str, np.ndarray]:
-    """``q_draws``, ``q_importance`` and ``q_inclusion`` of a sample."""
-    return {"q_draws": sample.draws, "q_importance": sample.importance, "q_inclusion": sample.inclusion}
+def sample_columns(sample: Sample, weight: np.ndarray) -> dict[str, np.ndarray]:
+    """``q_draws``, ``q_importance`` and ``q_inclusion`` of all queries.
+
+    Args:
+        sample: The queries that were drawn.
+        weight: float64[m], p.
+    """
+    return {f"q_{name}": column for name, column in sample.columns(weight).items()}
 
 
-def _priority(sample: Sample) -> np.ndarray:
+def sample_of(queries: pd.DataFrame, census: bool = False) -> Sample:
+    """The sample that `sample_columns` were made of.
+
+    Args:
+        queries: ``q_prob, q_draws, q_inclusion`` of all queries.
+        census: Whether nothing was left to chance.
+    """
+    q, draws, inclusion = (queries[column].to_numpy() for column in ("q_prob", "q_draws", "q_inclusion"))
+    return Sample.from_columns(q, draws, inclusion, census)
+
+
+def _priority(sample: Sample, m: int) -> np.ndarray:
     """``q_priority``, the order in which queries come; NaN with replacement."""
-    return np.full(len(sample.draws), np.nan) if sample.priority is None else sample.priority
+    return np.full(m, np.nan) if sample.priority is None else sample.priority
 
 
 def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
@@ -87,7 +103,8 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
     back = np.argsort(order)
     priority = None if sample.priority is None else sample.priority[back]
-    return Sample(sample.draws[back], sample.importance[back], sample.inclusion[back], sample.census, priority)
+    rows, drawn = order[sample.rows], (sample.count, sample.expected, sample.repeated, sample.census)
+    return Sample(rows, *drawn, q[back], priority)
 
 
 def has_order(tables: PlanTables) -> bool:
@@ -121,7 +138,7 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
 
 def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
     query = pool.query_of_document
-    judge = pool.seen(measure) & (sample.draws[query] > 0)
+    judge = pool.seen(measure) & np.isin(query, sample.rows)
     table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
     texts = columns.with_string_ids(frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]])
     table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
@@ -172,6 +189,10 @@ class DrawingOrder:
         q, weight, cost = (queries[c].to_numpy(dtype=np.float64)[rows] for c in ("q_prob", "q_weight", "q_cost"))
         drawn = int((queries["q_draws"].to_numpy() > 0).sum())
         return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn)
+
+    def first(self, n: int) -> Sample:
+        """The first n queries, as they would have been drawn with a budget that ended there."""
+        return Sample.by_priority(self.rows[:n], np.ones(n, dtype=np.int64), self.q[:n], self.threshold[n - 1])
 
     def asked(self, size: int) -> np.ndarray:
         """bool[m], the queries that the plan asks for, of ``size`` in its pool."""

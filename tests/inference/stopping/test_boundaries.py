@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from pt_active.inference.estimators import ESTIMATORS, mean_and_variance
-from pt_active.inference.replay import Population, replay
+from pt_active.inference.estimators import ESTIMATORS, Controls
+from pt_active.inference.methods import Method
+from pt_active.inference.replay import Population, Repetitions, replay
 from pt_active.inference.replays import joined
 from pt_active.inference.stopping.boundaries import (
     _stakes,
@@ -42,6 +43,7 @@ from pt_active.inference.stopping.looks import (
 )
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.draws import draw_priorities, prefixes
+from pt_active.sampling.sample import Sample
 
 FIFTHS = np.arange(1, 6) / 5
 
@@ -276,8 +278,8 @@ def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
     q = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05])
     terms = q * np.array([1.0, 2.0, 0.5, 1.5, 1.0, 3.0, 0.2])
     priority, found = draw_priorities(q, repetitions, rng), []
-    for order, came, chance in prefixes(priority, q, np.ones(7), [3, 5]):
-        found.append((came * terms[order] / chance).sum(axis=1))
+    for sample in prefixes(priority, q, np.ones(7), [3, 5]):
+        found.append((sample.count * terms[sample.rows] / sample.expected).sum(axis=1))
     early, late = found
     product_of = (early - terms.sum()) * (late - terms.sum()) - (late - terms.sum()) ** 2
     assert abs(product_of.mean()) <= 3 * product_of.std() / np.sqrt(repetitions)
@@ -289,8 +291,8 @@ def test_a_smaller_budget_draws_a_prefix() -> None:
     q = rng.dirichlet(np.ones(12))
     priority, cost = draw_priorities(q, 1, rng), rng.uniform(1, 3, 12)
     samples = list(prefixes(priority, q, cost, [5, 9, 16]))
-    for (few, _, _), (many, _, _) in pairwise(samples):
-        np.testing.assert_array_equal(few[0], many[0][: len(few[0])])
+    for few, many in pairwise(samples):
+        np.testing.assert_array_equal(few.rows[0], many.rows[0][: few.rows.shape[1]])
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
@@ -300,13 +302,11 @@ def test_nested_estimates_are_those_of_each_sample_alone(estimator: str) -> None
     priority = draw_priorities(q, 1, rng)
     rows = np.argsort(priority[0])
     threshold = np.append(priority[0][rows], np.inf)[1:]
-    arguments = q[rows], threshold, p[rows], values[rows], model[rows], *mean_and_variance(p, model)
-    found = nested_estimates(ESTIMATORS[estimator], *arguments, [4, 9, 15])
-    for i, (order, _, chance) in enumerate(prefixes(priority, q, np.ones(15), [4, 9, 15])):
-        n, x = (4, 9, 15)[i], order[0]
-        alone = ESTIMATORS[estimator](
-            np.ones(n), n * p[x] / chance[0], values[x], model[x], *mean_and_variance(p, model), chance[0]
-        )
+    weigh, controls = ESTIMATORS[estimator].weigh, Controls(p, model)
+    first = [Sample.by_priority(rows[:n], np.ones(n, int), q[rows[:n]], threshold[n - 1]) for n in (4, 9, 15)]
+    found = nested_estimates(weigh, first, controls, values[rows])
+    for i, sample in enumerate(prefixes(priority, q, np.ones(15), [4, 9, 15])):
+        alone = weigh(sample.first, controls).estimate(values[sample.first.rows])
         assert found.value[i] == pytest.approx(float(alone.value), rel=1e-12)
         assert found.standard_error[i] == pytest.approx(float(alone.standard_error), rel=1e-12)
         assert found.degrees_of_freedom[i] == pytest.approx(float(alone.degrees_of_freedom), rel=1e-12)
@@ -409,7 +409,8 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     population = null_population()
     budget = 0.3 * population.cost.sum()
     budgets = np.linspace(0.04 * budget + 15, budget, 60)
-    chunks = replay(population, "hedged", ["regression"], budgets, 2000, 1, with_replacement=False, null=True)
+    method = Method("hedged", "regression", with_replacement=False)
+    chunks = replay(population, [method], budgets, Repetitions(2000, 1, null=True))
     found = joined([chunk["regression"] for chunk in chunks])
     q = population.distribution("hedged", 0.1)
     return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)

@@ -17,7 +17,8 @@ from pt_active.plans.making.rankers import listed_weights, pair_weights, stored_
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import check_pair_weights, difference_moments, sampling_distribution
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, Variables, document_sizes
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, document_sizes
+from pt_active.sampling.pools import DocumentPool, Variables
 
 NAMES = ("production", "candidate", "third")
 PAIRS = list(itertools.combinations(range(3), 2))
@@ -95,8 +96,8 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str
 
     def gain(systems: list[int], weights: list[float] | None = None) -> np.ndarray:
         pairs = None if weights is None else np.array(weights)
-        options = {"drawing": drawing, "defensive": 0.0, "pairs": pairs}
-        return document_sizes(form, indptr, ranks[systems], variables, cost, 0.0, weight, **options).gain
+        pool, settings = DocumentPool(form, indptr, ranks[systems], weight), RoundSettings(drawing, 0.0, pairs=pairs)
+        return document_sizes(pool, variables, cost, 0.0, settings).gain
 
     parts = [gain([a, b]) for a, b in PAIRS]
     weights = [2.0, 0.0, 0.5]
@@ -108,9 +109,9 @@ def test_documents_take_the_weighted_mean_of_the_variances_of_pairs(measure: str
 def test_the_largest_variance_finds_its_own_weights() -> None:
     indptr, ranks, grades, cost, weight = small_pool()
     form = rank_form(parse_measure("DCG@4"), 2, 6)
-    options = {"drawing": "poisson", "defensive": 0.0, "objective": "largest", "budget": 2.0}
+    pool, settings = DocumentPool(form, indptr, ranks, weight), RoundSettings("poisson", 0.0, "largest", np.ones(3))
     with pytest.raises(ValueError, match='weights of pairs are for objective="mean"'):
-        document_sizes(form, indptr, ranks, Variables.of(form, grades), cost, 0.0, weight, pairs=np.ones(3), **options)
+        document_sizes(pool, Variables.of(form, grades), cost, 0.0, settings, budget=2.0)
 
 
 # --- how a user says them -------------------------------------------------------------------------------------------

@@ -1,0 +1,112 @@
+"""What is known of documents before any of them is judged: what they are worth to a measure, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pt_active.relevance.measures import RankForm
+from pt_active.relevance.moments import discounts, variable_values
+
+
+@dataclass(frozen=True)
+class Variables:
+    """What is known of the document variables (gain or κ) before judging.
+
+    Attributes:
+        mean: float64[N], μ.
+        variance: float64[N], v.
+        known: bool[N], whether the label is known already.
+    """
+
+    mean: np.ndarray
+    variance: np.ndarray
+    known: np.ndarray
+
+    @classmethod
+    def of(cls, form: RankForm, grades: np.ndarray, labels: np.ndarray | None = None) -> Variables:
+        """Mean and variance under the grade model.
+
+        Args:
+            form: Of the measure.
+            grades: float64[N, G+1].
+            labels: int64[N], those that are known already, -1 where none is.
+        """
+        mean = grades @ form.values
+        variance = np.maximum(grades @ form.values**2 - mean**2, 0.0)
+        if labels is None:
+            return cls(mean, variance, np.zeros(len(mean), dtype=bool))
+        known = labels >= 0
+        return cls(np.where(known, form.values[labels], mean), np.where(known, 0.0, variance), known)
+
+
+def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: Variables) -> np.ndarray:
+    """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9].
+
+    Args:
+        form: Of the measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        variables: Where the gradient is taken. Where they have a variance, the chance of reaching a rank of a cascade
+            counts as the root of its mean square, since the documents above it will mostly be judged too.
+
+    Returns:
+        float64[k, N].
+    """
+    if form.family == "additive":
+        return discounts(form, ranks)
+    from pt_active.relevance._kernels import cascade_gradients
+
+    gradient = np.zeros(ranks.shape)
+    moments = np.column_stack([variables.mean, variables.mean**2 + variables.variance])
+    cascade_gradients(indptr, ranks, moments, form.weights, bool(variables.variance.any()), gradient)
+    return gradient
+
+
+@dataclass(frozen=True)
+class DocumentPool:
+    """What a measure sees of a pool.
+
+    Attributes:
+        form: Of the measure.
+        indptr: int64[m+1].
+        ranks: int32[k, N].
+        weight: float64[m], p.
+    """
+
+    form: RankForm
+    indptr: np.ndarray
+    ranks: np.ndarray
+    weight: np.ndarray
+
+    @property
+    def query(self) -> np.ndarray:
+        """int64[N], the query of each document."""
+        return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
+
+    def values(self, variable: np.ndarray) -> np.ndarray:
+        """float64[m, k], the measure at given document variables."""
+        return variable_values(self.form, self.indptr, self.ranks, variable)
+
+    def gradients(self, variable: np.ndarray) -> np.ndarray:
+        """float64[k, N], its gradient there."""
+        known = np.ones(len(variable), dtype=bool)
+        return gradients(self.form, self.indptr, self.ranks, Variables(variable, np.zeros_like(variable), known))
+
+
+@dataclass(frozen=True)
+class GradedPool:
+    """A pool whose documents can be drawn.
+
+    Attributes:
+        seen: What the measure sees.
+        grades: float64[N, G+1], ``P(y = g)``.
+        cost: float64[N], λ; not read where a document cannot matter.
+        per_query: λ₀, the cost of opening a query, which each round pays anew.
+    """
+
+    seen: DocumentPool
+    grades: np.ndarray
+    cost: np.ndarray
+    per_query: float
