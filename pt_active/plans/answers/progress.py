@@ -210,13 +210,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     Raises:
         ValueError: If looks are planned, whose number would have to be known from the start, or are unknown.
     """
-    if question.looks not in (None, ALWAYS):
-        raise ArgumentError(
-            Argument("looks", question.looks),
-            " needs to know from the start how many looks there will be, and a plan of documents can always be "
-            "extended; say ",
-            Argument("looks", ALWAYS),
-        )
+    _refuse_planned_looks(question.looks)
     rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
     foreign_labels((label >= 0) & ~judged_before(rounds), "documents")
     judged = rounds_judged(rounds, label)
@@ -244,6 +238,16 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
             "everything": float(rest.cost[-1]) if len(rest.cost) else float(spent[-1]),
         },
     )
+
+
+def _refuse_planned_looks(looks: str | None) -> None:
+    if looks not in (None, ALWAYS):
+        raise ArgumentError(
+            Argument("looks", looks),
+            " needs to know from the start how many looks there will be, and a plan of documents can always be "
+            "extended; say ",
+            Argument("looks", ALWAYS),
+        )
 
 
 def _information(tables: PlanTables) -> np.ndarray:
