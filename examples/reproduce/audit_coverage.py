@@ -169,10 +169,9 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
         seed: Of the draws.
     """
     drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
-    rows = np.flatnonzero(drawn.sample.draws > 0)
-    size = float(effective_size(drawn.sample.draws[rows], drawn.sample.importance[rows]))
-    basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.sample.census, (), "error", 0, "pair")
-    return JudgedPairs(pairs.names, basis, pairs, drawn, rows, pairs.observed(rows, label[rows]))
+    size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
+    basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.census, (), "error", 0, "pair")
+    return JudgedPairs(pairs.names, basis, pairs, drawn, pairs.observed(drawn.rows, label[drawn.rows]))
 
 
 def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:

@@ -123,6 +123,7 @@ class Plan(KeptArtifact[PlanTables]):
             cost=repr(cost),
             per_query=float(cost.per_query),
             design=design or usual_design,
+            cost_unit=unit_of(cost) or None,
             level=level,
             seed=seed,
             budget=budget,
@@ -131,7 +132,6 @@ class Plan(KeptArtifact[PlanTables]):
             defensive=usual_defensive if defensive is None else defensive,
             objective=objective,
             pairs=weights,
-            cost_unit=unit_of(cost) or None,
         )
         make = first_round if level == "document" else plan_of_queries
         return cls._of(make(Source(arrays, measure, frame, topics), arguments))

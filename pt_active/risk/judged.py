@@ -158,15 +158,14 @@ class JudgedPairs(Judged):
         draws, undefined = self.sample.count, bool(np.isnan(mean.value))
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
-        v = self.sample.importance(self.pairs.weight) * self.sample.of(count)
-        importance = [v * score.weight for score in scores]
+        importance = self.sample.importance(self.pairs.weight) * self.sample.of(count)
         certain = self._all_judged(count) and not undefined
         basis = replace(
             self.basis,
             estimator=estimator,
             census=certain,
             caution=reason if undefined else "",
-            n_effective=min(float(effective_size(draws, each)) for each in importance),
+            n_effective=min(float(effective_size(draws, importance * score.weight)) for score in scores),
         )
         return Measured(
             value=float(mean.value),

@@ -110,7 +110,6 @@ def _check_budget(budget: float, cost: np.ndarray) -> None:
 FORMAT_VERSION = 1
 """Of the tables on disk; an audit of another format is refused rather than misread."""
 
-
 _NO_STRATUM = -1
 """In the place of a stratum where there are none."""
 
@@ -219,14 +218,14 @@ def worklist(pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
 def audit_manifest(arguments: AuditArguments, pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> AuditManifest:
     """The manifest of a new audit."""
     packages = ("pt-active", "pyterrier", "numpy", "pandas")
-    queries = int(pairs.keys["qid"].nunique())
+    counts = AuditCounts(len(pairs.keys), int(pairs.keys["qid"].nunique()), int(sample.draws), len(sample.rows))
     return AuditManifest(
         versions={"python": platform.python_version()} | {name: version(name) for name in packages},
         arguments=arguments,
         loss=described(pairs.loss),
         predictors=pairs.names,
         census=sample.census,
-        counts=AuditCounts(len(pairs.keys), queries, int(sample.draws), len(sample.rows)),
+        counts=counts,
         spent=float(pairs.cost[sample.rows].sum()),
         pool_cost=float(pairs.cost.sum()),
         inputs={"frame": artifact.digest(frame)},

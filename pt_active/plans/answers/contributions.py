@@ -65,7 +65,7 @@ class Contributions:
             plan: Of queries or of documents.
             qrels: Its labels, of all rounds.
             contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            measure: Another than the plan's, as `measures.parse_measure` returns it.
+            measure: Another measure than the plan's, on the same labels.
             estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in
                 `documents.DOCUMENT_ESTIMATORS`.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
@@ -130,7 +130,7 @@ def _of_queries(
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
     base, pull = influence(judged, contrast, how.estimator)
     sample = judged.sample
-    value, model = judged.values @ contrast, (judged.pool_model @ contrast)[sample.rows]
+    value, model = judged.values @ contrast, sample.of(judged.pool_model @ contrast)
     share = sample.count * sample.importance(judged.pool_weight)
     columns = {"weight": share / share.sum(), "value": value, "expected": model}
     table = _named(labelled.tables.pool, labelled.drawn)

@@ -19,10 +19,10 @@ from pt_active.sampling.sample import Sample
 
 @dataclass(frozen=True)
 class JudgedQueries(Judged):
-    """One row a sampled query.
+    """What the labels say of s sampled queries.
 
     Attributes:
-        sample: The s queries that were drawn, as rows of the pool's m.
+        sample: The queries that were drawn, as rows of the pool's m.
         values: float64[s, k], measured.
         pool_weight: float64[m], p of all queries.
         pool_model: float64[m, k], expected by the grade model of all queries; NaN where it has no opinion.
@@ -54,7 +54,7 @@ class LabelledQueries(NamedTuple):
 
     Attributes:
         pool: The queries.
-        sample: The queries that were drawn.
+        sample: Those that were drawn.
         model: float64[m, k], what the grade model expects of the measure.
         label: int64[N], -1 where there is none.
         ignored: How many labels belong to queries that were not drawn.

@@ -88,11 +88,11 @@ def _labels_of_drawn_queries(tables: PlanTables, qrels: pd.DataFrame) -> tuple[n
     return label, ignored
 
 
-AnyJudged = TypeVar("AnyJudged", bound=Judged)
+Answering = TypeVar("Answering", bound=Judged)
 
 
 @dataclass(frozen=True)
-class LabelledPlan(ABC, Generic[AnyJudged]):
+class LabelledPlan(ABC, Generic[Answering]):
     """A plan with its labels. What is measured of them is kept, so that many answers share it.
 
     Attributes:
@@ -104,9 +104,9 @@ class LabelledPlan(ABC, Generic[AnyJudged]):
     tables: PlanTables
     label: np.ndarray
     ignored: int
-    _kept: dict[tuple[irm.Measure, str], AnyJudged] = field(default_factory=dict, repr=False, compare=False)
+    _kept: dict[tuple[irm.Measure, str], Answering] = field(default_factory=dict, repr=False, compare=False)
 
-    def judged(self, how: How[irm.Measure]) -> AnyJudged:
+    def judged(self, how: How[irm.Measure]) -> Answering:
         """What the labels say of every draw, made once for each measure and policy.
 
         Args:
@@ -123,11 +123,11 @@ class LabelledPlan(ABC, Generic[AnyJudged]):
         return self._kept[key]
 
     @abstractmethod
-    def _made(self, how: How[irm.Measure]) -> AnyJudged:
+    def _made(self, how: How[irm.Measure]) -> Answering:
         """What `judged` keeps."""
 
     @abstractmethod
-    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> AnyJudged | None:
+    def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Answering | None:
         """The sample within a group of queries that was known before drawing, or None if it has no label there.
 
         Args:
@@ -161,14 +161,14 @@ class LabelledPlan(ABC, Generic[AnyJudged]):
 class QueryPlan(LabelledPlan[JudgedQueries]):
     """A plan that drew queries."""
 
-    def _made(self, how: How[irm.Measure]) -> JudgedQueries:
-        model = model_means(self.tables, how.measure)
-        return judged_queries(LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored), how)
-
     @cached_property
     def sample(self) -> Sample:
         """The queries that were drawn."""
         return sample_of(self.tables.queries, self.tables.manifest.census)
+
+    def _made(self, how: How[irm.Measure]) -> JudgedQueries:
+        model = model_means(self.tables, how.measure)
+        return judged_queries(LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored), how)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
         """``p`` becomes ``p/P`` with the share P of the group, and the chances of its queries stay what they were.
@@ -180,10 +180,9 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
             return None
         pool = self.tables.pool.select(rows)
         sample = self.sample.within(np.isin(np.arange(len(self.tables.queries)), rows))
-        certain = 0 if sample.repeated else int((sample.expected == 1).sum())
+        certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
         sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
-        pool = replace(pool, query_weight=pool.query_weight / share)
-        model = self.judged(how).pool_model[rows]
+        pool, model = replace(pool, query_weight=pool.query_weight / share), self.judged(how).pool_model[rows]
         found = judged_queries(LabelledQueries(pool, sample, model, label, 0), how)
         return replace(found, basis=replace(found.basis, model_caution=""))
 

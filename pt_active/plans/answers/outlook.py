@@ -158,8 +158,9 @@ class Outlook(Printed):
         Args:
             plan: Of queries or of documents; nothing of it needs to be judged.
             qrels: Its labels so far, which make it the pilot.
-            methods: As in `of`; the plan's own way to sample, in one round, comes second if left out. A method with the
-                plan's design has the plan's other settings too.
+            methods: What to look at, all without replacement. If left out plain random queries, the plan's own way to
+                sample in one round, and the defaults of queries and of documents. A method with the plan's design has
+                the plan's other settings too.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
         Raises:

@@ -93,7 +93,7 @@ def slices(
         qrels: Its labels, of all rounds.
         column: Of the topics, before planning; its name starts with ``q``.
         pair: Two rankers to compare; each ranker is estimated if left out.
-        measure: Another than the plan's, as `measures.parse_measure` returns it.
+        measure: Another measure than the plan's, on the same labels.
         estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in `documents.DOCUMENT_ESTIMATORS`.
         confidence: Of each interval.
         missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.

@@ -40,9 +40,13 @@ def printed(head: str, facts: Facts) -> str:
 
 @dataclass(frozen=True)
 class Record:
-    """A dataclass that is kept as an object in ``manifest.json``; fields that are records themselves are in `PARTS`."""
+    """A dataclass that is kept as an object in ``manifest.json``; fields that are records themselves are in `PARTS`.
+
+    Those in `SOMETIMES` are left out where they are empty.
+    """
 
     PARTS: ClassVar[dict[str, type[Record]]] = {}
+    SOMETIMES: ClassVar[tuple[str, ...]] = ()
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
@@ -66,7 +70,8 @@ class Record:
 
     def to_json(self) -> dict[str, Any]:
         """Plain dictionaries and lists."""
-        return {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {name: value for name, value in values.items() if value or name not in self.SOMETIMES}
 
 
 def _plain(value: Any) -> Any:

@@ -143,8 +143,8 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         ValueError: As `draw_round` does.
     """
     if arguments.budget is None or arguments.draws is not None:
-        said = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True), ", with "
-        raise ArgumentError("documents are drawn to a budget: say ", *said, Argument("level", "document"))
+        asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
+        raise ArgumentError("documents are drawn to a budget: say ", *asked, ", with ", Argument("level", "document"))
     if arguments.replace:
         both = Argument("replace", True), " does not go with ", Argument("level", "document")
         raise ArgumentError("a document is judged once: ", *both)

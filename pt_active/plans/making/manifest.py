@@ -6,7 +6,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -23,7 +23,7 @@ READABLE = (3, FORMAT_VERSION)
 """Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanArguments(Record):
     """The arguments of ``Plan.create``, with the defaults of the level filled in.
 
@@ -32,6 +32,8 @@ class PlanArguments(Record):
         cost: Its ``repr``.
         per_query: The cost of opening a query.
         design: Of queries, or how documents are drawn.
+        cost_unit: The unit of the cost, such as ``hours``; None if the cost names none, and in plans that were saved
+            before units were kept.
         level: ``query`` or ``document``.
         seed: Of everything random.
         budget: What may be spent; None where a number of draws was said.
@@ -40,13 +42,15 @@ class PlanArguments(Record):
         defensive: The share of ``p`` in the design of queries, or of the average variance in that of documents.
         objective: ``mean`` or ``largest``, which variance the design of documents makes small.
         pairs: ``[ranker, ranker, weight]`` of each pair with a weight; None where all pairs weigh the same.
-        cost_unit: What the cost counts, such as ``hours``; None if it does not say.
     """
+
+    SOMETIMES: ClassVar = ("cost_unit",)
 
     measure: str
     cost: str
     per_query: float
     design: str
+    cost_unit: str | None = None
     level: str
     seed: int
     budget: float | None
@@ -55,16 +59,11 @@ class PlanArguments(Record):
     defensive: float
     objective: str
     pairs: Sequence[Sequence[str | float]] | None = None
-    cost_unit: str | None = None
 
     @property
     def unit(self) -> str:
-        """The unit of costs as it stands behind a number: ``" hours"``, or nothing."""
+        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
         return kept_unit(self.cost, self.cost_unit)
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dictionary; without the unit of costs that name none."""
-        return {name: each for name, each in super().to_json().items() if name != "cost_unit" or each}
 
 
 @dataclass(frozen=True)
@@ -138,6 +137,7 @@ class Manifest(Record):
         cut: To what the plan was cut; None if it was not.
     """
 
+    SOMETIMES: ClassVar = ("rounds", "later_rankers", "cut")
     PARTS: ClassVar = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -158,11 +158,6 @@ class Manifest(Record):
     rounds: tuple[RoundEntry, ...] = ()
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """A plain dictionary; without rounds, later rankers and cut where there are none."""
-        sometimes = ("rounds", "later_rankers", "cut")
-        return {name: each for name, each in super().to_json().items() if each or name not in sometimes}
 
 
 class Source(NamedTuple):

@@ -75,8 +75,8 @@ def named_pair(
 
     Args:
         names: All k.
-        first: One; if left out, of two the first that is not ``second``.
-        second: Another; if left out, of two the other one.
+        first: The name of the first; of two, the one that is not ``second`` if left out.
+        second: The name of the second; of two, the one that is not ``first`` if left out.
         kind: What they are, for messages.
         where: What they belong to, for messages.
 
