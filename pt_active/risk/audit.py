@@ -192,7 +192,7 @@ class Audit(KeptArtifact[AuditTables]):
 
         Args:
             qrels: ``qid, docno, label``, the labels of `assessments`.
-            estimator: ``regression`` (the default), ``snis``, ``difference`` or ``stratified``.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Confidence level of the interval.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             reference: ``effective``, ``t`` or ``normal``.
@@ -224,7 +224,7 @@ class Audit(KeptArtifact[AuditTables]):
 
         Args:
             qrels: ``qid, docno, label``, the labels of `assessments`.
-            estimator: ``regression`` (the default), ``snis``, ``difference`` or ``stratified``.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Confidence level of the intervals; all tests together have the level ``1 − confidence``.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             reference: ``effective``, ``t`` or ``normal``.
