@@ -1,8 +1,8 @@
-"""LETOR 4.0's rank aggregation data (MQ2007-agg, MQ2008-agg) to a labelled pool of real rankers.
+"""Makes a labelled pool of real rankers from LETOR 4.0's rank aggregation data (MQ2007-agg, MQ2008-agg).
 
 Each input file is a fold. A line holds the label, the query, and the document's place in the list of each ranker, or
-NULL. Only some documents of each list were judged, so a ranker's ranking here is that of the judged documents alone, in
-the order of its list. The features are 1/(1 + place) in each list, 0 for NULL.
+NULL. Only some documents of each list were judged, so a ranking here has the judged documents alone, in the order of
+the list. The features are 1/(1 + place) in each list, 0 for NULL.
 
     python data_scripts/letor_agg_to_pool.py A1.txt A2.txt A3.txt A4.txt A5.txt --out mq2007-agg.parquet
 """
@@ -37,15 +37,15 @@ def read_fold(path: Path, fold: int) -> Documents:
     """Read one file.
 
     Args:
-        path: Plain or ``.gz``.
-        fold: Its number.
+        path: The file, plain or ``.gz``.
+        fold: Number of the fold.
 
     Returns:
         ``line, qid, docno, label, fold``, and the places, float32[n, k]; NaN where a ranker does not retrieve the
         document.
 
     Raises:
-        BadInput: If a line is malformed, or has other rankers than the first.
+        BadInput: If a line is malformed, or its number of rankers differs from that of the first line.
     """
     rows, places = [], []
     for line, text in enumerate(lines_of(path), 1):
@@ -96,9 +96,9 @@ def pool_of(folds: Iterable[Documents]) -> Documents:
 
 def main(argv: list[str] | None = None) -> None:
     """Read and write."""
-    found = parser(__doc__)
-    add_folds(found)
-    arguments = found.parse_args(argv)
+    options = parser(__doc__)
+    add_folds(options)
+    arguments = options.parse_args(argv)
     check_new(arguments.out)
     folds, grouping = fold_files(arguments.files, arguments.fold), Grouping()
     read = []

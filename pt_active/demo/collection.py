@@ -21,15 +21,16 @@ from pt_active.frames.runs import ranked_run
 MAX_GRADE = 3
 """The highest grade of the simulated judgments; the lowest is 0."""
 
-_PAST_SHARE = 3
+_RELEASE_PER_PAST = 3
 
 _DOCUMENTS = 3000
 
-_MOST_QUERIES = 3000
+_MAX_QUERIES = 3000
 
 _DEPTHS = (20, 31)
+"""The depths of the rankings are drawn from 20 to 30."""
 
-_CHUNK = 250
+_QUERIES_AT_ONCE = 250
 
 
 class _Domain(NamedTuple):
@@ -190,11 +191,11 @@ def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
     Raises:
         ValueError: If ``queries`` is not between 3 and 3,000.
     """
-    if not _PAST_SHARE <= queries <= _MOST_QUERIES:
-        raise ValueError(f"queries must be between {_PAST_SHARE} and {_MOST_QUERIES}, got {queries}")
+    if not _RELEASE_PER_PAST <= queries <= _MAX_QUERIES:
+        raise ValueError(f"queries must be between {_RELEASE_PER_PAST} and {_MAX_QUERIES}, got {queries}")
     rng = np.random.default_rng(seed)
     stock = _draw_stock(rng, _DOCUMENTS)
-    needs = _draw_needs(rng, queries + queries // _PAST_SHARE)
+    needs = _draw_needs(rng, queries + queries // _RELEASE_PER_PAST)
     truth = _Truth(needs, stock, seed)
     topics = pd.DataFrame({"qid": needs.qids, "query": [_query_text(needs, i) for i in range(len(needs.qids))]})
     documents = pd.DataFrame({"docno": stock.docnos, "text": _texts(rng, stock)})
@@ -346,8 +347,8 @@ def _filler(domain: _Domain, number: int, sentence: int, other: int) -> str:
 def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[str, pd.DataFrame]:
     """Run both rankers on all queries, in blocks to save memory."""
     blocks = [
-        _retrieve_block(rng, needs, stock, np.arange(start, min(start + _CHUNK, len(needs.qids))))
-        for start in range(0, len(needs.qids), _CHUNK)
+        _retrieve_block(rng, needs, stock, np.arange(start, min(start + _QUERIES_AT_ONCE, len(needs.qids))))
+        for start in range(0, len(needs.qids), _QUERIES_AT_ONCE)
     ]
     return {name: ranked_run(pd.concat([block[name] for block in blocks]), name) for name in blocks[0]}
 

@@ -203,9 +203,7 @@ class ActiveTest(KeptArtifact[Progress]):
         if not state.rounds.drawn.any():
             so_far = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
             if number := len(state.manifest["rounds"]):
-                so_far = (
-                    f"a poisson round may draw nothing, and so it was in the {number} so far: call next_round again"
-                )
+                so_far = f"a poisson round may draw nothing, as did the {number} so far: call next_round again"
             raise ValueError(so_far)
         confidence = level("confidence", confidence)
         if estimator is None:

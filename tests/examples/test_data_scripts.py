@@ -204,7 +204,7 @@ def test_the_seed_is_that_of_the_learners(learnable):
 
 def test_learners_see_whole_queries_up_to_a_limit(learnable, monkeypatch):
     script = importlib.import_module("letor_to_pool")
-    monkeypatch.setattr(script, "LEARN_FROM", 55)
+    monkeypatch.setattr(script, "MAX_TRAINING_DOCUMENTS", 55)
     seen = []
     monkeypatch.setattr(script, "learned", lambda _, features, *__: seen.append(features) or (lambda x: x[:, 0]))
     pool = run("letor_to_pool", *learnable, "--ranker", "f=forest")
