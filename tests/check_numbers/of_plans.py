@@ -1,4 +1,4 @@
-"""Plans, and what is asked of them while and after people judge."""
+"""Cases of plans, during and after judging."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from world import (
 )
 
 BASES = list(product(LEVELS, (2, 3), MEASURES))
-"""Every level, number of rankers and measure."""
+"""All levels, numbers of rankers and measures."""
 
 CHOSEN = [(level, *each) for level in LEVELS for each in ((2, "DCG@10"), (3, "ERR@10"))]
-"""Some of them, for what has many options."""
+"""A selection, for cases with many options."""
 
 MONTE_CARLO = [("query", rankers, "nDCG@10") for rankers in (2, 3)]
 
 
 def plans() -> Cases:
-    """What is to be judged, and what the labels then say."""
+    """The documents to judge, and the answers from their labels."""
 
     def ask(*which: Any) -> dict[str, Any]:
         plan = created(*which)
@@ -100,7 +100,7 @@ def estimates() -> Cases:
 
 
 def states() -> Cases:
-    """`Plan.status` before, amid and after judging, and `Plan.so_far`."""
+    """`Plan.status` before, during and after judging, and `Plan.so_far`."""
 
     def ask(share: str, how: dict[str, Any], *which: Any) -> Any:
         plan = plan_of(*which)
@@ -121,7 +121,7 @@ def states() -> Cases:
 
 
 def outlooks() -> Cases:
-    """How many judgments it takes, by every design and estimator, with and without a pilot."""
+    """Outlooks for all designs and estimators, with and without a pilot."""
 
     def ahead(rankers: int, measure: str, cost: Any) -> pta.Outlook:
         return pta.Outlook.of(world(rankers).graded, None, measure, cost, seed=3)
@@ -148,7 +148,7 @@ def outlooks() -> Cases:
 
 
 def growth() -> Cases:
-    """Rankers that come later, and rounds of documents."""
+    """Rankers added later, and rounds of documents."""
 
     def later(estimator: str, *which: Any) -> dict[str, Any]:
         runs = {"late": noisy(world().runs["production"], 0.05), "known": world().runs["candidate"]}
