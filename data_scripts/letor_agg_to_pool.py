@@ -51,11 +51,11 @@ def read_fold(path: Path, fold: int) -> Documents:
     for line, text in enumerate(lines_of(path), 1):
         if not text.strip():
             continue
-        label, qid, found, docno = _fields(text, f"{path}:{line}")
+        label, qid, row, docno = _fields(text, f"{path}:{line}")
         rows.append((line, qid, docno, label, fold))
-        places.append(found)
-        if len(found) != len(places[0]):
-            raise BadInput(f"{path}:{line}: expected {len(places[0])} rankers, got {len(found)}")
+        places.append(row)
+        if len(row) != len(places[0]):
+            raise BadInput(f"{path}:{line}: expected {len(places[0])} rankers, got {len(row)}")
     if not rows:
         raise BadInput(f"{path}: expected documents, got blank lines")
     return Documents(pd.DataFrame(rows, columns=["line", "qid", "docno", "label", "fold"]), np.array(places))
@@ -63,16 +63,16 @@ def read_fold(path: Path, fold: int) -> Documents:
 
 def _fields(text: bytes, where: str) -> tuple[int, str, list[float], str]:
     line = text.decode("utf-8", "replace").strip()
-    found = _LINE.fullmatch(line)
-    if found is None or "�" in line:
+    match = _LINE.fullmatch(line)
+    if match is None or "�" in line:
         raise BadInput(
             f"{where}: expected 'LABEL qid:Q 1:PLACE … #docid = D', a place a whole number or NULL, got {line[:60]!r}"
         )
-    tokens = [token.partition(":") for token in found[3].split()]
+    tokens = [token.partition(":") for token in match[3].split()]
     for number, token in enumerate(tokens, 1):
         if token[0] != str(number):
             raise BadInput(f"{where}: expected the place in ranker {number}'s list, got {''.join(token)!r}")
-    return int(found[1]), found[2], [np.nan if place == "NULL" else float(place) for *_, place in tokens], found[4]
+    return int(match[1]), match[2], [np.nan if place == "NULL" else float(place) for *_, place in tokens], match[4]
 
 
 def pool_of(folds: Iterable[Documents]) -> Documents:

@@ -99,11 +99,11 @@ def typical_errors(
     """Root mean squared error of the difference of two error rates, by design, over `REPETITIONS` samples."""
     errors: dict[str, list[float]] = {design: [] for design in ("passive", "optimal", "disagreement")}
     for seed in tqdm(range(REPETITIONS), unit="sample"):
-        for design, found in errors.items():
+        for design, differences in errors.items():
             predictions = {name: name for name in judges}
             audit = Audit.create(pool, predictions, ZeroOne(), budget=labels, design=design, seed=seed)
-            found.append(audit.compare(labels_of(audit, qrels)).difference - truth)
-    return {design: float(np.sqrt(np.mean(np.square(found)))) for design, found in errors.items()}
+            differences.append(audit.compare(labels_of(audit, qrels)).difference - truth)
+    return {design: float(np.sqrt(np.mean(np.square(differences)))) for design, differences in errors.items()}
 
 
 def main() -> None:

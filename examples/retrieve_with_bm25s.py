@@ -45,9 +45,9 @@ class BM25(pt.Transformer):
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         if inp.empty:
             return inp.assign(docno="", text="", score=0.0, rank=0)
-        found, score = self.index.retrieve(_tokens(inp["query"].tolist()), k=self.num_results, show_progress=False)
+        rows, score = self.index.retrieve(_tokens(inp["query"].tolist()), k=self.num_results, show_progress=False)
         results = inp.loc[inp.index.repeat(self.num_results)].reset_index(drop=True)
-        documents = self.documents.iloc[found.ravel()].reset_index(drop=True)
+        documents = self.documents.iloc[rows.ravel()].reset_index(drop=True)
         results = results.assign(docno=documents["docno"], text=documents["text"], score=score.ravel())
         # trec_eval orders equal scores by docno, descending
         return pt.model.add_ranks(results[results["score"] > 0].sort_values("docno", ascending=False))

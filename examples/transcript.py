@@ -104,7 +104,7 @@ def main() -> None:
         print(text, end="")
     else:
         page = readme.read_text(encoding="utf-8")
-        readme.write_text(BLOCK.sub(lambda found: found[1] + text + found[2], page), encoding="utf-8")
+        readme.write_text(BLOCK.sub(lambda match: match[1] + text + match[2], page), encoding="utf-8")
 
 
 if __name__ == "__main__":

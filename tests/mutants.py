@@ -344,7 +344,7 @@ def _print_table(chosen: list[Mutant], verdicts: dict[str, Verdict]) -> None:
         print(f"{verdicts[name].outcome:9}  {name}  [{verdicts[name].by}]")
     counts = Counter(verdict.outcome for verdict in verdicts.values())
     said = [f"{number} {outcome}" for outcome, number in counts.items()]
-    print(f"{len(chosen)} mutants: {', '.join(said) or 'all verdicts'}")
+    print(f"{len(chosen)} mutants: {', '.join(said) or 'all found'}")
 
 
 def _print_lost(verdicts: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:

@@ -204,7 +204,7 @@ def coverages(repetitions: int, seed: int) -> pd.DataFrame:
             frame[columns] = MODELS[model](frame[columns].to_numpy())
             first = zlib.crc32(f"{kind} {risk} {number} {seed}".encode())
             seeds = range(first, first + repetitions // POOLS)
-            rows += [(kind, risk, model, *found) for found in replayed(CASES[risk], frame, label, seeds)]
+            rows += [(kind, risk, model, *row) for row in replayed(CASES[risk], frame, label, seeds)]
     table = pd.DataFrame(rows, columns=["errors", "risk", "model", "method", "covered", "width"])
     none = ~np.isfinite(table["width"])
     usable = table.assign(covered=table["covered"].astype(float).mask(none), width=table["width"].mask(none), none=none)

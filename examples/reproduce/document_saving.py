@@ -43,8 +43,8 @@ def errors(population: Population, budgets: np.ndarray, repetitions: int, seed: 
         "queries, active": Method("hedged", "regression", False),
         "documents": Method(drawing, "regression", False),
     }
-    found = replays(population, methods.values(), repetitions, budgets=list(budgets), seed=seed)
-    return {name: np.sqrt((found[method].error ** 2).mean(axis=1)) for name, method in methods.items()}
+    replayed = replays(population, methods.values(), repetitions, budgets=list(budgets), seed=seed)
+    return {name: np.sqrt((replayed[method].error ** 2).mean(axis=1)) for name, method in methods.items()}
 
 
 def saving(budgets: np.ndarray, curves: dict[str, np.ndarray]) -> str:

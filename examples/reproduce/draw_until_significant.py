@@ -52,7 +52,7 @@ def ends(population: Population, arguments: argparse.Namespace, null: bool) -> p
         standard errors; ``spent``, in average queries; ``judged``, in documents.
     """
     cost = population.cost
-    found = draw_until_significant(
+    summary = draw_until_significant(
         population,
         designs=dict.fromkeys(method.design for method in METHODS_SHOWN.values()),
         looks=list(np.linspace(max(FIRST_LOOK * cost.mean(), cost.max()), cost.sum() / 2, LOOKS)),
@@ -63,8 +63,8 @@ def ends(population: Population, arguments: argparse.Namespace, null: bool) -> p
         progress=False,
     )
     names = {(m.design, m.estimator, m.with_replacement): name for name, m in METHODS_SHOWN.items()}
-    keys = zip(found["design"], found["estimator"], found["with_replacement"], strict=True)
-    table = found.assign(method=[names.get(key) for key in keys], spent=found["spent"] / cost.mean())
+    keys = zip(summary["design"], summary["estimator"], summary["with_replacement"], strict=True)
+    table = summary.assign(method=[names.get(key) for key in keys], spent=summary["spent"] / cost.mean())
     spread = {f"{k}_se": np.sqrt(table[k] * (1 - table[k]) / arguments.repetitions) for k in ("resolved", "wrong")}
     chosen = table.assign(**spread).dropna(subset="method").rename(columns={"n_judged": "judged"})
     return chosen[["method", "resolved", "resolved_se", "wrong", "wrong_se", "spent", "judged"]]

@@ -104,8 +104,10 @@ class JudgedPool:
 
 
 def _run(frame: pd.DataFrame, ranker: str) -> pd.DataFrame:
-    found = frame[frame[f"rank_{ranker}"] >= 0]
-    return pd.DataFrame({"qid": found["qid"], "docno": found["docno"], "score": -found[f"rank_{ranker}"].astype(float)})
+    retrieved = frame[frame[f"rank_{ranker}"] >= 0]
+    return pd.DataFrame(
+        {"qid": retrieved["qid"], "docno": retrieved["docno"], "score": -retrieved[f"rank_{ranker}"].astype(float)}
+    )
 
 
 def read_judged_pool(path: Path) -> JudgedPool:

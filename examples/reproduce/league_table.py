@@ -105,13 +105,13 @@ def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, obje
     budget = budget_of(case.population)
     methods = {n: m for n, m in METHODS.items() if case.population.compared or m.design != "risk_mixture"}
     settings = {"budgets": [budget], "seed": seed, "progress": False}
-    found = replays(case.population, methods.values(), repetitions, **settings)
-    yardstick = (found[YARDSTICK].error ** 2).mean()
+    replays_of = replays(case.population, methods.values(), repetitions, **settings)
+    yardstick = (replays_of[YARDSTICK].error ** 2).mean()
     head = {"data": case.data, "measure": case.measure, "task": case.task, "model": case.model}
-    head |= {"queries": len(case.population.cost), "judged": found[YARDSTICK].n_judged.mean()}
+    head |= {"queries": len(case.population.cost), "judged": replays_of[YARDSTICK].n_judged.mean()}
     for name, method in methods.items():
-        coverage = covered(found[method], *found[method].intervals(0.95))
-        yield head | {"method": name, "ratio": yardstick / (found[method].error ** 2).mean(), "coverage": coverage}
+        coverage = covered(replays_of[method], *replays_of[method].intervals(0.95))
+        yield head | {"method": name, "ratio": yardstick / (replays_of[method].error ** 2).mean(), "coverage": coverage}
     for name, (errors, coverage) in peers(case.population, budget, min(repetitions, 1000), seed).items():
         ratio = 1.0 if name == "paired t-test" else errors["plain mean"] / errors[name]
         yield head | {"method": name, "ratio": ratio, "coverage": coverage}

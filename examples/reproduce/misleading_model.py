@@ -47,7 +47,7 @@ def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, s
     population = labelled_population(frame, measure)
     labels, frame = frame[["qid", "docno", "label"]], frame.drop(columns="label")
     grades = frame[["qid", "docno", *grade_columns(frame.columns)]].drop_duplicates(["qid", "docno"])
-    budget, found, misled = SHARE * population.cost.sum(), [], 0
+    budget, all_errors, misled = SHARE * population.cost.sum(), [], 0
     for seed in tqdm(range(repetitions), unit="sample", leave=False):
         first = Plan.create(frame, None, measure, budget=budget, level="document", seed=seed)
         judged = first.assessments[["qid", "docno"]].merge(labels)
@@ -57,8 +57,8 @@ def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, s
             second = first.extend(budget, judged, again)
             every = pd.concat([judged, second.assessments[["qid", "docno"]].merge(labels)])
             errors.append(_estimate(second, every) - population.truth)
-        found.append(errors)
-    as_it_is, less = np.sqrt((np.array(found) ** 2).mean(axis=0))
+        all_errors.append(errors)
+    as_it_is, less = np.sqrt((np.array(all_errors) ** 2).mean(axis=0))
     row = {"misleads": f"{misled / repetitions:.2f}", "error, as it is": f"{as_it_is:.4f}"}
     return row | {"error, leaning less": f"{less:.4f}", "labels it is worth": f"{(as_it_is / less) ** 2:.2f}"}
 

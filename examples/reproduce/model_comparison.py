@@ -114,11 +114,11 @@ def graded_contest(
 
 def digits_contest(seed: int) -> Contest:
     """Five classifiers that err on different examples, each trained on a different sample."""
-    split, rng, found = digits(seed), np.random.default_rng([seed, 1]), []
+    split, rng, predicted = digits(seed), np.random.default_rng([seed, 1]), []
     for model in classifiers():
         rows = rng.permutation(len(split.train_label))[:TRAINING_SIZE]
-        found.append(model.fit(split.train[rows], split.train_label[rows]).predict_proba(split.test))
-    grades = np.stack(found)
+        predicted.append(model.fit(split.train[rows], split.train_label[rows]).predict_proba(split.test))
+    grades = np.stack(predicted)
     prediction = (grades[:, :, 1] > 0.5).T.astype(float)
     return graded_contest("digits", ZERO_ONE, ZeroOne(), prediction, grades, split.test_label)
 
@@ -137,11 +137,11 @@ def classifiers() -> list[object]:
 def diabetes_contest(seed: int) -> Contest:
     """Five regressions with Gaussian predictive variances, each trained on a different sample [AC Deriv. 5]."""
     split: Split = diabetes(seed)
-    rng, found = np.random.default_rng([seed, 1]), []
+    rng, predicted = np.random.default_rng([seed, 1]), []
     for fit in regressions():
         rows = rng.permutation(len(split.train_label))[:TRAINING_SIZE]
-        found.append(fit(split.train[rows], split.train_label[rows], split.test))
-    prediction, variance = (np.column_stack(part) for part in zip(*found, strict=True))
+        predicted.append(fit(split.train[rows], split.train_label[rows], split.test))
+    prediction, variance = (np.column_stack(part) for part in zip(*predicted, strict=True))
     n = len(prediction)
     weight, everything = np.full(n, 1 / n), np.ones(n, dtype=bool)
 
@@ -175,12 +175,12 @@ def picked(
         seed: Random seed of the draws.
     """
     prediction, loss = contest.prediction[:, columns], contest.losses[:, columns]
-    best, found = loss.mean(axis=0).argmin(), []
+    best, shares = loss.mean(axis=0).argmin(), []
     for drawn in drawn_samples(design_of(contest.view(columns), design, prediction), labels, repetitions, seed):
         total = np.einsum("rd,rdk->rk", drawn.count * drawn.importance, loss[drawn.rows])
         least = np.isclose(total, total.min(axis=1, keepdims=True))
-        found.append((least[:, best] / least.sum(axis=1)).mean())
-    return np.array(found)
+        shares.append((least[:, best] / least.sum(axis=1)).mean())
+    return np.array(shares)
 
 
 def rows_of(contest: Contest, repetitions: int, seed: int) -> Iterator[tuple[object, ...]]:
@@ -195,8 +195,8 @@ def rows_of(contest: Contest, repetitions: int, seed: int) -> Iterator[tuple[obj
     for columns in [*pairs, everyone]:
         gap = float(np.sort(risk[columns])[1] - risk[columns].min())
         for design in DESIGNS[contest.loss]:
-            found = picked(contest, columns, design, LABELS, repetitions, seed)
-            for number, share in zip(LABELS, found, strict=True):
+            shares = picked(contest, columns, design, LABELS, repetitions, seed)
+            for number, share in zip(LABELS, shares, strict=True):
                 yield contest.data, contest.loss, len(columns), design, number, share, gap
 
 
@@ -242,8 +242,8 @@ def page_table(table: pd.DataFrame) -> pd.DataFrame:
     for key, group in table.groupby(["data", "loss", "models"], sort=False):
         row = dict(zip(["data", "loss", "models"], key, strict=True))
         for design in COLOURS:
-            found = group[group["design"] == design].set_index("labels")["accuracy"]
-            shares = [f"{found[number]:.3f}" for number in SHOWN] if len(found) else ["–"]
+            accuracies = group[group["design"] == design].set_index("labels")["accuracy"]
+            shares = [f"{accuracies[number]:.3f}" for number in SHOWN] if len(accuracies) else ["–"]
             row[f"`{design}`"] = " / ".join(share.removeprefix("0") for share in shares)
         rows.append(row)
     return pd.DataFrame(rows)

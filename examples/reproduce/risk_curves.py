@@ -75,8 +75,8 @@ def qualities(repetitions: int, seeds: range) -> pd.DataFrame:
     for kind, size, seed in tqdm(jobs, unit="model"):
         problem = problem_of(kind, size, seed)
         if problem.risk > 0:  # A model without errors has nothing to estimate.
-            found = rows_of(problem, [QUALITY_LABELS], repetitions, seed)
-            rows.append(with_ratios(found).assign(kind=kind, size=size))
+            rows_of_model = rows_of(problem, [QUALITY_LABELS], repetitions, seed)
+            rows.append(with_ratios(rows_of_model).assign(kind=kind, size=size))
     return pd.concat(rows, ignore_index=True)
 
 

@@ -97,8 +97,8 @@ def qualities(pool: JudgedPool, folds: list[int], repetitions: int, seed: int) -
     for fold in tqdm(folds, desc=f"{pool.name}, qualities", unit="fold"):
         for size in SIZES:
             predictors = learned(pool, fold, UNDER_TEST, size)
-            found = replayed_risks(pool, predictors, [QUALITY_LABELS], repetitions, seed)
-            rows += [with_ratios(each).assign(size=size) for each in found]
+            tables = replayed_risks(pool, predictors, [QUALITY_LABELS], repetitions, seed)
+            rows += [with_ratios(each).assign(size=size) for each in tables]
     return pd.concat(rows, ignore_index=True)
 
 
@@ -125,9 +125,11 @@ def worth_table(over_labels: pd.DataFrame) -> pd.DataFrame:
     for (data, predictor), group in at.groupby(["data", "predictor"], sort=False):
         row = {"data": data, "predictor": predictor, "likelihood": f"{group['likelihood'].mean():.2f}"}
         for risk in RISKS:
-            found = group[group["risk_name"] == risk].set_index("method")
-            worth = " / ".join(f"{found['worth'][name]:.2f}" for name in METHODS if name != "passive" and len(found))
-            row[risk] = f"{found['risk'].mean():.2f}: {worth}" if len(found) else "–"
+            by_method = group[group["risk_name"] == risk].set_index("method")
+            worth = " / ".join(
+                f"{by_method['worth'][name]:.2f}" for name in METHODS if name != "passive" and len(by_method)
+            )
+            row[risk] = f"{by_method['risk'].mean():.2f}: {worth}" if len(by_method) else "–"
         rows.append(row)
     return pd.DataFrame(rows)
 

@@ -52,12 +52,12 @@ def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tu
     return joined([chunk["regression"] for chunk in chunks]), information(curve, budgets, budget)
 
 
-def half_of(found: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:
+def half_of(replayed: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:
     """float64[L, R], half-widths at the peeks of a kind of looks; infinite if all sampled values are equal."""
     at = looked_at(looks)
     critical = critical_values(looks, at + 1, time[at], ALPHA)[:, None]
-    half = half_widths(critical, found.standard_error[at], found.degrees[at])
-    return np.where(found.standard_error[at] == 0, np.inf, half)
+    half = half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
+    return np.where(replayed.standard_error[at] == 0, np.inf, half)
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
@@ -108,10 +108,10 @@ def rounds_of(population: Population, repetitions: int, null: bool, seed: int) -
     return joined(samples), np.column_stack(clocks)
 
 
-def _half(found: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
+def _half(replayed: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
     """float64[L, R], half-widths after the rounds ``at``."""
     critical = np.column_stack([critical_values(looks, at + 1, clock[at], ALPHA) for clock in time.T])
-    return half_widths(critical, found.standard_error[at], found.degrees[at])
+    return half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
 
 
 def _rounds(
@@ -123,10 +123,12 @@ def _rounds(
     for _ in range(ROUNDS):
         drawn.append(draw_round(pool.graded, settings, budget, rng, labels=label if drawn else None))
         label = np.where(drawn[-1].sample.drawn, pool.label, label)
-        found = estimate_rounds(seen, drawn, label, pool.contrast, "regression")
+        estimate = estimate_rounds(seen, drawn, label, pool.contrast, "regression")
         judged = int((label >= 0).sum())
         spent = sum(each.sample.spent for each in drawn)
-        rows.append((found.value, found.standard_error, found.degrees_of_freedom, judged, spent, found.n_effective))
+        rows.append(
+            (estimate.value, estimate.standard_error, estimate.degrees_of_freedom, judged, spent, estimate.n_effective)
+        )
     value, error, degrees, judged_, spent_, effective = np.array(rows).T[..., None]
     fields = {"n_draws": judged_, "n_queries": judged_, "n_judged": judged_, "spent": spent_, "n_effective": effective}
     time = np.cumsum([drawn[0].expected / each.expected for each in drawn])

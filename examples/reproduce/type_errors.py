@@ -112,9 +112,9 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
     return pd.concat(rows, ignore_index=True)
 
 
-def with_reference(found: Replays, reference: str) -> Replays:
+def with_reference(replayed: Replays, reference: str) -> Replays:
     """Replays of ``reference="effective"``, with the degrees of freedom of another reference."""
-    return replace(found, degrees=reference_degrees(reference, found.degrees, found.n_draws))
+    return replace(replayed, degrees=reference_degrees(reference, replayed.degrees, replayed.n_draws))
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:

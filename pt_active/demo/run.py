@@ -154,7 +154,7 @@ class Demo:
             f"the budget is {self.budget:,.0f} judgments.\n"
             f"From {len(self.collection.past_topics)} judged queries of a past release, a model learned what grades to "
             "expect. Active\nsampling judges more often where it expects the comparison to be uncertain, and corrects "
-            "the\nmodel by what the judges say; passive sampling judges queries at random and takes the mean."
+            "the\nmodel by the judgments; passive sampling judges queries at random and takes the mean."
         )
         return f"{head}\n\n{self._table()}\n\n{self._verdict()}"
 
@@ -171,17 +171,16 @@ class Demo:
         many = self.repetitions
         active, passive = (many.typical_errors[name][many.chosen] for name in METHODS)
         text = (
-            f"One sample can be lucky, so here are {REPETITIONS} of each: the typical error (RMSE) of the difference "
-            f"is\n{active:.3f} active, {passive:.3f} passive, ratio {many.error_ratio:.2f}."
+            f"One sample can be lucky. Over {REPETITIONS} samples of each, the typical error (RMSE) of the difference is"
+            f"\n{active:.3f} active, {passive:.3f} passive, ratio {many.error_ratio:.2f}."
         )
         if many.equal_error_budget < self.budget:
             text += (
-                f"\nFor the error that passive has at {self.budget:,.0f} judgments, active needs about "
-                f"{many.equal_error_budget:,.0f}."
+                f"\nActive needs about {many.equal_error_budget:,.0f} judgments for the typical error of passive at "
+                f"{self.budget:,.0f}."
             )
         return (
-            f"{text}\nHow much of it is the model: with the model's correction, passive sampling alone has "
-            f"{many.error_of_model_alone:.3f}."
+            f"{text}\nFor comparison, passive sampling with the model's correction has {many.error_of_model_alone:.3f}."
         )
 
 

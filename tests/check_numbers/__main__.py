@@ -43,12 +43,12 @@ PARTS: dict[str, Callable[[], Cases]] = {
 def computed(parts: list[str]) -> dict[str, Any]:
     """Part → case → answer."""
     cases = [(part, name, ask) for part in parts for name, ask in PARTS[part]().items()]
-    found: dict[str, Any] = {part: {} for part in parts}
+    answers: dict[str, Any] = {part: {} for part in parts}
     for part, name, ask in (bar := tqdm(cases, unit="case")):
         bar.set_description(part)
         gc.freeze()  # statsmodels collects garbage at every correction of p-values
-        found[part][name] = answer(ask)
-    return found
+        answers[part][name] = answer(ask)
+    return answers
 
 
 def differences(before: Any, after: Any, path: str) -> Iterator[str]:
@@ -76,14 +76,14 @@ def same(before: Any, after: Any) -> bool:
 
 def compared(before: dict[str, Any], after: dict[str, Any]) -> int:
     """Print all differences, and return the exit status."""
-    found = list(differences(before, json.loads(json.dumps(after)), ""))
-    print(*found, f"{len(found)} differences", sep="\n")
-    return int(bool(found))
+    lines = list(differences(before, json.loads(json.dumps(after)), ""))
+    print(*lines, f"{len(lines)} differences", sep="\n")
+    return int(bool(lines))
 
 
-def write(path: Path, found: dict[str, Any]) -> None:
+def write(path: Path, answers: dict[str, Any]) -> None:
     """Write the answers as JSON, with all digits."""
-    path.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> dict[str, Any]:

@@ -44,11 +44,11 @@ def audit_of(predictors: int, loss: Any, options: dict[str, Any]) -> pta.Audit:
 
 def audit_answers(audit: pta.Audit, qrels: pd.DataFrame, **how: Any) -> dict[str, Any]:
     """All answers of an audit, each with its own errors and warnings."""
-    found: dict[str, Any] = {"estimate": answer(partial(audit.estimate, qrels, **how))}
+    replies: dict[str, Any] = {"estimate": answer(partial(audit.estimate, qrels, **how))}
     if len(audit.predictors) > 1:
-        found |= {"compare": answer(partial(audit.compare, qrels, **how, first="model", second="noise"))}
-        found |= {"rank": answer(partial(audit.rank, qrels, **how, correction="tukey"))}
-    return found | ({"holm": answer(partial(audit.rank, qrels, **how))} if len(audit.predictors) > 2 else {})
+        replies |= {"compare": answer(partial(audit.compare, qrels, **how, first="model", second="noise"))}
+        replies |= {"rank": answer(partial(audit.rank, qrels, **how, correction="tukey"))}
+    return replies | ({"holm": answer(partial(audit.rank, qrels, **how))} if len(audit.predictors) > 2 else {})
 
 
 def audits() -> Cases:

@@ -129,15 +129,15 @@ def outlooks() -> Cases:
     def by_design(measure: str) -> list[pd.DataFrame]:
         methods = [Method(d, e, False) for d in DESIGNS for e in ESTIMATORS["query"]]
         methods += [Method(d, e, False) for d in DRAWINGS for e in ESTIMATORS["document"]]
-        found = pta.Outlook.of(world().graded, None, measure, methods=methods)
-        return [found.table([200, 400], difference=0.4), found.budget_for(width=0.4)]
+        looking = pta.Outlook.of(world().graded, None, measure, methods=methods)
+        return [looking.table([200, 400], difference=0.4), looking.budget_for(width=0.4)]
 
     def of_plan(*which: Any) -> dict[str, pta.Outlook]:
         pilot = plan_of(*which), judged(plan_of(*which))
-        found = {"before": pta.Outlook.of_plan(pilot[0]), "after": pta.Outlook.of_plan(*pilot)}
+        replies = {"before": pta.Outlook.of_plan(pilot[0]), "after": pta.Outlook.of_plan(*pilot)}
         if which in CHOSEN:
-            found["pilot"] = pta.Outlook.of(world(which[1]).graded, None, which[2], pilot=pilot)
-        return found
+            replies["pilot"] = pta.Outlook.of(world(which[1]).graded, None, which[2], pilot=pilot)
+        return replies
 
     pools = [*product((1, 2, 3), MEASURES, (None,)), (2, "nDCG@10", None)]
     pools += [(2, "DCG@10", cost) for cost in (pta.UnitCost(2), pta.TimeCost(30, 60))]
@@ -158,8 +158,8 @@ def growth() -> Cases:
     def rounds(*which: Any) -> dict[str, Any]:
         first, second, third = extended(*which)
         two, three = judged(first, second), judged(first, second, third)
-        found = {"second": second, "third": third, "so far": answers(third.so_far(two), two)}
-        return found | {"status": [third.status(labels, **PAIR) for labels in (two, three)]}
+        replies = {"second": second, "third": third, "so far": answers(third.so_far(two), two)}
+        return replies | {"status": [third.status(labels, **PAIR) for labels in (two, three)]}
 
     def answered(estimator: str, *which: Any) -> dict[str, Any]:
         return answers(extended(*which)[-1], judged(*extended(*which)), estimator=estimator)

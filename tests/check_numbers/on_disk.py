@@ -67,12 +67,12 @@ def saved() -> Cases:
 def save_artifacts(folder: Path) -> dict[str, Any]:
     """Save the artifacts and their labels into a new folder, and return their answers."""
     folder.mkdir(parents=True)
-    found = {}
+    answers_by_name = {}
     for name, made in tqdm(artifacts().items(), unit="artifact"):
         made[-1].save(folder / name)
         judged(*made).to_csv(folder / f"{name}.csv", index=False)
-        found[name] = answer(partial(loaded_answers, made[-1], judged(*made)))
-    return found
+        answers_by_name[name] = answer(partial(loaded_answers, made[-1], judged(*made)))
+    return answers_by_name
 
 
 def load_artifacts(folder: Path) -> dict[str, Any]:

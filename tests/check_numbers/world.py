@@ -132,6 +132,6 @@ def first_half(plan: pta.Plan, qrels: pd.DataFrame) -> pd.DataFrame:
 
 def answers(plan: pta.Plan, qrels: pd.DataFrame, **how: Any) -> dict[str, Any]:
     """All answers of a plan about its rankers."""
-    found: dict[str, Any] = {"estimate": plan.estimate(qrels, **how)}
-    found |= {"compare": plan.compare(qrels, **how, **PAIR)} if len(plan.rankers) > 1 else {}
-    return found | ({"rank": plan.rank(qrels, **how)} if len(plan.rankers) > 2 else {})
+    replies: dict[str, Any] = {"estimate": plan.estimate(qrels, **how)}
+    replies |= {"compare": plan.compare(qrels, **how, **PAIR)} if len(plan.rankers) > 1 else {}
+    return replies | ({"rank": plan.rank(qrels, **how)} if len(plan.rankers) > 2 else {})
