@@ -171,8 +171,8 @@ class Demo:
         many = self.repetitions
         active, passive = (many.typical_errors[name][many.chosen] for name in METHODS)
         text = (
-            f"One sample can be lucky. Over {REPETITIONS} samples of each, the typical error (RMSE) of the difference is"
-            f"\n{active:.3f} active, {passive:.3f} passive, ratio {many.error_ratio:.2f}."
+            f"One sample can be lucky. Over {REPETITIONS} samples of each, the typical error (RMSE) of the difference "
+            f"is\n{active:.3f} active, {passive:.3f} passive, ratio {many.error_ratio:.2f}."
         )
         if many.equal_error_budget < self.budget:
             text += (
