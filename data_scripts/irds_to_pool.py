@@ -1,8 +1,8 @@
-"""Runs and the qrels of an `ir_datasets` data set to a labelled pool.
+"""Makes a labelled pool from runs and the qrels of an `ir_datasets` data set.
 
     python data_scripts/irds_to_pool.py vaswani --run a=a.run.gz --run b=b.run.gz --depth 10 --out pool.parquet
 
-Works offline on what `ir_datasets` has in its cache. Before anything is fetched, a line on stderr says so.
+It works offline on what `ir_datasets` has in its cache, and warns on stderr before any download.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pt_active.plans.making.artifact import digest
 
 
 def dataset(name: str) -> Any:
-    """Look a data set up.
+    """Look up a data set.
 
     Raises:
         BadInput: If `ir_datasets` does not know it, or it has no qrels or queries.
@@ -32,24 +32,24 @@ def dataset(name: str) -> Any:
     import ir_datasets
 
     try:
-        found = ir_datasets.load(name)
+        data = ir_datasets.load(name)
     except KeyError:
         raise BadInput(f"ir_datasets knows no data set {name!r}") from None
     for what in ("qrels", "queries"):
-        if not getattr(found, f"has_{what}")():
+        if not getattr(data, f"has_{what}")():
             raise BadInput(f"{name} has no {what}")
-    return found
+    return data
 
 
 @contextmanager
 def announced(what: str) -> Iterator[None]:
-    """Warn before `ir_datasets` goes to the network for something, and say so if it cannot be had.
+    """Warn before `ir_datasets` downloads something.
 
     Args:
-        what: Such as ``the qrels of vaswani``.
+        what: What is read, for messages, such as ``the qrels of vaswani``.
 
     Raises:
-        BadInput: If it is not in the cache and cannot be downloaded.
+        BadInput: If it is neither cached nor available for download.
     """
     from ir_datasets.util import RequestsDownload
 
@@ -71,10 +71,10 @@ def read_judgments(data: Any, name: str) -> pd.DataFrame:
 
     Args:
         data: The data set.
-        name: What it is called.
+        name: Its id.
 
     Raises:
-        ValueError: If they are neither cached nor to be had, or not whole grades, one a pair.
+        BadInput: If they are neither cached nor available for download, or not whole grades, one per pair.
     """
     fields = ("query_id", "doc_id", "relevance")
     if not set(fields) <= set(data.qrels_cls()._fields):
@@ -91,7 +91,7 @@ def read_queries(data: Any, name: str) -> pd.DataFrame:
     """The queries of a data set, ``qid, query``.
 
     Raises:
-        BadInput: If they are neither cached nor to be had.
+        BadInput: If they are neither cached nor available for download.
     """
     with announced(f"the queries of {name}"):
         rows = [(query.query_id, query.default_text()) for query in data.queries_iter()]
@@ -99,10 +99,10 @@ def read_queries(data: Any, name: str) -> pd.DataFrame:
 
 
 def read_documents(data: Any, name: str, docnos: list[str]) -> dict[str, str]:
-    """The texts of some documents; those that the data set does not know are left out.
+    """The texts of some documents; unknown documents are left out.
 
     Raises:
-        BadInput: If they are neither cached nor to be had.
+        BadInput: If they are neither cached nor available for download.
     """
     with announced(f"the documents of {name}"):
         return {docno: document.default_text() for docno, document in data.docs_store().get_many(docnos).items()}
@@ -123,11 +123,11 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    found = parser(__doc__)
-    found.add_argument("dataset", metavar="ID", help="of ir_datasets, with qrels")
-    add_run_options(found)
-    found.add_argument("--text", action="store_true", help="add the documents' texts, which give their lengths")
-    return found.parse_args(argv)
+    options = parser(__doc__)
+    options.add_argument("dataset", metavar="ID", help="id of an ir_datasets data set with qrels")
+    add_run_options(options)
+    options.add_argument("--text", action="store_true", help="add the documents' texts, which give their lengths")
+    return options.parse_args(argv)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""LETOR 4.0's rank aggregation data (MQ2007-agg, MQ2008-agg) to a labelled pool of real rankers.
+"""Makes a labelled pool of real rankers from LETOR 4.0's rank aggregation data (MQ2007-agg, MQ2008-agg).
 
 Each input file is a fold. A line holds the label, the query, and the document's place in the list of each ranker, or
-NULL. Only some documents of each list were judged, so a ranker's ranking here is that of the judged documents alone, in
-the order of its list. The features are 1/(1 + place) in each list, 0 for NULL.
+NULL. Only some documents of each list were judged, so a ranking here has the judged documents alone, in the order of
+the list. The features are 1/(1 + place) in each list, 0 for NULL.
 
     python data_scripts/letor_agg_to_pool.py A1.txt A2.txt A3.txt A4.txt A5.txt --out mq2007-agg.parquet
 """
@@ -37,25 +37,25 @@ def read_fold(path: Path, fold: int) -> Documents:
     """Read one file.
 
     Args:
-        path: Plain or ``.gz``.
-        fold: Its number.
+        path: The file, plain or ``.gz``.
+        fold: Number of the fold.
 
     Returns:
         ``line, qid, docno, label, fold``, and the places, float32[n, k]; NaN where a ranker does not retrieve the
         document.
 
     Raises:
-        BadInput: If a line is malformed, or has other rankers than the first.
+        BadInput: If a line is malformed, or its number of rankers differs from that of the first line.
     """
     rows, places = [], []
     for line, text in enumerate(lines_of(path), 1):
         if not text.strip():
             continue
-        label, qid, found, docno = _fields(text, f"{path}:{line}")
+        label, qid, row, docno = _fields(text, f"{path}:{line}")
         rows.append((line, qid, docno, label, fold))
-        places.append(found)
-        if len(found) != len(places[0]):
-            raise BadInput(f"{path}:{line}: expected {len(places[0])} rankers, got {len(found)}")
+        places.append(row)
+        if len(row) != len(places[0]):
+            raise BadInput(f"{path}:{line}: expected {len(places[0])} rankers, got {len(row)}")
     if not rows:
         raise BadInput(f"{path}: expected documents, got blank lines")
     return Documents(pd.DataFrame(rows, columns=["line", "qid", "docno", "label", "fold"]), np.array(places))
@@ -63,16 +63,16 @@ def read_fold(path: Path, fold: int) -> Documents:
 
 def _fields(text: bytes, where: str) -> tuple[int, str, list[float], str]:
     line = text.decode("utf-8", "replace").strip()
-    found = _LINE.fullmatch(line)
-    if found is None or "�" in line:
+    match = _LINE.fullmatch(line)
+    if match is None or "�" in line:
         raise BadInput(
             f"{where}: expected 'LABEL qid:Q 1:PLACE … #docid = D', a place a whole number or NULL, got {line[:60]!r}"
         )
-    tokens = [token.partition(":") for token in found[3].split()]
+    tokens = [token.partition(":") for token in match[3].split()]
     for number, token in enumerate(tokens, 1):
         if token[0] != str(number):
             raise BadInput(f"{where}: expected the place in ranker {number}'s list, got {''.join(token)!r}")
-    return int(found[1]), found[2], [np.nan if place == "NULL" else float(place) for *_, place in tokens], found[4]
+    return int(match[1]), match[2], [np.nan if place == "NULL" else float(place) for *_, place in tokens], match[4]
 
 
 def pool_of(folds: Iterable[Documents]) -> Documents:
@@ -96,9 +96,9 @@ def pool_of(folds: Iterable[Documents]) -> Documents:
 
 def main(argv: list[str] | None = None) -> None:
     """Read and write."""
-    found = parser(__doc__)
-    add_folds(found)
-    arguments = found.parse_args(argv)
+    options = parser(__doc__)
+    add_folds(options)
+    arguments = options.parse_args(argv)
     check_new(arguments.out)
     folds, grouping = fold_files(arguments.files, arguments.fold), Grouping()
     read = []

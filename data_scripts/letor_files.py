@@ -1,7 +1,7 @@
-"""Files with features of documents, read in blocks: SVMlight text and numpy arrays.
+"""Reads files with features of documents, SVMlight text and numpy arrays, in blocks.
 
-A block is parsed at the speed of pyarrow's CSV reader. Only when that fails, or leaves something odd, are the lines
-read one by one, to say which of them is wrong.
+A block is parsed at the speed of pyarrow's CSV reader. If that fails or gives odd values, its lines are checked one by
+one to report the first wrong line.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from pt_active.frames.trec import naming
 
 ROWS_AT_ONCE = 10_000
 
-HIGHEST_FEATURE = 10_000
-"""A feature with a higher number is taken for a mistake."""
+MAX_FEATURE = 10_000
+"""A higher feature number is treated as an error."""
 
 _LARGEST = float(np.finfo(np.float32).max)
 _LABEL = re.compile(rb"\d+(\.0*)?")
 _FEATURE = re.compile(rb"\d+:[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _DOCID = re.compile(rb"docid\s*=\s*(\S+)")
 _ANY_INFINITY = re.compile(rb":[-+]?inf", re.IGNORECASE)
-_ONE_A_LINE = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
+_BLANKS_TO_NEWLINES = bytes.maketrans(b" \t\r\v\f", b"\n" * 5)
 _CSV = {
     "read_options": csv.ReadOptions(column_names=["number", "value"]),
     "parse_options": csv.ParseOptions(delimiter=":", quote_char=False),
@@ -44,11 +44,11 @@ _CSV = {
 
 
 class Heads(NamedTuple):
-    """What stands around the features of some lines.
+    """The parts of some lines: ids and labels, and the unparsed features.
 
     Attributes:
-        frame: ``line, qid, docno, label``; ids are empty where the line names none.
-        features: What stands between, one a line.
+        frame: ``line, qid, docno, label``; an id is empty if the line has none.
+        features: The text between label and comment, one entry per line.
     """
 
     frame: pd.DataFrame
@@ -56,16 +56,16 @@ class Heads(NamedTuple):
 
 
 def read_fold(path: Path, sizes: Path | None, prefix: str) -> Iterator[Documents]:
-    """Read one file, in any of the forms, in blocks of whole queries.
+    """Read one file in any of the formats, in blocks of whole queries.
 
     Args:
         path: SVMlight text, plain or ``.gz``, or a two-dimensional ``.npy`` or ``.npy.gz`` array: label, qid, features.
-        sizes: Documents of each query, one number a line, where the lines have no ``qid:``.
-        prefix: Of the queries' numbers where they have no names.
+        sizes: A file with the number of documents of each query, one per line, if the lines have no ``qid:``.
+        prefix: Prefix of the numbers of queries without names.
 
     Returns:
-        ``line, qid, docno, label``, and the features, float32[n, d], with a d for each block. A value too large for
-        float32, as Istella has them for missing ones, is 0.
+        ``line, qid, docno, label``, and the features, float32[n, d], where d may differ between blocks. Values too
+        large for float32, which mark missing values in Istella, become 0.
 
     Raises:
         BadInput: If a line is malformed, or the sizes do not add up.
@@ -117,8 +117,8 @@ def _qid(field: bytes) -> str:
 
 
 def _docid(comment: bytes) -> str:
-    found = _DOCID.search(comment) if comment else None
-    return found[1].decode() if found else ""
+    match = _DOCID.search(comment) if comment else None
+    return match[1].decode() if match else ""
 
 
 def _label(field: bytes) -> int:
@@ -128,20 +128,20 @@ def _label(field: bytes) -> int:
 
 
 def _dense(features: list[bytes]) -> np.ndarray:
-    """float32[n, d] from ``NUMBER:VALUE …`` of each document; what is not named is 0.
+    """float32[n, d] from ``NUMBER:VALUE …`` of each document; absent features are 0.
 
     Raises:
-        ValueError: If something is malformed.
+        ValueError: If a feature is malformed or infinite.
     """
     counts = np.array([text.count(b":") for text in features], dtype=np.int64)
     if not counts.any() and not b"".join(features).strip():
         return np.zeros((len(features), 1), dtype=np.float32)
-    body = b"\n".join(features).translate(_ONE_A_LINE)
+    body = b"\n".join(features).translate(_BLANKS_TO_NEWLINES)
     table = csv.read_csv(pa.py_buffer(body), **_CSV)
     number, value = table["number"].to_numpy(), table["value"].to_numpy()
     row = np.repeat(np.arange(len(features)), counts)
     rising = (np.diff(number) > 0) | (np.diff(row) > 0)
-    if number.min() < 1 or number.max() > HIGHEST_FEATURE or not rising.all() or np.isnan(value).any():
+    if number.min() < 1 or number.max() > MAX_FEATURE or not rising.all() or np.isnan(value).any():
         raise ValueError("odd features")
     if np.isinf(value).any() and _ANY_INFINITY.search(body):
         raise ValueError("an infinite value")
@@ -151,12 +151,12 @@ def _dense(features: list[bytes]) -> np.ndarray:
 
 
 def _single(value: np.ndarray) -> np.ndarray:
-    """The values as float32; 0 for those too large."""
+    """The values as float32; values too large become 0."""
     return np.where(np.abs(value) > _LARGEST, 0, value).astype(np.float32)
 
 
 def _complain(block: list[bytes], begin: int, path: Path, numbered: bool) -> None:
-    """Raise for the first line that is wrong, if one is."""
+    """Raise for the first wrong line, if there is one."""
     for line, text in enumerate(block, begin):
         wrong = _wrong(text, numbered)
         if wrong:
@@ -178,8 +178,8 @@ def _wrong_feature(tokens: list[bytes]) -> str | None:
     before = 0
     for token in tokens:
         number = int(token.partition(b":")[0]) if _FEATURE.fullmatch(token) else 0
-        if not 1 <= number <= HIGHEST_FEATURE:
-            return f"expected NUMBER:VALUE, from 1 to {HIGHEST_FEATURE} and finite, got {_shown(token)}"
+        if not 1 <= number <= MAX_FEATURE:
+            return f"expected NUMBER:VALUE, from 1 to {MAX_FEATURE} and finite, got {_shown(token)}"
         if number <= before:
             return f"expected numbers of features that increase, got {_shown(token)} after {before}"
         before = number
@@ -232,7 +232,7 @@ def _refuse(wrong: np.ndarray, begin: int, expected: str, values: np.ndarray) ->
 
 
 def _query_ends(sizes: Path) -> np.ndarray:
-    """The number of documents up to the end of each query, int64[n]."""
+    """int64[n], the number of documents up to the end of each query."""
     counts = []
     for line, text in enumerate(lines_of(sizes), 1):
         if not text.strip().isdigit():
@@ -254,7 +254,7 @@ def _with_queries(
 
 
 def _whole_queries(blocks: Iterable[Documents]) -> Iterator[Documents]:
-    """The documents in blocks that end where a query does."""
+    """The documents in blocks that end at the end of a query."""
     held: Documents | None = None
     for block in blocks:
         held = block if held is None else _joined(held, block)
@@ -280,7 +280,7 @@ def padded(features: np.ndarray, width: int) -> np.ndarray:
 
 
 def _with_docnos(documents: Documents) -> Documents:
-    """Number the documents of a query from 0, as ``QUERY-NUMBER``, where the file does not name them."""
+    """Name documents without a docno ``QUERY-NUMBER``, numbered from 0 within the query."""
     frame = documents.frame
     place = frame.groupby("qid", sort=False).cumcount().astype(str)
     docno = frame["docno"].where(frame["docno"] != "", frame["qid"] + "-" + place)

@@ -1,7 +1,7 @@
-r"""Learning-to-rank data in SVMlight form (LETOR, MSLR-WEB, Istella, Yahoo, LightGBM's example) to a labelled pool.
+r"""Makes a labelled pool from SVMlight learning-to-rank data (LETOR, MSLR-WEB, Istella, Yahoo, LightGBM's example).
 
-Each input file is a fold. The data hold features, not rankings, so say which rankers there are: one that ranks by a
-feature, larger first, or one that is learned on the training fold (linear, forest, boosting).
+Each input file is a fold. The data hold features, not rankings, so the rankers must be specified: a ranker either ranks
+by a feature, largest first, or is learned on the training fold (linear, forest, boosting).
 
     python data_scripts/letor_to_pool.py S1.txt S2.txt S3.txt --ranker bm25=110 --ranker forest=forest \
         --train-fold 1 --length-feature 15 --out mslr.parquet
@@ -37,19 +37,19 @@ from pool_writer import (
 )
 
 KINDS = ("linear", "forest", "boosting")
-"""What ``--ranker NAME=KIND`` can learn."""
+"""The learned kinds of ``--ranker NAME=KIND``."""
 
-LEARN_FROM = 200_000
-"""Of a training fold with more documents than that, learners see as many whole queries as fit, drawn at random."""
+MAX_TRAINING_DOCUMENTS = 200_000
+"""From a larger training fold, learners see as many random whole queries as fit."""
 
 Scorer = Callable[[np.ndarray], np.ndarray]
 
 
 class Spool:
-    """Blocks of documents on disk, read once from the inputs and then as often as needed.
+    """Blocks of documents kept on disk, so that the inputs are parsed only once.
 
     Attributes:
-        width: The number of features.
+        width: Number of features.
         sizes: Fold → query → number of documents.
     """
 
@@ -60,7 +60,7 @@ class Spool:
         self._blocks = 0
 
     def add(self, documents: Documents, fold: int) -> None:
-        """Keep some documents of a fold."""
+        """Add documents of a fold."""
         self.width = max(self.width, documents.features.shape[1])
         self.sizes.setdefault(fold, Counter()).update(documents.frame["qid"])
         kept = documents.frame[["qid", "docno", "label"]].assign(fold=fold)
@@ -68,7 +68,7 @@ class Spool:
         self._blocks += 1
 
     def __iter__(self) -> Iterator[Documents]:
-        """The documents in the order in which they came, all with the same features."""
+        """The documents in the order of the input, all with the same number of features."""
         self._stream.seek(0)
         for _ in range(self._blocks):
             frame, features = pickle.load(self._stream)
@@ -79,12 +79,12 @@ def fill(spool: Spool, folds: list[tuple[int, Path]], sizes: list[Path]) -> None
     """Read the inputs.
 
     Args:
-        spool: Where they go.
-        folds: The number and file of each.
-        sizes: The documents of each query, one file a fold, or none where the lines name their query.
+        spool: Where the documents are kept.
+        folds: Number and file of each fold.
+        sizes: Files with the number of documents of each query, one per fold; empty if the lines name their query.
 
     Raises:
-        BadInput: If a file is malformed or has no documents, or a query or a document comes twice.
+        BadInput: If a file is malformed or has no documents, or a query or document is repeated.
     """
     grouping = Grouping()
     for place, (fold, path) in enumerate(folds):
@@ -96,16 +96,16 @@ def fill(spool: Spool, folds: list[tuple[int, Path]], sizes: list[Path]) -> None
 
 
 def scorers(kinds: dict[str, str], spool: Spool, train_fold: int, seed: int) -> dict[str, Scorer]:
-    """What each ranker makes of features, float32[n, d] → float64[n].
+    """Ranker → function from features to scores, float32[n, d] → float64[n].
 
     Args:
         kinds: Ranker → a feature's number, or one of `KINDS`.
         spool: All documents.
-        train_fold: The fold to learn from.
-        seed: Of the learners.
+        train_fold: The training fold.
+        seed: Random seed of the learners.
 
     Raises:
-        BadInput: If there is no such feature, or no such fold.
+        BadInput: If a feature or the training fold does not exist.
     """
     if not is_learned(kinds):
         return {name: column(int(kind), spool.width) for name, kind in kinds.items()}
@@ -124,10 +124,10 @@ def is_learned(kinds: dict[str, str]) -> bool:
 
 
 def column(number: int, width: int) -> Scorer:
-    """The feature of that number, from 1.
+    """The scorer that returns one feature, numbered from 1.
 
     Raises:
-        BadInput: If there is no such feature.
+        BadInput: If the feature does not exist.
     """
     if not 1 <= number <= width:
         raise BadInput(f"there is no feature {number}; they are numbered from 1 to {width}")
@@ -135,7 +135,7 @@ def column(number: int, width: int) -> Scorer:
 
 
 def training_set(spool: Spool, fold: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Features and labels of a fold, float32[n, d] and int64[n], or of `LEARN_FROM` of its documents."""
+    """Features float32[n, d] and labels int64[n] of a fold, with n at most `MAX_TRAINING_DOCUMENTS`."""
     chosen = _drawn(spool.sizes[fold], seed)
     parts = [
         (features[taken], frame["label"].to_numpy()[taken])
@@ -146,11 +146,11 @@ def training_set(spool: Spool, fold: int, seed: int) -> tuple[np.ndarray, np.nda
 
 
 def _drawn(sizes: Counter[str], seed: int) -> set[str]:
-    if sizes.total() <= LEARN_FROM:
+    if sizes.total() <= MAX_TRAINING_DOCUMENTS:
         return set(sizes)
     qids = np.random.default_rng(seed).permutation(list(sizes)).tolist()
     ends = np.cumsum([sizes[qid] for qid in qids])
-    return set(qids[: max(1, int(np.searchsorted(ends, LEARN_FROM, side="right")))])
+    return set(qids[: max(1, int(np.searchsorted(ends, MAX_TRAINING_DOCUMENTS, side="right")))])
 
 
 def learned(kind: str, features: np.ndarray, label: np.ndarray, seed: int) -> Scorer:
@@ -160,11 +160,11 @@ def learned(kind: str, features: np.ndarray, label: np.ndarray, seed: int) -> Sc
         kind: One of `KINDS`.
         features: float32[n, d].
         label: int64[n].
-        seed: Of what is random in it.
+        seed: Random seed of the learner.
     """
     model = _model(kind, seed).fit(features, label)
     if kind == "forest":
-        model.set_params(n_jobs=1)  # threads add the trees up in an order that varies
+        model.set_params(n_jobs=1)  # with threads, the order of the sum over trees varies
     return lambda features: np.asarray(model.predict(features), dtype=np.float64)
 
 
@@ -186,8 +186,8 @@ def pool_of(spool: Spool, rankers: dict[str, Scorer], length: Scorer | None) -> 
 
     Args:
         spool: All documents.
-        rankers: Name → how it scores.
-        length: How long a document is, from its features.
+        rankers: Name → scorer.
+        length: Scorer that returns a document's length, or None.
     """
     for frame, features in progress("ranking", iterable=spool, unit="block"):
         columns: dict[str, np.ndarray] = {}
@@ -228,18 +228,25 @@ def _kinds(entries: list[str]) -> dict[str, str]:
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    found = parser(__doc__)
-    add_folds(found)
-    found.add_argument(
+    options = parser(__doc__)
+    add_folds(options)
+    options.add_argument(
         "--ranker", action="append", required=True, metavar="NAME=KIND", help="a feature's number, or a learner"
     )
-    found.add_argument("--train-fold", type=int, default=1, metavar="N", help="what learners learn from (1)")
-    found.add_argument("--length-feature", type=int, metavar="N", help="the feature that is the document's length")
-    found.add_argument(
-        "--query-sizes", type=Path, action="append", default=[], metavar="FILE", help="for lines without qid:"
+    options.add_argument(
+        "--train-fold", type=int, default=1, metavar="N", help="the training fold of learned rankers (1)"
     )
-    found.add_argument("--seed", type=int, default=0, help="of learners (0)")
-    return found.parse_args(argv)
+    options.add_argument("--length-feature", type=int, metavar="N", help="the feature that is the document's length")
+    options.add_argument(
+        "--query-sizes",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="numbers of documents per query, for lines without qid:",
+    )
+    options.add_argument("--seed", type=int, default=0, help="random seed of learned rankers (0)")
+    return options.parse_args(argv)
 
 
 if __name__ == "__main__":

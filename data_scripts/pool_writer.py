@@ -1,7 +1,8 @@
-"""Labelled pools on disk: one Parquet file, a row a document, with a manifest of what it was made from.
+"""Writes labelled pools: one Parquet file with a row per document, and a manifest of its sources.
 
-Columns: ``qid, docno, label``, then ``rank_<ranker>`` (from 0; -1 where not retrieved) and ``score_<ranker>`` for each
-ranker, and where the source has them ``fold``, ``length``, ``features`` (one list a row), ``query`` and ``text``.
+The columns are ``qid, docno, label``, then for each ranker ``rank_<ranker>`` (from 0; -1 if not retrieved) and
+``score_<ranker>``, and if the source has them ``fold``, ``length``, ``features`` (one list per row), ``query``,
+``text``.
 """
 
 from __future__ import annotations
@@ -38,20 +39,20 @@ VERSIONS_OF = ("pt-active", "numpy", "pandas", "pyarrow", "scikit-learn", "ir_da
 """The packages whose versions the manifest records."""
 
 _TYPES = {"label": pa.int64(), "fold": pa.int64(), "length": pa.float64()}
-_LINES_A_MOVE = 1000
+_LINES_PER_UPDATE = 1000
 _PREFIXES = {"rank_": pa.int32(), "score_": pa.float64()}
 
 
 class BadInput(ValueError):
-    """Something is wrong with a file or an argument; the message says what and where."""
+    """A file or an argument is invalid; the message says what is wrong and where."""
 
 
 class Documents(NamedTuple):
-    """Some documents: whole queries, the rows of a query following each other.
+    """Documents of whole queries, with the rows of a query next to each other.
 
     Attributes:
-        frame: One row a document.
-        features: float32[n, d], or None where there are none.
+        frame: One row per document.
+        features: float32[n, d], or None if there are none.
     """
 
     frame: pd.DataFrame
@@ -59,20 +60,20 @@ class Documents(NamedTuple):
 
 
 class Grouping:
-    """Sees to it that no query comes back after another has begun, in the same file or in a later one."""
+    """Checks that the documents of a query are contiguous: no query returns later, in the same or another file."""
 
     def __init__(self) -> None:
         self._path_of: dict[str, Path] = {}
 
     def check(self, frame: pd.DataFrame, path: Path) -> None:
-        """Take note of some documents.
+        """Check the next documents.
 
         Args:
             frame: ``qid, docno, line``: whole queries in the order of the file, and the line of each document.
             path: The file.
 
         Raises:
-            BadInput: If a query was there before, or holds a document twice.
+            BadInput: If a query has occurred before, or repeats a document.
         """
         begins = frame.loc[frame["qid"] != frame["qid"].shift(), ["line", "qid"]]
         for line, qid in begins.itertuples(index=False, name=None):
@@ -91,15 +92,17 @@ def ranked(frame: pd.DataFrame, score: np.ndarray) -> np.ndarray:
 
     Args:
         frame: ``qid, docno``.
-        score: float64[N]; NaN where the ranker does not retrieve the document.
+        score: float64[N]; NaN if the ranker does not retrieve the document.
 
     Returns:
-        int32[N] from 0; -1 where it is not retrieved.
+        int32[N], ranks from 0; -1 if not retrieved.
     """
     rank = np.full(len(frame), -1, dtype=np.int32)
-    found = np.flatnonzero(~np.isnan(score))
-    if len(found):
-        run = ordered_run(frame[["qid", "docno"]].iloc[found].assign(score=score[found], row=found), "ranked")
+    retrieved = np.flatnonzero(~np.isnan(score))
+    if len(retrieved):
+        run = ordered_run(
+            frame[["qid", "docno"]].iloc[retrieved].assign(score=score[retrieved], row=retrieved), "ranked"
+        )
         rank[run["row"]] = run["rank"]
     return rank
 
@@ -107,14 +110,14 @@ def ranked(frame: pd.DataFrame, score: np.ndarray) -> np.ndarray:
 def write_pool(
     chunks: Iterable[Documents], out: Path, script: str, arguments: Mapping[str, Any], sources: Mapping[str, str]
 ) -> None:
-    """Write a labelled pool, whole or not at all, and say what was written.
+    """Write a labelled pool, whole or not at all, and print a summary.
 
     Args:
         chunks: Parts of the pool, written as they come: ``qid, docno, label``, the rankers' columns, and others.
         out: A new file.
-        script: The name of the script.
-        arguments: What it was told; paths are recorded by name only.
-        sources: Name → digest of what it read.
+        script: Name of the script.
+        arguments: The script's arguments; paths are recorded by name only.
+        sources: Name → digest of each source.
     """
     manifest: dict[str, Any] = {
         "script": script,
@@ -132,7 +135,7 @@ def write_pool(
 
 
 def _write(chunks: Iterable[Documents], path: Path, manifest: dict[str, Any]) -> None:
-    """Write the chunks, then the manifest, to which the counts are added.
+    """Write the chunks, then the manifest with the counts.
 
     Arrow's own schema is left out, since it would hide the manifest from `pyarrow.parquet.read_schema`.
     """
@@ -161,7 +164,7 @@ def _table(documents: Documents) -> pa.Table:
 
 
 def _array(column: pd.Series) -> pa.Array:
-    """The column in its type; NaN stays NaN."""
+    """The column as an Arrow array of its type; NaN stays NaN."""
     name = str(column.name)
     known = _TYPES.get(name) or next((kind for start, kind in _PREFIXES.items() if name.startswith(start)), None)
     if known is not None:
@@ -179,7 +182,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def digests(paths: Iterable[Path]) -> dict[str, str]:
-    """The digest of each file, by its name, with as many of its folders as tell the files apart."""
+    """File name → digest; the name includes as many folders as needed to make it unique."""
     distinct = list(dict.fromkeys(path.absolute() for path in paths))
     parts = next(n for n in range(1, 1000) if len({path.parts[-n:] for path in distinct}) == len(distinct))
     return {"/".join(path.parts[-parts:]): digest(path) for path in progress("digests", iterable=distinct, unit="file")}
@@ -204,10 +207,10 @@ def _summary(manifest: dict[str, Any], out: Path) -> str:
 
 
 def check_new(out: Path) -> None:
-    """Refuse a file that exists, or whose folder does not.
+    """Check the path of a new file.
 
     Raises:
-        BadInput: If it does, or does not.
+        BadInput: If the file exists, or its folder does not.
     """
     if out.exists():
         raise BadInput(f"{out} exists; choose another --out")
@@ -219,22 +222,22 @@ def named(entries: Sequence[str], option: str) -> dict[str, str]:
     """Split ``NAME=VALUE`` entries.
 
     Raises:
-        BadInput: If one is not of that form, or a name comes twice.
+        BadInput: If an entry is not of that form, or a name is repeated.
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for entry in entries:
         name, _, value = entry.partition("=")
         if not name or not value:
             raise BadInput(f"{option} needs NAME=VALUE, got {entry!r}")
-        if name in found:
+        if name in values:
             raise BadInput(f"{option} {entry}: the name {name!r} is taken")
-        found[name] = value
-    return found
+        values[name] = value
+    return values
 
 
 @contextmanager
 def opened(path: Path) -> Iterator[tuple[IO[bytes], Callable[[], object]]]:
-    """Open a file, plain or ``.gz``; with it comes a function that moves a progress bar to where the reading is."""
+    """Open a file, plain or ``.gz``, with a function that updates a progress bar to the position in the file."""
     with (
         path.open("rb") as raw,
         progress(path.name, total=path.stat().st_size, unit="B", unit_scale=True) as bar,
@@ -253,7 +256,7 @@ def lines_of(path: Path) -> Iterator[bytes]:
     number = 0
     with naming(path), opened(path) as (stream, move):
         for number, line in enumerate(stream, 1):
-            if number % _LINES_A_MOVE == 0:
+            if number % _LINES_PER_UPDATE == 0:
                 move()
             yield line
     if not number:
@@ -261,12 +264,12 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 def progress(what: str, **options: Any) -> tqdm:
-    """A progress bar on stderr, where that is a terminal."""
+    """A progress bar on stderr, shown only in a terminal."""
     return tqdm(desc=what, leave=False, disable=None, **options)
 
 
 def run(main: Callable[[list[str] | None], None], argv: list[str] | None = None) -> int:
-    """Call a script's main function; bad input becomes one line on stderr, and so does each warning.
+    """Call a script's main function; print bad input and each warning as one line on stderr.
 
     Returns:
         The exit code: 0, or 2 for bad input.
@@ -285,20 +288,20 @@ def run(main: Callable[[list[str] | None], None], argv: list[str] | None = None)
 
 def parser(description: str | None) -> argparse.ArgumentParser:
     """A parser with the option that all scripts have."""
-    found = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    found.add_argument("--out", type=Path, required=True, metavar="FILE.parquet", help="the file to make")
-    return found
+    options = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("--out", type=Path, required=True, metavar="FILE.parquet", help="the file to write")
+    return options
 
 
 def fold_files(files: Sequence[Path], folds: Sequence[str]) -> list[tuple[int, Path]]:
     """The number and file of each fold.
 
     Args:
-        files: Given by place: folds 1, 2, …
-        folds: Given as ``NUMBER=FILE`` instead.
+        files: Files by position: folds 1, 2, …
+        folds: Entries ``NUMBER=FILE`` instead.
 
     Raises:
-        BadInput: If there are none, or both, or a number is none.
+        BadInput: If neither or both are given, or a number is not a whole number.
     """
     if bool(files) == bool(folds):
         raise BadInput("name the input files either by place or as --fold NUMBER=FILE")
@@ -310,8 +313,8 @@ def fold_files(files: Sequence[Path], folds: Sequence[str]) -> list[tuple[int, P
 
 
 def add_folds(options: argparse.ArgumentParser) -> None:
-    """The options for `fold_files`."""
+    """Add the options for `fold_files`."""
     options.add_argument("files", type=Path, nargs="*", metavar="FILE", help="folds 1, 2, …")
     options.add_argument(
-        "--fold", action="append", default=[], metavar="NUMBER=FILE", help="a fold with its number; repeat it"
+        "--fold", action="append", default=[], metavar="NUMBER=FILE", help="a fold with its number; repeatable"
     )

@@ -1,9 +1,9 @@
-"""TREC runs and qrels to a labelled pool.
+"""Makes a labelled pool from TREC runs and qrels.
 
     python data_scripts/trec_to_pool.py --run a=a.run --run b=b.run --qrels qrels.txt --depth 10 --out pool.parquet
 
-``--runs FOLDER`` takes every file of a folder; a ranker's name is that of its file up to the first dot. Queries without
-any label are left out. ``--depth`` cuts the rankings before ``--unjudged`` is looked at.
+``--runs FOLDER`` takes every file of a folder; a ranker's name is its file name up to the first dot. Queries without
+any label are left out. ``--depth`` cuts the rankings before ``--unjudged`` applies.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 
 UNJUDGED = ("error", "drop", "nonrelevant")
-"""What to do about retrieved documents without a label: refuse, take them out of the rankings, or take grade 0."""
+"""How to treat retrieved documents without a label: an error, dropped from the rankings, or grade 0."""
 
 
 def run_files(runs: list[str], folder: Path | None) -> dict[str, Path]:
     """The file of each ranker.
 
     Raises:
-        BadInput: If there is none, a name comes twice, or `Runs` could not take it.
+        BadInput: If there is no run, or a name is repeated or not allowed by `Runs`.
     """
     entries = [(name, Path(path)) for name, path in named(runs, "--run").items()]
     for path in sorted(folder.iterdir()) if folder else []:
@@ -39,16 +39,16 @@ def run_files(runs: list[str], folder: Path | None) -> dict[str, Path]:
             entries.append((path.name.partition(".")[0], path))
     if not entries:
         raise BadInput("say --run NAME=FILE, one for each ranker, or --runs FOLDER with files in it")
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for name, path in entries:
-        if name in found or name in inspect.signature(Runs.__init__).parameters:
+        if name in paths or name in inspect.signature(Runs.__init__).parameters:
             raise BadInput(f"{path}: the name {name!r} is taken; say --run NAME=FILE with another")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def read_runs(paths: Mapping[str, Path]) -> dict[str, pd.DataFrame]:
-    """Read the run of each ranker."""
+    """Ranker → run."""
     return {name: read_run(path) for name, path in progress("runs", iterable=paths.items(), unit="run")}
 
 
@@ -59,13 +59,13 @@ def pool_of(
 
     Args:
         runs: Ranker → run.
-        qrels: As `qrels.checked_qrels` returns them.
+        qrels: ``qid, docno, label``, from `qrels.checked_qrels`.
         topics: ``qid, query``, or None.
         depth: Documents to keep of each ranking.
         unjudged: One of `UNJUDGED`.
 
     Raises:
-        ValueError: If a run answers no judged query, or documents have no label and that is an error.
+        ValueError: If a run answers no judged query, or documents have no label under ``unjudged="error"``.
     """
     judged = pd.DataFrame({"qid": qrels["qid"].unique()})
     _warn(runs, judged)
@@ -77,7 +77,7 @@ def pool_of(
 
 
 def _warn(runs: dict[str, pd.DataFrame], judged: pd.DataFrame) -> None:
-    """Count the queries that have runs or labels alone."""
+    """Warn of queries with runs but no labels, and of queries with labels but in no run."""
     answered, labelled = set[str]().union(*(run["qid"] for run in runs.values())), set(judged["qid"])
     for left_out, what in (
         (answered - labelled, "have no labels"),
@@ -99,7 +99,7 @@ def _completed(pool: pd.DataFrame, unjudged: str) -> pd.DataFrame:
 
 
 def _condensed(pool: pd.DataFrame) -> pd.DataFrame:
-    """The pool with the ranks of each ranker closed up."""
+    """The pool with the ranks of each ranker renumbered without gaps."""
     pool = pool.reset_index(drop=True)
     columns = dict(pool.items())
     for name in ranker_names(pool.columns):
@@ -112,12 +112,12 @@ def with_texts(pool: pd.DataFrame, texts: Mapping[str, str], source: str) -> pd.
     """Add the documents' texts and lengths in words.
 
     Args:
-        pool: With ``docno``.
+        pool: A pool with ``docno``.
         texts: Document → text.
-        source: Where the texts come from, for messages.
+        source: Source of the texts, for messages.
 
     Raises:
-        BadInput: If some are missing.
+        BadInput: If a text is missing.
     """
     text = pool["docno"].map(texts)
     absent = pool["docno"][text.isna()].unique()
@@ -147,30 +147,30 @@ def write(
     """Write a pool of runs.
 
     Args:
-        pool: As `pool_of` returns it.
-        arguments: The script's.
+        pool: The pool from `pool_of`.
+        arguments: The script's arguments.
         paths: The file of each ranker, for the manifest.
-        script: Its name.
-        sources: Name → digest of what it read.
+        script: Name of the script.
+        sources: Name → digest of each source.
     """
     write_pool([Documents(pool)], arguments.out, script, vars(arguments) | {"run": paths}, sources)
 
 
-def add_run_options(found: argparse.ArgumentParser) -> None:
-    """The options that say what is ranked and how deep."""
-    found.add_argument("--run", action="append", default=[], metavar="NAME=FILE", help="a ranker's run; repeat it")
-    found.add_argument("--runs", type=Path, metavar="FOLDER", help="a folder of runs")
-    found.add_argument("--depth", type=int, metavar="N", help="documents to keep of each ranking")
-    found.add_argument("--unjudged", choices=UNJUDGED, default="error", help="documents without a label (error)")
+def add_run_options(options: argparse.ArgumentParser) -> None:
+    """Add the options for runs and their depth."""
+    options.add_argument("--run", action="append", default=[], metavar="NAME=FILE", help="a ranker's run; repeatable")
+    options.add_argument("--runs", type=Path, metavar="FOLDER", help="a folder of runs")
+    options.add_argument("--depth", type=int, metavar="N", help="documents to keep of each ranking")
+    options.add_argument("--unjudged", choices=UNJUDGED, default="error", help="documents without a label (error)")
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    found = parser(__doc__)
-    add_run_options(found)
-    found.add_argument("--qrels", type=Path, required=True)
-    found.add_argument("--topics", type=Path, help="the queries' texts")
-    found.add_argument("--texts", type=Path, help="the documents' texts, which also give their lengths")
-    return found.parse_args(argv)
+    options = parser(__doc__)
+    add_run_options(options)
+    options.add_argument("--qrels", type=Path, required=True)
+    options.add_argument("--topics", type=Path, help="the queries' texts")
+    options.add_argument("--texts", type=Path, help="the documents' texts, which also give their lengths")
+    return options.parse_args(argv)
 
 
 if __name__ == "__main__":

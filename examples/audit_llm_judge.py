@@ -1,10 +1,10 @@
 """How often does an LLM judge err, and which of two errs less, from 200 human labels?
 
-Reads a folder of the TREC 2021 Deep Learning track with ``qrels.txt``, ``judges/umbrela-gpt-4.qrels`` (one grade a
-pair) and ``judges/votes-<model>.tsv.gz`` (votes of several prompts a pair). Half of the topics are past: there the
-votes of all judges learn what human grades they go with, which gives P(grade) for the pairs of the other half, the
-pool. An audit draws 200 pairs of the pool; their human grades come from the qrels. As all of them are known, the truth
-is printed beside the estimates, and how far off random samples of the same size are on average.
+The script reads a folder of the TREC 2021 Deep Learning track with ``qrels.txt``, ``judges/umbrela-gpt-4.qrels`` (one
+grade per pair) and ``judges/votes-<model>.tsv.gz`` (votes of several prompts per pair). Half of the topics serve as
+past data, on which a model learns P(grade) from the votes of all judges. The other half is the pool. An audit draws 200
+pairs of the pool; their human grades come from the qrels. Since all human grades are known, the script prints the truth
+beside the estimates, and the typical error of random samples of the same size.
 
     python examples/audit_llm_judge.py FOLDER [--first umbrela-gpt-4 --second gpt-4o --labels 200]
 """
@@ -28,7 +28,7 @@ RELEVANT = 2
 """The lowest grade that the track counts as relevant."""
 
 REPETITIONS = 100
-"""Random samples that the typical error rests on."""
+"""Number of random samples from which the typical error is computed."""
 
 
 def read_judges(folder: Path) -> dict[str, pd.DataFrame]:
@@ -41,7 +41,7 @@ def read_judges(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def with_grade(pairs: pd.DataFrame, name: str, judge: pd.DataFrame) -> pd.DataFrame:
-    """The pairs that the judge has seen, with its grade (of several votes the most frequent) in a column."""
+    """The pairs that the judge has seen, with its grade (the most frequent vote) in a column."""
     votes = [f"votes_{grade}" for grade in range(MAX_GRADE + 1)]
     grade = judge["label"] if "label" in judge else judge[votes].to_numpy().argmax(axis=1)
     return pairs.merge(judge[["qid", "docno"]].assign(**{name: grade}), on=["qid", "docno"])
@@ -51,9 +51,9 @@ def make_pool(folder: Path, first: str, second: str) -> tuple[pd.DataFrame, pd.D
     """The pairs of half of the topics, with the grades of both judges and P(grade), and the human labels.
 
     Args:
-        folder: The track's files.
-        first: A judge's name.
-        second: Another.
+        folder: Folder of the track's files.
+        first: Name of the first judge.
+        second: Name of the second judge.
     """
     qrels, judges = read_qrels(folder / "qrels.txt"), read_judges(folder)
     pairs = qrels[["qid", "docno"]].assign(score=0.0)
@@ -67,30 +67,30 @@ def make_pool(folder: Path, first: str, second: str) -> tuple[pd.DataFrame, pd.D
 
 
 def labels_of(audit: Audit, qrels: pd.DataFrame) -> pd.DataFrame:
-    """What people would have sent back."""
+    """The human labels of the audit's pairs."""
     return audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
 
 
 def audited(
     pool: pd.DataFrame, qrels: pd.DataFrame, judge: str, losses: dict[str, Loss], labels: int, seed: int
 ) -> dict[str, tuple[Estimate, float]]:
-    """Estimates of one judge, each from an audit of its own, and the truth.
+    """The estimate and the true value of each loss of one judge, with one audit per loss.
 
     Args:
-        pool: As `make_pool` returns it.
+        pool: The pairs from `make_pool`.
         qrels: Human labels of all pairs.
-        judge: Its name.
-        losses: What to estimate.
-        labels: How many may be bought.
-        seed: Of the draws.
+        judge: Name of the judge.
+        losses: The losses to estimate.
+        labels: Number of labels per audit.
+        seed: Random seed of the draws.
     """
-    found = {}
+    estimates = {}
     for name, loss in losses.items():
         audit = Audit.create(pool, {judge: judge}, loss, budget=labels, seed=seed)
         known = pool.merge(qrels, on=["qid", "docno"])
         u, w = loss.terms(known[judge].to_numpy(float), known["label"].to_numpy(float))
-        found[name] = audit.estimate(labels_of(audit, qrels))[judge], u.sum() / w.sum()
-    return found
+        estimates[name] = audit.estimate(labels_of(audit, qrels))[judge], u.sum() / w.sum()
+    return estimates
 
 
 def typical_errors(
@@ -99,11 +99,11 @@ def typical_errors(
     """Root mean squared error of the difference of two error rates, by design, over `REPETITIONS` samples."""
     errors: dict[str, list[float]] = {design: [] for design in ("passive", "optimal", "disagreement")}
     for seed in tqdm(range(REPETITIONS), unit="sample"):
-        for design, found in errors.items():
+        for design, differences in errors.items():
             predictions = {name: name for name in judges}
             audit = Audit.create(pool, predictions, ZeroOne(), budget=labels, design=design, seed=seed)
-            found.append(audit.compare(labels_of(audit, qrels)).difference - truth)
-    return {design: float(np.sqrt(np.mean(np.square(found)))) for design, found in errors.items()}
+            differences.append(audit.compare(labels_of(audit, qrels)).difference - truth)
+    return {design: float(np.sqrt(np.mean(np.square(differences)))) for design, differences in errors.items()}
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """Which learning algorithm makes the better ranker, a random forest or a straight line? Cross-validation over queries.
 
-With no arguments on the simulated demo collection; or on learning-to-rank data in SVMlight form (LETOR, MSLR-WEB, or
-LightGBM's form with the documents of each query in a file of their own):
+Without arguments the script uses the simulated demo collection. It also takes learning-to-rank data in SVMlight form
+(LETOR, MSLR-WEB, or LightGBM's form with the numbers of documents per query in a separate file):
 
     python compare_learners.py
     python compare_learners.py rank.train.gz rank.test.gz --query-sizes rank.train.query.gz rank.test.query.gz
@@ -26,7 +26,7 @@ from pt_active.studies.crossval import compare_learners
 
 
 def letor(files: list[Path], sizes: list[Path] | None, width: int | None) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Results with features, and qrels, of SVMlight files."""
+    """Results with features, and qrels, from SVMlight files."""
     blocks = []
     for number, path in enumerate(files):
         if sizes:
@@ -43,7 +43,7 @@ def letor(files: list[Path], sizes: list[Path] | None, width: int | None) -> tup
 
 
 def words(row: pd.Series) -> np.ndarray:
-    """The score of the ranker, words of the query in title and in text, and length."""
+    """Features: the ranker's score, shares of the query's words in title and text, and the text's length."""
     query = set(row["query"].split())
     title, _, text = row["text"].lower().replace(".", " .").partition(".")
     shared = [len(query & set(part.split())) for part in (title, text)]
@@ -51,7 +51,7 @@ def words(row: pd.Series) -> np.ndarray:
 
 
 def demo() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The same of the simulated collection."""
+    """Results with features, and qrels, from the simulated collection."""
     collection = demo_collection(seed=7, queries=200)
     results = collection.runs["production"].merge(collection.topics).merge(collection.documents)
     return pt.apply.doc_features(words)(results), collection.qrels
@@ -60,8 +60,8 @@ def demo() -> tuple[pd.DataFrame, pd.DataFrame]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", type=Path, help="SVMlight files; all their queries are pooled")
-    parser.add_argument("--query-sizes", nargs="*", type=Path, help="documents of each query, one number a line")
-    parser.add_argument("--features", type=int, help="how many there are, if the files do not all show the last one")
+    parser.add_argument("--query-sizes", nargs="*", type=Path, help="documents of each query, one number per line")
+    parser.add_argument("--features", type=int, help="number of features, if a file lacks the last one")
     parser.add_argument("--measure", default="nDCG@10")
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--repeats", type=int, default=1)

@@ -1,7 +1,7 @@
-"""Compare two rankers that retrieve for real, without Java, over the texts of the simulated demo collection.
+"""Compare two real rankers, without Java, on the texts of the simulated demo collection.
 
-Both are BM25 (https://pypi.org/project/bm25s); the candidate gives more weight to titles. The judges are simulated
-too, so the script can print the truth beside what a few judgments say.
+Both are BM25 (https://pypi.org/project/bm25s); the candidate gives more weight to titles. The judges are simulated, so
+the script can print the truth beside the estimates from a few judgments.
 
     pip install pt-active bm25s
     python retrieve_with_bm25s.py
@@ -45,9 +45,9 @@ class BM25(pt.Transformer):
         pt.validate.query_frame(inp, extra_columns=["query"], context=self)
         if inp.empty:
             return inp.assign(docno="", text="", score=0.0, rank=0)
-        found, score = self.index.retrieve(_tokens(inp["query"].tolist()), k=self.num_results, show_progress=False)
+        rows, score = self.index.retrieve(_tokens(inp["query"].tolist()), k=self.num_results, show_progress=False)
         results = inp.loc[inp.index.repeat(self.num_results)].reset_index(drop=True)
-        documents = self.documents.iloc[found.ravel()].reset_index(drop=True)
+        documents = self.documents.iloc[rows.ravel()].reset_index(drop=True)
         results = results.assign(docno=documents["docno"], text=documents["text"], score=score.ravel())
         # trec_eval orders equal scores by docno, descending
         return pt.model.add_ranks(results[results["score"] > 0].sort_values("docno", ascending=False))
@@ -58,7 +58,7 @@ def _tokens(texts: list[str]) -> bm25s.tokenization.Tokenized:
 
 
 def true_means(runs: dict[str, pt.Transformer], topics: pd.DataFrame, judge) -> dict[str, float]:
-    """The rankers' means if everything were judged."""
+    """The rankers' means if all documents were judged."""
     results = {name: ranker(topics) for name, ranker in runs.items()}
     return {name: measure_values(run, judge(run), MEASURE)["value"].mean() for name, run in results.items()}
 
@@ -69,7 +69,7 @@ def main() -> None:
     production = BM25(collection.documents, title_copies=1)
     candidate = BM25(collection.documents, title_copies=2)
 
-    # The past release was judged: it teaches the grade model.
+    # The grade model learns from the judged past release.
     past_run = production(collection.past_topics)
     grades = OrderedLogitGrades(max_grade=MAX_GRADE).fit(past_run, collection.judge(past_run))
 
@@ -81,7 +81,7 @@ def main() -> None:
     # People judge; here, the simulated judges.
     qrels = collection.judge(plan.assessments)
 
-    # What the judgments say, and what is true.
+    # The estimates from the judgments, and the truth.
     print("", plan.compare(qrels), *plan.estimate(qrels).values(), sep="\n")
     truth = true_means({"production": production, "candidate": candidate}, collection.topics, collection.judge)
     means = ", ".join(f"{name} {mean:.3f}" for name, mean in truth.items())

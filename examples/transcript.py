@@ -1,6 +1,6 @@
 """From two run files to a decision with ``pt-active`` alone: the transcript in the README.
 
-The files are those of the simulated collection, whose judgments stand for people's. Some lines of output are left out.
+The files come from the simulated collection, whose judgments stand in for human ones. Some output is left out.
 
     python examples/transcript.py                       # print it
     python examples/transcript.py --readme README.md    # write it into the README
@@ -31,16 +31,16 @@ STEPS = (
     ("compare release-7 judged.csv", ("  difference", "  p-value", "  winner")),
     ("report release-7 judged.csv --out release-7.html", ("The report",)),
 )
-"""What is typed, and how the lines that are shown begin."""
+"""Commands, and the beginnings of the output lines that are shown."""
 
 BLOCK = re.compile(r"(<!-- transcript: begin -->\n```text\n).*?(```\n<!-- transcript: end -->)", re.DOTALL)
 
 
 def write_files() -> pd.DataFrame:
-    """Leave runs and past judgments in the current folder.
+    """Write runs and past judgments into the current folder.
 
     Returns:
-        ``qid, docno, label``: what people would say.
+        ``qid, docno, label``: the simulated human judgments.
     """
     collection = demo_collection()
     for name, run in (
@@ -56,13 +56,13 @@ def write_files() -> pd.DataFrame:
 
 
 def judge(worklist: Path, truth: pd.DataFrame, out: Path) -> None:
-    """Fill in a worklist as people do."""
+    """Fill in a worklist with the true labels."""
     asked = pd.read_csv(worklist, dtype={"qid": str, "docno": str}).drop(columns="label")
     asked.merge(truth, how="left", on=["qid", "docno"]).fillna({"label": 0}).astype({"label": int}).to_csv(out)
 
 
 def transcript() -> str:
-    """The commands and what they print.
+    """The commands and their output.
 
     Raises:
         RuntimeError: If a command fails.
@@ -84,7 +84,7 @@ def transcript() -> str:
 
 @contextlib.contextmanager
 def in_new_folder() -> Iterator[None]:
-    """Work in a folder that goes away."""
+    """Work in a temporary folder."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -104,7 +104,7 @@ def main() -> None:
         print(text, end="")
     else:
         page = readme.read_text(encoding="utf-8")
-        readme.write_text(BLOCK.sub(lambda found: found[1] + text + found[2], page), encoding="utf-8")
+        readme.write_text(BLOCK.sub(lambda match: match[1] + text + match[2], page), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Two real submissions of the TREC 2021 Deep Learning track: which is better, from a third of the judgments?
 
-Reads a folder with ``runs/<name>.gz``, ``qrels.txt``, ``topics.tsv`` and ``judges/umbrela-gpt-4.qrels`` (TREC formats:
-the track's own files and an LLM judge's labels). Grade models are trained on half of the topics; the other half is
-the pool, whose human labels the plan asks for a query at a time.
+The script reads a folder with ``runs/<name>.gz``, ``qrels.txt``, ``topics.tsv`` and ``judges/umbrela-gpt-4.qrels`` (the
+track's own files and an LLM judge's labels, in TREC formats). Grade models are trained on half of the topics. The other
+half is the pool, and the plan asks for the human labels of whole queries.
 
     python examples/trec_dl21.py FOLDER [--first p_bm25 --second NLE_P_v1 --budget 150]
 """
@@ -25,12 +25,12 @@ MAX_GRADE = 3
 
 
 def half(topics: pd.DataFrame, odd: bool) -> pd.DataFrame:
-    """Every other topic, in order of the qid."""
+    """Every second topic, in the order of the qids."""
     return topics.sort_values("qid").iloc[int(odd) :: 2]
 
 
 def grade_models(folder: Path) -> dict[str, FittedGrades]:
-    """One model that sees only the runs, and one that sees the LLM judge's labels."""
+    """Name → grade model: one uses only the runs, the other the LLM judge's labels."""
     judge = read_qrels(folder / "judges" / "umbrela-gpt-4.qrels")
     return {
         "runs (ordered logit)": OrderedLogitGrades(max_grade=MAX_GRADE),
@@ -44,11 +44,11 @@ def compare(
     """Plan, collect and compare with each grade model.
 
     Args:
-        folder: The track's files.
-        first: A run's name.
-        second: Another.
-        budget: Judged documents that may be spent.
-        seed: Of the draws.
+        folder: Folder of the track's files.
+        first: Name of the first run.
+        second: Name of the second run.
+        budget: Number of documents to judge.
+        seed: Random seed of the draws.
 
     Returns:
         Grade model → plan and comparison, and the true difference over all topics of the pool.

@@ -1,7 +1,7 @@
 """Active evaluation of rankers: which is better, and by how much, from few human judgments.
 
-The road: runs → pool → grades → moments → design → draw → plan → judgments → estimate. See the documentation in
-``pt_docs`` and ``pt-active demo``.
+The steps: runs → pool → grades → moments → design → draw → plan → judgments → estimate. ``pt_docs`` holds the
+documentation, and ``pt-active demo`` shows every step on simulated data.
 """
 
 from pt_active.experiment import Experiment

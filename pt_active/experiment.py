@@ -1,4 +1,4 @@
-"""``pt.Experiment`` for a sample: the same frame, weighted, with an interval beside each mean."""
+"""`Experiment`: the frame of ``pt.Experiment`` for a judged sample, with an interval beside each mean."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ HIGHLIGHTS = {
     "color": "background-color: lightgreen",
     "colour": "background-color: lightgreen",
 }
-"""How the best mean of each measure is marked."""
+"""Value of ``highlight`` → the CSS that marks the best mean of each measure."""
 
 
 def Experiment(
@@ -55,40 +55,39 @@ def Experiment(
 ) -> pd.DataFrame:
     """Evaluate systems on the judged sample of a plan, as ``pt.Experiment`` does on full qrels.
 
-    ``pt.Experiment`` itself must not be handed sampled qrels: it drops queries without qrels from its mean and ignores
-    the weights. This function lets it compute the per-query values of the sampled queries, and weights them.
+    Do not give sampled qrels to ``pt.Experiment`` itself: it drops queries without qrels from its means and ignores the
+    sampling weights. This function uses it for the values of each sampled query, and weights them.
 
-    A system whose rankings are those of one of the plan's rankers is estimated by ``regression``, with the grade
-    model as control variate; any other by ``snis``, since the model has no opinion on documents that it has not
-    seen. The column ``estimator`` says which; a comparison with the baseline uses ``regression`` if both allow it.
+    A system that ranks exactly as one of the plan's rankers does is estimated by ``regression``, with the grade model
+    as control variate. Any other system is estimated by ``snis``, since the model has not graded all of its documents.
+    The column ``estimator`` says which. A comparison with the baseline uses ``regression`` if both systems allow it.
 
     Args:
         retr_systems: Transformers or run frames, as a list or as name → system.
         plan: The plan whose assessments were judged.
         qrels: ``qid, docno, label``.
         eval_metrics: Measures or their names, `ir_measures`' or trec_eval's.
-        names: What to call the systems of a list; else the ``str()`` of a transformer, and ``run_0``, … for frames.
+        names: Names for a list of systems; by default the ``str()`` of a transformer, and ``run_0``, … for frames.
         perquery: Whether to return the values of each sampled query with its weight, instead of the means.
-        baseline: Index or name of the system that the others are compared with, or a list of several.
-        correction: A name that statsmodels' ``multipletests`` knows, such as ``"holm"``; over all tests of a measure.
-            Two baselines are tested against each other once.
-        correction_alpha: Level of the correction.
+        baseline: Index or name of the system that the others are compared with, or a list of them.
+        correction: A method of statsmodels' ``multipletests``, such as ``"holm"``, applied to all tests of a measure.
+            The test of one baseline against another counts once.
+        correction_alpha: Significance level after correction.
         highlight: ``"bold"`` or ``"color"`` marks the best mean of each measure.
         round: Decimal places.
-        confidence: Level of the intervals.
-        missing: What to do about a document without a label above a measure's cutoff in some system: ``"error"``,
-            or ``"nonrelevant"``.
+        confidence: Confidence level of the intervals.
+        missing: How to treat a document above a measure's cutoff that has no label: ``"error"`` or ``"nonrelevant"``.
         **kwargs: Passed on to ``pt.Experiment`` (``batch_size``, ``verbose``, ``save_dir``, …).
 
     Returns:
-        One row a system: ``name``, ``estimator``, then per measure its mean, ``low`` and ``high``; with a baseline
-        also how many sampled queries improved (``+``) and degraded (``-``), and ``p-value``, with a correction
-        ``reject`` and ``p-value corrected``. With a list of baselines each of these columns ends in
+        One row per system: ``name``, ``estimator``, then for each measure its mean, ``low`` and ``high``. A baseline
+        adds the numbers of sampled queries that improved (``+``) and degraded (``-``) and the ``p-value``; a
+        correction adds ``reject`` and ``p-value corrected``. With a list of baselines each of these columns ends in
         `` vs <baseline>``. With ``perquery``: ``name, qid, measure, value, weight``.
 
     Raises:
         ValueError: If an argument is unknown, the labels do not fit the plan, or labels are missing.
-        TypeError: If ``test`` is given; its functions see two vectors of values, so weights cannot enter.
+        TypeError: If ``test`` is given: such a test sees two vectors of values and would ignore the weights.
     """
     if plan.tables.rounds:
         raise ValueError(
@@ -142,7 +141,7 @@ def _check_correction(correction: str) -> None:
 
 
 def _baselines(names: list[str], baseline: int | str | Sequence[int | str] | None) -> dict[int, str]:
-    """Index of each baseline → what its columns end in."""
+    """Index of each baseline → the suffix of its columns."""
     if baseline is None:
         return {}
     if isinstance(baseline, str) or not isinstance(baseline, Sequence):
@@ -162,7 +161,7 @@ def _index(names: list[str], baseline: int | str) -> int:
 
 
 def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFrame]:
-    """Each system's ranking of the sampled queries, run once."""
+    """Name → ``qid, docno, score, rank`` of each system on the sampled queries; every system runs once."""
     topics = plan.sample[query_columns(plan.sample.columns)]
     runs = {}
     for name, system in systems.items():
@@ -174,7 +173,7 @@ def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFra
 def _labels(
     plan: Plan, sampled: Pool, runs: dict[str, pd.DataFrame], qrels: pd.DataFrame, missing: str
 ) -> pd.DataFrame:
-    """The labels, checked against the plan, of documents that the plan or a system retrieves for sampled queries."""
+    """``qid, docno, label`` of all documents that the plan or a system retrieves for the sampled queries."""
     match_labels(sampled, qrels, plan.measure, missing)
     labels = checked_qrels(qrels)
     known = pd.concat([sampled.document_frame(), *runs.values()])[["qid", "docno"]].drop_duplicates()
@@ -184,9 +183,9 @@ def _labels(
 def _unlabelled(
     sampled: Pool, runs: dict[str, pd.DataFrame], labels: pd.DataFrame, measure: irm.Measure, missing: str
 ) -> tuple[tuple[str, str], ...]:
-    """The pairs above the measure's cutoff in some system that no one has judged."""
+    """``(qid, docno)`` of the documents above the measure's cutoff in some system that have no label."""
     cutoff = measure.params.get("cutoff")
-    found: dict[tuple[str, str], None] = {}
+    absent: dict[tuple[str, str], None] = {}
     for name, run in runs.items():
         seen = run[["qid", "docno"]] if cutoff is None else run.loc[run["rank"] < cutoff, ["qid", "docno"]]
         merged = seen.merge(labels, how="left", on=["qid", "docno"])
@@ -196,10 +195,10 @@ def _unlabelled(
                 f"{measure} of {name!r}: {len(pairs)} sampled documents have no label: {some(pairs)}; "
                 'judge them, use a lower cutoff, or say missing="nonrelevant"'
             )
-        found |= dict.fromkeys(pairs)
+        absent |= dict.fromkeys(pairs)
     if not has_rank_form(measure):
         _warn_of_unjudged_pool(sampled, labels, measure)
-    return tuple(found)
+    return tuple(absent)
 
 
 def _warn_of_unjudged_pool(sampled: Pool, labels: pd.DataFrame, measure: irm.Measure) -> None:
@@ -237,7 +236,7 @@ def _values(
 
 
 def _matching_rankers(runs: dict[str, pd.DataFrame], plan: Plan, measures: list[irm.Measure]) -> dict[str, str | None]:
-    """System → the plan's ranker with the same rankings down to the deepest cutoff, or None."""
+    """System → the plan's ranker with identical rankings down to the deepest cutoff, or None."""
     cutoffs = [measure.params.get("cutoff") for measure in measures]
     depth = np.inf if None in cutoffs else max(cutoffs)
     pool = plan.tables.pool.select(np.flatnonzero(plan.tables.queries["q_draws"] > 0)).document_frame()
@@ -264,7 +263,7 @@ def _judged(
     unlabelled: tuple[tuple[str, str], ...],
     missing: str,
 ) -> JudgedQueries:
-    """One measure of all systems on the sampled queries, with the model's values where it has them."""
+    """One measure of all systems on the sampled queries; the model's values are NaN for systems it has not graded."""
     tables, sample = plan.tables, plan.sample
     own = values[values["measure"] == str(measure)].pivot(index="qid", columns="name", values="value")
     model = np.full((len(tables.queries), len(names)), np.nan)
@@ -305,11 +304,11 @@ def _summary(
     for measure, sample in judged.items():
         how = How(measure, confidence=confidence)
         pvalues = {s: _pvalues(how, sample, estimators, s) for s in baselines}
-        found = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
+        corrections = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
         for s, suffix in baselines.items():
             columns |= _against(str(measure), suffix, sample, s, pvalues[s])
             if correction is not None:
-                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = found[s]
+                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = corrections[s]
     return pd.DataFrame(columns)
 
 
@@ -325,7 +324,7 @@ def _means(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]) 
 
 
 def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str], baseline: int) -> np.ndarray:
-    """float64[k], of each system against a baseline; NaN for itself."""
+    """float64[k], the p-value of each system against a baseline; NaN for the baseline itself."""
     pvalue = np.full(len(estimators), np.nan)
     for s in range(len(estimators)):
         if s != baseline:
@@ -337,19 +336,19 @@ def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]
 def _corrected(
     pvalues: dict[int, np.ndarray], correction: str, alpha: float
 ) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Rejections and corrected p-values by baseline; what two baselines say of each other is one test."""
+    """Baseline → rejections bool[k] and corrected p-values float64[k]; two baselines share one test of each other."""
     tests = {frozenset((s, t)): p for s, row in pvalues.items() for t, p in enumerate(row) if s != t}
     reject, corrected = corrected_pvalues(np.array(list(tests.values())), alpha, correction)
     place = {pair: i for i, pair in enumerate(tests)}
-    found = {}
+    by_baseline = {}
     for s, row in pvalues.items():
         at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
-        found[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
-    return found
+        by_baseline[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
+    return by_baseline
 
 
 def _against(measure: str, suffix: str, sample: JudgedQueries, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
-    """Improved and degraded queries and p-values against a baseline; None and NaN in its own row."""
+    """Columns against a baseline: queries improved, queries degraded and p-value; empty in the baseline's own row."""
     gain = sample.values - sample.values[:, [baseline]]
     counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
     columns: dict[str, Any] = {

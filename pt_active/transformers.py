@@ -1,4 +1,4 @@
-"""PyTerrier transformers: runs become a pool, a pool a design, a design a sample."""
+"""PyTerrier transformers that turn runs into a pool, a pool into a sampling design, and a design into a sample."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from pt_active.sampling.documents import DEFENSIVE_VARIANCE
 
 
 class Runs(pt.Transformer):
-    """Union of the rankings of several rankers: topics in, one row a document out.
+    """Unite the rankings of several rankers: topics in, one row per document out.
 
-    Columns: the topics' own, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>`` (NaN =
-    not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.
+    The output has the topics' columns, ``docno``, ``rank_<name>`` (from 0; -1 = not retrieved) and ``score_<name>``
+    (NaN = not retrieved) for each ranker, and the document columns (``text``, …) of the first ranker that has them.
 
     Args:
         depth: Documents to keep of each ranking; None keeps all.
-        allow_missing_queries: Whether to go on where a ranker returns nothing for some queries that others answer;
-            it then scores 0 on them. Otherwise that is an error, since it usually means the wrong file.
+        allow_missing_queries: Whether a ranker may return nothing for queries that others answer; it then scores 0 on
+            them. By default this is an error, since it usually means a wrong file.
         **rankers: Name → a transformer, or a run frame (``qid, docno, score``).
     """
 
@@ -101,18 +101,22 @@ class Runs(pt.Transformer):
 class SamplingDistribution(pt.Transformer):
     """The sampling distribution of a graded pool [theory 4, 5, 9].
 
-    At the level of queries one row a query out, with ``q_prob``; at that of documents one row a document, with
-    ``doc_size``, to which its inclusion probability is proportional until it reaches 1, and ``doc_cost``. One ranker
-    in the frame means its own performance, two their difference, more the mixture of pairs; a plain R frame counts as
-    one ranker named ``run``.
+    For queries the output has one row per query with ``q_prob``. For documents it has one row per document with
+    ``doc_cost`` and ``doc_size``; the inclusion probability is proportional to ``doc_size`` until it reaches 1. With
+    one ranker in the frame the design is for its own performance, with two for their difference, and with more for a
+    mixture of all pairwise differences. A plain R frame counts as one ranker named ``run``.
 
     Args:
         measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
-        cost: Labelling cost; each document 1 if left out.
-        design: As for `Plan.create`: if left out ``hedged`` for queries, and for documents what suits the measure.
-        defensive: As for `Plan.create`.
+        cost: Labelling cost; each document costs 1 by default.
+        design: For queries a name in `designs.DESIGNS` (default ``hedged``). For documents one of
+            `documents.DOCUMENT_DRAWINGS` (default ``spread`` for additive measures and ``depth`` for cascades).
+        defensive: For queries the share of plain random sampling in the design, which bounds the importance weights by
+            its inverse (default 0.1). For documents the multiple of the model's average variance that is added to each
+            document (default 1).
         level: What is sampled, ``"query"`` or ``"document"``.
-        pairs: As for `Plan.create`.
+        pairs: Weights of the pairwise differences of more than two rankers: (ranker, ranker) → weight, 0 for pairs left
+            out; or the name of one ranker, to compare it with all others [T 5.16]. Equal by default.
     """
 
     schematic = {"label": "SamplingDistribution", "help_url": HELP}  # noqa: RUF012
@@ -134,7 +138,12 @@ class SamplingDistribution(pt.Transformer):
         self.pairs = pairs
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Compute the distribution; see `pool.design_table` for the columns of queries.
+        """Compute the distribution.
+
+        Returns:
+            For queries the query columns, ``q_prob`` (q), ``q_cost`` (λ), ``q_weight`` (p), ``q_mean_<name>`` and
+            ``q_var_<name>`` under the grade model, and for two rankers ``q_cov``. For documents the query columns,
+            ``docno``, ``doc_size`` and ``doc_cost``.
 
         Raises:
             ValueError: If an argument is out of range or the frame is malformed.
@@ -166,16 +175,16 @@ class SamplingDistribution(pt.Transformer):
 class Draw(pt.Transformer):
     """Draw queries or documents from a design [theory 4, 9].
 
-    Queries come out with ``q_draws``, ``q_importance`` and ``q_inclusion``. With replacement, as in the sources, a
-    query that is drawn again is looked up, not judged again, so it costs nothing the second time; without, as
-    `Plan.create` does unless told otherwise, the same budget says more. Documents are judged at most once, and come
-    out with ``inclusion``, their probability to be judged.
+    Drawn queries get the columns ``q_draws``, ``q_importance`` and ``q_inclusion``. With replacement, as in the
+    sources, a query drawn again costs nothing, since its labels are known. Without replacement, the default of
+    `Plan.create`, the same budget gives more precise estimates. Documents are judged at most once; they get the column
+    ``inclusion``, the probability of being judged.
 
     Args:
-        budget: What may be spent, in the unit of the costs; it is never exceeded.
-        draws: A number of draws of queries, in the place of a budget.
+        budget: The most that may be spent, in the unit of the costs.
+        draws: Number of draws of queries, instead of a budget.
         replace: Whether a query can be drawn more than once.
-        seed: Of the draws. The same seed gives the same sample, whatever the row order.
+        seed: Random seed. The same seed gives the same sample, whatever the order of the rows.
     """
 
     schematic = {"label": "Draw", "help_url": HELP}  # noqa: RUF012
@@ -208,7 +217,7 @@ class Draw(pt.Transformer):
 
 
 def _ranking_columns(inp: pd.DataFrame) -> list[str]:
-    """What a graded frame must have besides qid and docno."""
+    """Columns that a graded frame needs besides qid and docno."""
     return ["grade_0", "grade_1", *([] if ranker_names(inp.columns) else ["score"])]
 
 
@@ -224,7 +233,7 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
 
 
 def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a (qid, docno) pair, in order of first appearance."""
+    """One row per (qid, docno) pair, in order of first appearance."""
     pairs = pd.concat([run[["qid", "docno"]] for run in runs.values()], ignore_index=True)
     row, distinct = pd.factorize(pair_codes(pairs))
     united = pairs[~pd.Series(row).duplicated()].reset_index(drop=True)
@@ -241,7 +250,7 @@ def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _document_columns(runs: dict[str, pd.DataFrame], row: np.ndarray) -> pd.DataFrame:
-    """What the runs say of a document beyond its rank; the first run that says anything is believed."""
+    """The document columns (``text``, …), each from the first run that has a value."""
     rest = [run.drop(columns=["docno", "rank", "score", *query_columns(run.columns)]) for run in runs.values()]
     columns = pd.concat(rest, ignore_index=True)
     return columns.groupby(row).first() if len(columns.columns) else pd.DataFrame(index=range(row.max() + 1))

@@ -10,10 +10,10 @@ from types import ModuleType
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
-# Before numpy is imported: the workers share the cores already, and the matrices of the tests are small.
+# Must be set before numpy is imported: the workers already share the cores, and the tests' matrices are small.
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
-if WORKER:  # two processes that compile the same function into one folder could mix up their files
+if WORKER:  # two processes that compile into the same folder could mix up their files
     folder = Path(__file__).parents[1] / "pt_active" / "__pycache__" / f"numba_{WORKER}"
     os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
@@ -30,12 +30,12 @@ settings.load_profile("repeatable")
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
-    """As many as there are cores, but none for a single file: its tests would only wait until workers have started."""
+    """One worker per core, but none for a single file, whose tests are quicker than the start of the workers."""
     return 0 if len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py") else None
 
 
 def pytest_collection_finish() -> None:
-    """What is imported stays; statsmodels collects garbage at every correction, and would look through all of it."""
+    """Exempt imported modules from garbage collection, which statsmodels runs at every correction of p-values."""
     gc.collect()
     gc.freeze()
 

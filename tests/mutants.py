@@ -1,9 +1,9 @@
-"""Breaks formulas of the package one at a time and runs the tests that should notice.
+"""Breaks formulas of the package one at a time, and runs the tests that should fail.
 
 Run ``python tests/mutants.py --out before.json`` before a change of the tests or of the folders, and ``python
-tests/mutants.py --against before.json`` after it: what was killed before must still be killed. ``--dry-run`` only says
-whether the formulas are still found. A mutant names no file: its fragment must occur exactly once in the package,
-wherever that is, and its test modules may be in any folder of ``tests``.
+tests/mutants.py --against before.json`` after it: mutants killed before must still be killed. ``--dry-run`` only checks
+that the formulas still exist. A mutant names no file: its fragment must occur exactly once in the package, in any file,
+and its test modules may be in any folder of ``tests``.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from tqdm import tqdm
 
 ROOT = Path(__file__).resolve().parents[1]
 
-PATIENCE = 1800
-"""Seconds after which the tests of one mutant are given up."""
+TIMEOUT = 1800
+"""Seconds after which the tests of one mutant are stopped."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,11 @@ class Mutant:
     """A formula and how it is broken.
 
     Attributes:
-        name: Of the formula, and what is wrong with it.
-        old: A fragment of source that occurs once in the package.
-        new: What stands in its place.
-        tests: Names of the test modules that should fail, separated by blanks; they run in this order.
-        lives: Why a mutant is kept that no test kills; empty for the others.
+        name: Name of the formula, and the error in it.
+        old: A source fragment that occurs once in the package.
+        new: The broken fragment.
+        tests: Names of the test modules that should fail, separated by spaces, in the order in which they run.
+        lives: Why a mutant that no test kills is kept; empty for the others.
     """
 
     name: str
@@ -53,9 +53,9 @@ class Mutant:
 
 
 def _read(text: str) -> list[Mutant]:
-    """Mutants of two lines each, ``name [tests]`` and ``old => new``; a third says why one is kept that lives."""
-    found = re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$(?:\n    lives: (.+)$)?", text, re.MULTILINE)
-    return [Mutant(name, old, new, tests, lives) for name, tests, old, new, lives in found]
+    """Mutants of two lines, ``name [tests]`` and ``old => new``; ``lives: reason`` is an optional third line."""
+    entries = re.findall(r"^(\w.+) \[(.+)\]\n    (.+) => (.+)$(?:\n    lives: (.+)$)?", text, re.MULTILINE)
+    return [Mutant(name, old, new, tests, lives) for name, tests, old, new, lives in entries]
 
 
 MUTANTS = _read(
@@ -232,12 +232,12 @@ savings: of the budget needed [test_replay]
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a mutant.
+    """The outcome of a mutant.
 
     Attributes:
         outcome: ``"killed"``, ``"lived"``, ``"not found"`` or ``"error"``.
-        by: The test that failed; where none did, why.
-        seconds: How long its tests took.
+        by: The test that failed, or the reason why none did.
+        seconds: Run time of its tests.
     """
 
     outcome: str
@@ -246,40 +246,40 @@ class Verdict:
 
 
 def main() -> int:
-    """Run what the command line asks for; 1 if a mutant that was killed before is not any more."""
+    """Run the requested mutants; return 1 if a mutant that was killed before is not killed now."""
     arguments = _arguments()
     chosen = [mutant for mutant in MUTANTS if arguments.only in mutant.name]
     files = {mutant: _files_of(mutant, ROOT / "pt_active") for mutant in chosen}
-    found = {m.name: Verdict("not found", f"in {len(files[m])} places") for m in chosen if len(files[m]) != 1}
+    verdicts = {m.name: Verdict("not found", f"in {len(files[m])} places") for m in chosen if len(files[m]) != 1}
     if not arguments.dry_run:
         todo = {mutant: where[0].relative_to(ROOT) for mutant, where in files.items() if len(where) == 1}
         for name, verdict in _verdicts(todo, arguments.jobs):
-            found[name] = verdict
+            verdicts[name] = verdict
             if arguments.out:
-                content = {m.name: vars(found[m.name]) for m in chosen if m.name in found}
+                content = {m.name: vars(verdicts[m.name]) for m in chosen if m.name in verdicts}
                 arguments.out.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    _print_table(chosen, found)
-    return _print_lost(found, json.loads(arguments.against.read_text(encoding="utf-8"))) if arguments.against else 0
+    _print_table(chosen, verdicts)
+    return _print_lost(verdicts, json.loads(arguments.against.read_text(encoding="utf-8"))) if arguments.against else 0
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Breaks formulas and runs the tests that should notice.")
-    parser.add_argument("--only", default="", metavar="WORD", help="mutants that have this in their names")
-    parser.add_argument("--jobs", type=int, default=1, help="how many mutants are tested at once")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="where the results go, as JSON")
-    parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results, to say what is lost")
-    parser.add_argument("--dry-run", action="store_true", help="only look for the formulas, run nothing")
+    parser.add_argument("--only", default="", metavar="WORD", help="only mutants with this word in their names")
+    parser.add_argument("--jobs", type=int, default=1, help="number of mutants tested at once")
+    parser.add_argument("--out", type=Path, metavar="FILE", help="file for the results, as JSON")
+    parser.add_argument("--against", type=Path, metavar="FILE", help="earlier results to compare with")
+    parser.add_argument("--dry-run", action="store_true", help="only check that the formulas exist")
     return parser.parse_args()
 
 
 def _files_of(mutant: Mutant, package: Path) -> list[Path]:
-    """The files that hold the fragment, each as often as it does."""
+    """The files that contain the fragment, one entry per occurrence."""
     texts = ((path, path.read_text(encoding="utf-8")) for path in sorted(package.rglob("*.py")))
     return [path for path, text in texts for _ in range(text.count(mutant.old))]
 
 
 def _verdicts(todo: dict[Mutant, Path], jobs: int) -> Iterator[tuple[str, Verdict]]:
-    """Test each mutant in one of as many copies of the tree as there are jobs."""
+    """Test the mutants, with one copy of the tree per job."""
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(jobs) as pool:
         free: Queue[Path] = Queue()
         for number in range(jobs):
@@ -290,7 +290,7 @@ def _verdicts(todo: dict[Mutant, Path], jobs: int) -> Iterator[tuple[str, Verdic
 
 
 def _copy_of_the_tree(folder: Path) -> Path:
-    """A copy of the files that git knows, with their times, so that compiled code stays valid."""
+    """Copy the files that git tracks, with their times, so that compiled code stays valid."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, listed.split("\0")):
         if (ROOT / name).is_file():
@@ -300,13 +300,13 @@ def _copy_of_the_tree(folder: Path) -> Path:
 
 
 def _tested(mutant: Mutant, path: Path, free: Queue[Path]) -> Verdict:
-    """Break the formula in a copy of the tree that is free, and mend it again."""
+    """Break the formula in a free copy of the tree, run the tests, and restore the formula."""
     tree = free.get()
     broken, times = tree / path, (tree / path).stat()
     text = broken.read_text(encoding="utf-8")
     try:
         broken.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
-        # Compiled code may have this file's functions inside it, which the cache does not notice.
+        # Compiled code may have inlined functions of this file, which the cache does not detect.
         with tempfile.TemporaryDirectory() as fresh:
             return _run(mutant, tree, Path(fresh) if "_compiled" in text else tree / ".numba")
     finally:
@@ -319,17 +319,17 @@ def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
     """Run the mutant's test modules in a copy of the tree."""
     modules = [str(path) for name in mutant.tests.split() for path in (tree / "tests").rglob(f"{name}.py")]
     if len(modules) != len(mutant.tests.split()):
-        return Verdict("error", f"one module each is needed of {mutant.tests}, found {len(modules)}")
-    # Without .pyc files, which may be older than a mutant of the same length by less than their times tell.
+        return Verdict("error", f"expected one module for each of {mutant.tests}, found {len(modules)}")
+    # No .pyc files: one would count as current for a mutant of the same length written within the same second.
     environment = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(compiled)}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "-p", "no:cacheprovider", *modules]
     start = time.monotonic()
     try:
         done = subprocess.run(
-            command, cwd=tree, env=os.environ | environment, capture_output=True, text=True, timeout=PATIENCE
+            command, cwd=tree, env=os.environ | environment, capture_output=True, text=True, timeout=TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        return Verdict("error", f"its tests took more than {PATIENCE} seconds", PATIENCE)
+        return Verdict("error", f"its tests took more than {TIMEOUT} seconds", TIMEOUT)
     seconds = round(time.monotonic() - start, 1)
     if done.returncode == 1:
         failed = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
@@ -339,20 +339,20 @@ def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
     return Verdict("error", f"pytest ended with {done.returncode}: {done.stdout[-200:]}{done.stderr[-200:]}", seconds)
 
 
-def _print_table(chosen: list[Mutant], found: dict[str, Verdict]) -> None:
-    for name in (mutant.name for mutant in chosen if mutant.name in found):
-        print(f"{found[name].outcome:9}  {name}  [{found[name].by}]")
-    counts = Counter(verdict.outcome for verdict in found.values())
+def _print_table(chosen: list[Mutant], verdicts: dict[str, Verdict]) -> None:
+    for name in (mutant.name for mutant in chosen if mutant.name in verdicts):
+        print(f"{verdicts[name].outcome:9}  {name}  [{verdicts[name].by}]")
+    counts = Counter(verdict.outcome for verdict in verdicts.values())
     said = [f"{number} {outcome}" for outcome, number in counts.items()]
     print(f"{len(chosen)} mutants: {', '.join(said) or 'all found'}")
 
 
-def _print_lost(found: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:
-    """Say which mutants were killed before and are not now; 1 if there are any."""
+def _print_lost(verdicts: dict[str, Verdict], before: dict[str, dict[str, Any]]) -> int:
+    """Print the mutants that were killed before and are not now; return 1 if there are any."""
     killed = [name for name, verdict in before.items() if verdict["outcome"] == "killed"]
-    lost = [name for name in killed if name in found and found[name].outcome != "killed"]
+    lost = [name for name in killed if name in verdicts and verdicts[name].outcome != "killed"]
     for name in lost:
-        print(f"killed before, now {found[name].outcome}: {name}")
+        print(f"killed before, now {verdicts[name].outcome}: {name}")
     known = {mutant.name for mutant in MUTANTS}
     gone = [name for name in killed if name not in known]
     for name in gone:

@@ -1,4 +1,4 @@
-"""Arguments of a wrong kind, at every face: a ValueError that names the argument and what came."""
+"""Arguments of a wrong type, at every public entry: a ValueError that names the argument and the value."""
 
 from __future__ import annotations
 

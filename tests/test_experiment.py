@@ -1,4 +1,4 @@
-"""``Experiment``: the frame of ``pt.Experiment``, weighted."""
+"""``Experiment`` returns the frame of ``pt.Experiment``, weighted."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def test_several_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection
         for column in ("DCG@10 +", "DCG@10 -", "DCG@10 p-value"):
             pd.testing.assert_series_equal(frame[f"{column} vs {name}"], single[column], check_names=False)
     first, second = (frame[f"DCG@10 p-value corrected vs {name}"] for name in ("production", "weak"))
-    # production − weak is one test of three, although it stands in both columns.
+    # production − weak is one of three tests, although it appears in both columns.
     raw = np.array([frame["DCG@10 p-value vs production"][1], frame["DCG@10 p-value vs production"][2]])
     raw = np.append(raw, frame["DCG@10 p-value vs weak"][1])
     assert first[2] == second[0]

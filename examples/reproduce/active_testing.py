@@ -2,18 +2,18 @@
 
     python active_testing.py --out FOLDER [POOL.parquet …] [--quick]
 
-What is evaluated: a classifier of the digits 4 and 9, trained on few of them, on the others and a copy of them shifted
-by a pixel (cross-entropy, precision, AUC, average precision); a linear regression of the diabetes data (squared error);
-and in each labelled pool, made by a script in ``data_scripts/``, the best ranker of the training fold query by query
-(DCG@10, ERR@10) and the grade model pair by pair. Rounds are Poisson draws, as in the source, and once more draws one
-at a time, which makes LURE of LUR. Beside the source's three estimators stand the two whose weights sum to 1, one of
-them also with a cross-validated bandwidth, and LUR with a control variate, by the model's own values and by regression;
-for queries also plans of one round that judge as many documents.
+The script evaluates a classifier of the digits 4 and 9 (cross-entropy, precision, AUC, average precision), trained on
+few images and tested on the others and a copy of them shifted by a pixel; a linear regression of the diabetes data
+(squared error); and in each labelled pool, made by a script in ``data_scripts/``, the best ranker of the training fold
+query by query (DCG@10, ERR@10) and the grade model pair by pair. Rounds are Poisson draws, as in the source, or draws
+one at a time, with which LUR is LURE. The estimators are the source's three, the two whose weights sum to 1 (one of
+them also with a cross-validated bandwidth), and LUR with a control variate, by the model's own values and by
+regression. Queries are also estimated by plans of one round that judge as many documents.
 
 ``active_testing.csv`` holds the root mean squared error after each round, its Monte Carlo standard error, the bias, and
-the efficiency relative to as many labels drawn uniformly at once (its mean squared error over the method's; above 1 is
-better); ``active_testing.png`` shows the errors over the rounds where the model decides what is drawn. The efficiencies
-after the last round are printed as a table for the docs.
+the efficiency (mean squared error of as many labels drawn uniformly at once ÷ that of the method; above 1 is better).
+``active_testing.png`` shows the errors over the rounds for draws by the original model. The efficiencies after the last
+round are printed as a table for the docs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from pt_active.studies.simulate import labelled_population, replays
 
 ROUNDS = 10
 LURE = "ori, singly"
-"""`ori`, one at a time: with it `lur` is the source's LURE."""
+"""The strategy ``ori`` with single draws, under which ``lur`` is the source's LURE."""
 
 STRATEGIES = {
     "uniform": ("uniform", "poisson"),
@@ -61,40 +61,40 @@ STRATEGIES = {
     "rec": ("rec", "poisson"),
     "rf": ("rf", "poisson"),
 }
-"""Name → what decides, and how a round is drawn."""
+"""Name → strategy and drawing."""
 
 SMOOTHED = "aiipw_ratio, cv"
-"""`aiipw_ratio` with a cross-validated bandwidth."""
+"""``aiipw_ratio`` with a cross-validated bandwidth."""
 
 ESTIMATORS = ("lur", *CONTROLLED, "ailur", "ailur_ratio", "aiipw", "aiipw_ratio", SMOOTHED)
 PASSIVE = "uniform at once"
-"""The yardstick: a fixed number drawn uniformly, and its plain weighting."""
+"""The yardstick: a fixed number of uniform draws and their plain mean."""
 
-YARDSTICKS = 4
-"""Repetitions of the yardstick for each of the others, so that a ratio has little noise from it."""
+PASSIVE_PER_ACTIVE = 4
+"""Repetitions of the yardstick per repetition of a method, so that it adds little noise to ratios."""
 
 SAMPLED = (PASSIVE, *STRATEGIES, "Plan of queries", "Plan of documents")
-"""What is compared, in order."""
+"""The compared ways of sampling, in the order of the table."""
 
-PAIRS = 3000
-"""Of each pool, at random."""
+PAIRS_PER_POOL = 3000
+"""Number of pairs drawn at random from each pool."""
 
 FOREST = {"n_estimators": 30, "min_samples_leaf": 3, "random_state": 0}
 
 
 @dataclass(frozen=True)
 class Task:
-    """Something to be evaluated.
+    """An evaluation to replay.
 
     Attributes:
-        data: Its name.
+        data: Name of the data set.
         score: float64[N], g.
-        model: float64[N], what the model expects of ``values``.
-        values: float64[N], the loss; NaN-free, but read only where drawn.
-        statistics: Name → what is estimated; the first is the mean of ``values``.
-        size: (strategy, rounds so far) → float64[N], what the next probabilities are proportional to.
-        labels: How many a round draws.
-        population: Of queries, what a `Plan` would sample; None for others.
+        model: float64[N], the model's expectation of ``values``.
+        values: float64[N], the loss; known everywhere, but used only where drawn.
+        statistics: Name → statistic to estimate; the first is the mean of ``values``.
+        size: (strategy, rounds so far) → float64[N], sizes to which the next probabilities are proportional.
+        labels: Number of labels per round.
+        population: For queries, the population from which a `Plan` samples; None otherwise.
     """
 
     data: str
@@ -108,7 +108,7 @@ class Task:
 
 
 def inverse(rounds: Steps) -> np.ndarray:
-    """``1/Ê{δ|g}`` where drawn, 1 elsewhere."""
+    """float64[N], ``1/Ê{δ|g}`` where drawn, 1 elsewhere."""
     return 1 / np.where(rounds.drawn, inclusion_regression(rounds), 1.0)
 
 
@@ -116,11 +116,11 @@ def pairs_task(data: str, grades: np.ndarray, labels: np.ndarray, features: np.n
     """A classifier of two grades, drawn for its cross-entropy.
 
     Args:
-        data: The name.
-        grades: float64[N, 2], what it says.
+        data: Name of the data set.
+        grades: float64[N, 2], the classifier's probabilities.
         labels: int64[N], 0 or 1.
-        features: float64[N, d], for ``rf``.
-        number: Labels a round.
+        features: float64[N, d], for the strategy ``rf``.
+        number: Number of labels per round.
     """
     chance, called = grades[:, 1], grades[:, 1] >= 0.5
     table, _ = label_table(CrossEntropy(), grades, 2, np.ones(len(grades), dtype=bool))
@@ -146,7 +146,7 @@ def pairs_task(data: str, grades: np.ndarray, labels: np.ndarray, features: np.n
 
 
 def digits_task(seed: int) -> Task:
-    """4 against 9: trained on 60 images, tested on the others and a copy of them shifted by one pixel."""
+    """A classifier of 4 and 9, trained on 60 images, tested on the others and a copy of them shifted by one pixel."""
     images, digit = load_digits(return_X_y=True)
     chosen = np.isin(digit, (4, 9))
     images, label = images[chosen] / 16, (digit[chosen] == 9).astype(int)
@@ -159,7 +159,7 @@ def digits_task(seed: int) -> Task:
 
 
 def diabetes_task(seed: int) -> Task:
-    """Ridge regression on 60 patients, tested on the others; g is its prediction."""
+    """A ridge regression trained on 60 patients, tested on the others; g is its prediction."""
     features, response = load_diabetes(return_X_y=True)
     response = (response - response.mean()) / response.std()
     order = np.random.default_rng(seed).permutation(len(response))
@@ -187,17 +187,17 @@ def diabetes_task(seed: int) -> Task:
 
 
 def pool_tasks(pool: JudgedPool, seed: int) -> Iterator[Task]:
-    """A ranker by DCG@10 and by ERR@10, query by query; and the grade model pair by pair."""
+    """The best ranker by DCG@10 and by ERR@10, query by query, and the grade model, pair by pair."""
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     ranker = pool.standing("DCG@10", fold)[0]
     others = [c for c in graded.columns if c.startswith(("rank_", "score_")) and not c.endswith(f"_{ranker}")]
     frame = graded.drop(columns=others)
-    found = frame[frame[f"rank_{ranker}"] >= 0]
+    retrieved = frame[frame[f"rank_{ranker}"] >= 0]
     for measure in ("DCG@10", f"ERR(max_rel={pool.max_grade})@10"):
-        population = labelled_population(found, measure, rankers=[ranker])
-        yield queries_task(pool.name, QueryInstances.of(found, measure), measure, population)
-    rows = graded.sort_values(["qid", "docno"]).sample(min(PAIRS, len(graded)), random_state=seed)
+        population = labelled_population(retrieved, measure, rankers=[ranker])
+        yield queries_task(pool.name, QueryInstances.of(retrieved, measure), measure, population)
+    rows = graded.sort_values(["qid", "docno"]).sample(min(PAIRS_PER_POOL, len(graded)), random_state=seed)
     columns = [f"grade_{grade}" for grade in range(pool.max_grade + 1)]
     chance = np.clip(rows[columns].to_numpy()[:, 1:].sum(axis=1), 0.001, 0.999)
     label = (rows["label"] > 0).to_numpy().astype(int)
@@ -206,7 +206,7 @@ def pool_tasks(pool: JudgedPool, seed: int) -> Iterator[Task]:
 
 
 def queries_task(data: str, queries: QueryInstances, measure: str, population: Population) -> Task:
-    """Queries, whose values are the measure; what is learnt is learnt from the labels of their documents."""
+    """A measure of queries; ``rec`` and ``rf`` learn from the labels of the drawn queries' documents."""
     labels = np.maximum(queries.frame["label"].fillna(0).to_numpy(np.int64), 0)
     values, model = queries.statistic(measure, labels, False)
     features = document_features(queries.frame)
@@ -228,16 +228,16 @@ def queries_task(data: str, queries: QueryInstances, measure: str, population: P
 
 
 def estimates(task: Task, rounds: Steps) -> dict[tuple[str, str], float]:
-    """(statistic, estimator) → estimate; of draws one at a time without AILUR, which needs rounds of several."""
-    found = {}
+    """(statistic, estimator) → estimate; without AILUR for single draws, since AILUR needs larger rounds."""
+    results = {}
     alone = bool((rounds.size <= 1).any())
     for name in ("lur", "aiipw") if alone else ("lur", "ailur", "aiipw"):
         a = WEIGHTINGS[name](rounds, None).weights
-        found |= _evaluated(task, {name: a} if name == "lur" else {name: a, f"{name}_ratio": a / a.sum()})
-    found |= _evaluated(task, {SMOOTHED: WEIGHTINGS["aiipw_ratio"](rounds, CROSS_VALIDATED).weights})
+        results |= _evaluated(task, {name: a} if name == "lur" else {name: a, f"{name}_ratio": a / a.sum()})
+    results |= _evaluated(task, {SMOOTHED: WEIGHTINGS["aiipw_ratio"](rounds, CROSS_VALIDATED).weights})
     mean = next(iter(task.statistics))
     controlled = {name: estimate_mean(rounds, task.values, name, task.model).value for name in CONTROLLED}
-    return found | {(mean, name): float(value) for name, value in controlled.items()}
+    return results | {(mean, name): float(value) for name, value in controlled.items()}
 
 
 def _evaluated(task: Task, weights: dict[str, np.ndarray]) -> dict[tuple[str, str], float]:
@@ -247,7 +247,7 @@ def _evaluated(task: Task, weights: dict[str, np.ndarray]) -> dict[tuple[str, st
 
 
 def replayed(task: Task, name: str, repetitions: int, seed: int) -> pd.DataFrame:
-    """One row an estimate: ``repetition, round, labels, statistic, estimator, estimate``."""
+    """One row per estimate: ``repetition, round, labels, statistic, estimator, estimate``."""
     rows, (strategy, drawing) = [], STRATEGIES[name]
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition])
@@ -264,7 +264,7 @@ def replayed(task: Task, name: str, repetitions: int, seed: int) -> pd.DataFrame
 
 
 def passive(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
-    """The same rows for the yardstick."""
+    """Estimates of the yardstick: ``repetition, round, labels, statistic, estimator, estimate``."""
     rows, size = [], np.ones(len(task.score))
     for repetition in range(repetitions):
         rng = np.random.default_rng([seed, repetition, 1])
@@ -277,7 +277,7 @@ def passive(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
 
 
 def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
-    """The same rows for plans of one round that judge as many documents, of whole queries and of single ones."""
+    """Estimates of plans of queries and of documents that judge as many documents in one round."""
     population = task.population
     if population is None or population.single is None:
         return pd.DataFrame()
@@ -285,11 +285,11 @@ def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
     budgets = [number * task.labels * population.cost.mean() for number in numbers]
     documents = Method(natural_drawing(population.single.graded.seen.form), "regression", False)
     methods = {"Plan of queries": Method("hedged", "regression", False), "Plan of documents": documents}
-    found = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
+    replayed_plans = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
     rows = [
         (repetition, number, number * task.labels, next(iter(task.statistics)), "regression", error, name)
         for name, method in methods.items()
-        for number, errors in zip(numbers, found[method].error, strict=True)
+        for number, errors in zip(numbers, replayed_plans[method].error, strict=True)
         for repetition, error in enumerate(errors + task.values.mean())
     ]
     columns = ["repetition", "round", "labels", "statistic", "estimator", "estimate", "strategy"]
@@ -297,7 +297,7 @@ def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
 
 
 def summarised(task: Task, rows: pd.DataFrame) -> pd.DataFrame:
-    """Root mean squared error with its Monte Carlo standard error, bias, share undefined, and relative efficiency."""
+    """Root mean squared error, its Monte Carlo standard error, bias, share undefined, and relative efficiency."""
     everything = np.full(len(task.score), 1 / len(task.score))
     truth = {name: statistic(everything)[0] for name, statistic in task.statistics.items()}
     off = rows["estimate"] - rows["statistic"].map(truth)
@@ -316,8 +316,8 @@ def summarised(task: Task, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def replay_task(task: Task, repetitions: int, slow: int, seed: int) -> pd.DataFrame:
-    """All strategies; ``rf``, which grows a forest each round, with fewer repetitions."""
-    parts = [passive(task, YARDSTICKS * repetitions, seed), planned(task, repetitions, seed)]
+    """All strategies; ``rf`` has fewer repetitions, since it grows a forest in each round."""
+    parts = [passive(task, PASSIVE_PER_ACTIVE * repetitions, seed), planned(task, repetitions, seed)]
     for strategy in tqdm(STRATEGIES, desc=f"{task.data}, {next(iter(task.statistics))}"):
         parts.append(replayed(task, strategy, slow if strategy == "rf" else repetitions, seed))
     return summarised(task, pd.concat(parts))
@@ -336,7 +336,7 @@ CURVES = {
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A panel a data set and statistic, a curve a method: what is drawn is decided by the model alone."""
+    """One panel per data set and statistic, one curve per method, for draws by the original model."""
     kinds = list(table[["data", "statistic"]].drop_duplicates().itertuples(index=False, name=None))
     figure, axes = panels(-(-len(kinds) // 4), 4)
     for axis, (data, statistic) in zip(axes.flat, kinds, strict=False):
@@ -355,7 +355,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def efficiencies(table: pd.DataFrame) -> pd.DataFrame:
-    """After the last round, a row a data set, statistic and strategy, a column an estimator; as text."""
+    """Efficiency after the last round as text: rows by data set, statistic and strategy, columns by estimator."""
     last = table[(table["round"] == ROUNDS) & (table["strategy"] != PASSIVE)]
     last = last.assign(kind=last["data"] + ": " + last["statistic"])
     wide = last.pivot(index=["kind", "strategy"], columns="estimator", values="efficiency")

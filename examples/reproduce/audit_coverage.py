@@ -2,13 +2,12 @@
 
     python examples/reproduce/audit_coverage.py [--repetitions 1000] [--seed 0] [--out FOLDER]
 
-prints a table for the docs: a row a risk, a column a label model. Pools of 3,000 pairs are generated; the labels of a
-pair follow known probabilities, and each judge says what it sees of the pair, through noise. In one kind of pool errors
-are common; in the other most pairs are clear, and errors are few, slips of the judges among them. The label model knows
-the probabilities (*fair*), takes them to the fourth power (*far too certain*), or knows nothing (*uninformative*). What
-is replayed is what `Audit.estimate` and `Audit.compare` do once labels are matched to pairs, by their own code. With
-``--out`` also ``audit_coverage.csv``: coverage, mean width and the share of samples without an interval, which are left
-out of both.
+prints a table for the docs with a row per risk and a column per label model. Pools of 3,000 pairs are generated. Labels
+follow known probabilities, and each judge grades a pair from a noisy view of it. In one kind of pool errors are common;
+in the other most pairs are clear, errors are rare, and some are slips of the judges. The label model knows the
+probabilities (*fair*), takes them to the fourth power (*far too certain*), or knows nothing (*uninformative*). The
+replay runs the code of `Audit.estimate` and `Audit.compare` after labels are matched to pairs. ``--out`` also writes
+``audit_coverage.csv``: coverage, mean width, and the share of samples without an interval, which count in neither.
 """
 
 from __future__ import annotations
@@ -40,14 +39,14 @@ from pt_active.sampling.designs import default_defensive
 LABELS = 100
 PAIRS = 3000
 POOLS = 4
-"""Generated pools that the repetitions are dealt to."""
+"""Number of generated pools that share the repetitions."""
 
-ROUNDING = 1e-12
-"""By which the interval of a census, a point, may miss the truth."""
+TOLERANCE = 1e-12
+"""Tolerance for rounding, since the interval of a census is a single point."""
 
 COMMON, RARE = "common errors", "rare errors"
-CUTS = np.array([0.0, 0.6, 1.2])
-"""Between grades 0, 1, 2 and 3."""
+GRADE_CUTS = np.array([0.0, 0.6, 1.2])
+"""Cuts of the latent relevance between grades 0, 1, 2 and 3."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +54,10 @@ class Kind:
     """A kind of pool.
 
     Attributes:
-        slope: Of the ordered logit: how clear the grade of a pair is.
-        middle: How relevant the mean pair is.
-        noise: Judge → the deviation of what it sees.
-        slips: Share of the pairs to which a judge gives any grade.
+        slope: Slope of the ordered logit; with a larger slope grades are clearer.
+        middle: Mean latent relevance.
+        noise: Judge → standard deviation of the noise in its view.
+        slips: Share of the pairs to which a judge gives a random grade.
     """
 
     slope: float
@@ -77,17 +76,17 @@ MODELS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "far too certain": lambda grades: grades**4 / (grades**4).sum(axis=1, keepdims=True),
     "uninformative": lambda grades: np.full_like(grades, 1 / grades.shape[1]),
 }
-"""Name → what it makes of the true probabilities."""
+"""Label model → its grade probabilities as a function of the true ones."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Something to estimate.
+    """A risk or difference to estimate.
 
     Attributes:
-        loss: Whose risk.
+        loss: The loss.
         judges: The predictors of the audit.
-        compare: Whether their difference is estimated; otherwise the risk of the first.
+        compare: Whether the difference of two predictors is estimated, rather than the risk of the first.
         design: A name in `designs.audit_designs`.
     """
 
@@ -99,18 +98,18 @@ class Case:
     @property
     def methods(self) -> dict[str, tuple[str, str | None, str]]:
         """Name → design, estimator and reference."""
-        found: dict[str, tuple[str, str | None, str]] = {
+        methods_of_case: dict[str, tuple[str, str | None, str]] = {
             name: (self.design, name, "effective") for name in RISK_ESTIMATORS
         }
         if len(self.judges) == 1:
-            found["stratified"] = ("stratified", "stratified", "effective")
+            methods_of_case["stratified"] = ("stratified", "stratified", "effective")
             if self.loss.proportion:
-                found |= {name: ("passive", None, name) for name in BINOMIAL_REFERENCES}
-        return found
+                methods_of_case |= {name: ("passive", None, name) for name in BINOMIAL_REFERENCES}
+        return methods_of_case
 
 
-GROSS = CostMatrix([[0, 0, 1, 20], [0, 0, 0, 1], [1, 0, 0, 0], [20, 1, 0, 0]])
-"""What is called worthless and is perfect, or the other way round, costs twenty times as much as other errors."""
+COSTLY_ERRORS = CostMatrix([[0, 0, 1, 20], [0, 0, 0, 1], [1, 0, 0, 0], [20, 1, 0, 0]])
+"""Confusing the lowest and the highest grade costs twenty times as much as other errors."""
 
 CASES = {
     "error": Case(ZeroOne()),
@@ -118,13 +117,13 @@ CASES = {
     "precision": Case(Precision(rel=2)),
     "recall": Case(Recall(rel=2)),
     "squared error": Case(Squared()),
-    "cost": Case(GROSS),
+    "cost": Case(COSTLY_ERRORS),
     "difference of errors": Case(ZeroOne(), ("a", "b"), True),
     "the same, `disagreement`": Case(ZeroOne(), ("a", "b"), True, "disagreement"),
     "difference of recalls": Case(Recall(rel=2), ("a", "b"), True),
     "error, drawn for the difference": Case(ZeroOne(), ("a", "b")),
 }
-"""Name → what is estimated."""
+"""Name → case."""
 
 
 def pool_of(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -132,41 +131,41 @@ def pool_of(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
     Args:
         kind: A key of `KINDS`.
-        seed: Of everything.
+        seed: Random seed of the pool.
 
     Returns:
-        The frame by qid and docno, and the labels, float64[N].
+        The frame, sorted by qid and docno, and the labels, float64[N].
     """
     from scipy.special import expit
 
     rng, chosen, pair = np.random.default_rng(seed), KINDS[kind], np.arange(PAIRS)
     value = rng.normal(chosen.middle, 1, PAIRS)
-    above = expit(chosen.slope * (value[:, None] - CUTS))
+    above = expit(chosen.slope * (value[:, None] - GRADE_CUTS))
     grades = -np.diff(np.column_stack([np.ones(PAIRS), above, np.zeros(PAIRS)]), axis=1)
     label = (rng.random(PAIRS)[:, None] < above).sum(axis=1)
     frame = pd.DataFrame({"qid": [f"q{z // 40:02d}" for z in pair], "docno": [f"d{z:04d}" for z in pair]})
     frame = frame.assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
     for judge, noise in chosen.noise.items():
-        seen = np.searchsorted(CUTS, value + noise * rng.normal(size=PAIRS))
+        seen = np.searchsorted(GRADE_CUTS, value + noise * rng.normal(size=PAIRS))
         slips = rng.random(PAIRS) < chosen.slips
-        frame[judge] = np.where(slips, rng.integers(0, len(CUTS) + 1, PAIRS), seen)
+        frame[judge] = np.where(slips, rng.integers(0, len(GRADE_CUTS) + 1, PAIRS), seen)
     return frame.assign(top=pair % 40 < 10), label.astype(np.float64)
 
 
 def truth_of(case: Case, pairs: Pairs, label: np.ndarray) -> float:
-    """The risk over the whole pool, or the difference of two."""
+    """The true risk over the whole pool, or the true difference of two risks."""
     risks = [u.sum() / w.sum() for u, w in pairs.observed(np.arange(PAIRS), label)]
     return float(risks[0] - risks[1]) if case.compare else float(risks[0])
 
 
 def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> JudgedPairs:
-    """What an audit of `LABELS` pairs has once they are judged, without the frames in between.
+    """A judged sample of `LABELS` pairs, drawn as an audit does but without its frames.
 
     Args:
-        pairs: What is audited.
+        pairs: The pool.
         label: float64[N].
         design: A name in `designs.audit_designs`.
-        seed: Of the draws.
+        seed: Random seed of the draws.
     """
     drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
     size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
@@ -175,14 +174,14 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
 
 
 def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:
-    """What the audit says."""
+    """The audit's estimate or comparison."""
     estimator = usual_estimator(sample.sample, reference) if estimator is None else estimator
     how = How(case.loss, estimator, reference=reference)
     return sample.compare(0, 1, how) if case.compare else sample.estimate(0, how)
 
 
 def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -> Iterator[tuple[str, bool, float]]:
-    """Of each sample and method: its name, whether the interval holds the truth, and its width (NaN without one)."""
+    """Method, whether its interval covers the truth, and the interval's width (NaN without one), for each sample."""
     pairs = Pairs.from_frame(frame, {judge: judge for judge in case.judges}, case.loss, UnitCost())
     truth = truth_of(case, pairs, label)
     for seed in seeds:
@@ -191,21 +190,21 @@ def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -
             if design not in samples:
                 samples[design] = judged_sample(pairs, label, design, seed)
             low, high = inferred(case, samples[design], estimator, reference).confidence_interval()
-            yield name, low - ROUNDING <= truth <= high + ROUNDING, high - low
+            yield name, low - TOLERANCE <= truth <= high + TOLERANCE, high - low
 
 
 def coverages(repetitions: int, seed: int) -> pd.DataFrame:
-    """``errors, risk, model, method``: coverage, mean width, and the share without an interval."""
+    """Coverage, mean width and share without an interval, by ``errors, risk, model, method``."""
     rows = []
     jobs = [(kind, risk, model) for kind in KINDS for risk in CASES for model in MODELS]
     for kind, risk, model in tqdm(jobs, unit="risk"):
         for number in range(POOLS):
             frame, label = pool_of(kind, seed + number)
-            columns = [f"grade_{g}" for g in range(len(CUTS) + 1)]
+            columns = [f"grade_{g}" for g in range(len(GRADE_CUTS) + 1)]
             frame[columns] = MODELS[model](frame[columns].to_numpy())
             first = zlib.crc32(f"{kind} {risk} {number} {seed}".encode())
             seeds = range(first, first + repetitions // POOLS)
-            rows += [(kind, risk, model, *found) for found in replayed(CASES[risk], frame, label, seeds)]
+            rows += [(kind, risk, model, *row) for row in replayed(CASES[risk], frame, label, seeds)]
     table = pd.DataFrame(rows, columns=["errors", "risk", "model", "method", "covered", "width"])
     none = ~np.isfinite(table["width"])
     usable = table.assign(covered=table["covered"].astype(float).mask(none), width=table["width"].mask(none), none=none)
@@ -214,7 +213,7 @@ def coverages(repetitions: int, seed: int) -> pd.DataFrame:
 
 
 def page_table(table: pd.DataFrame) -> pd.DataFrame:
-    """A row a risk; a cell has the coverage by each of the estimators, or by each binomial interval."""
+    """One row per risk; a cell holds the coverage of each estimator, or of each binomial interval."""
     rows = []
     for (kind, risk), group in table.groupby(["errors", "risk"], sort=False):
         of = group.set_index(["model", "method"])["coverage"]
@@ -227,8 +226,8 @@ def page_table(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cell(coverage: pd.Series, model: str, method: str) -> str:
-    found = coverage.get((model, method), np.nan)
-    return "–" if np.isnan(found) else f"{found:.3f}".lstrip("0")
+    share = coverage.get((model, method), np.nan)
+    return "–" if np.isnan(share) else f"{share:.3f}".lstrip("0")
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Audits replayed on pools whose labels are all known: thousands of samples at once, by the functions of an audit."""
+"""Replays audits on fully labelled pools, thousands of samples at once, with the functions that audits use."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ METHODS = {
 COLOURS = dict(zip(METHODS, ("black", "tab:orange", "tab:blue", "tab:red"), strict=True))
 
 VALUES = {"rmse": "root mean squared error", "width": "width of 95 % intervals", "coverage": "coverage"}
-"""Columns of `rows_of`, and what they are called."""
+"""Column of `rows_of` → its name in figures."""
 
-CLAIMED = 1e-12
-"""Probabilities below it count as it in the likelihood."""
+MIN_PROBABILITY = 1e-12
+"""Smaller probabilities are raised to this one in the likelihood."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ class Problem:
     """A model under test on a pool.
 
     Attributes:
-        view: What the model itself expects of its loss.
-        numerator: float64[N], u by the true labels.
-        weight: float64[N], w.
-        fixed: Whether w is the same whatever the labels.
-        likelihood: How well the model foresees the labels of the pool: the geometric mean of P(y), or of the density.
-        greatest: The greatest loss that a pair may have; the least is 0.
+        view: Moments of the loss under the model itself.
+        numerator: float64[N], u at the true labels.
+        weight: float64[N], w at the true labels.
+        fixed: Whether w does not depend on the labels.
+        likelihood: Geometric mean of P(y), or of the density, of the pool's labels under the model.
+        greatest: The largest possible loss of a pair; the smallest is 0.
     """
 
     view: Introspection
@@ -59,21 +59,21 @@ class Problem:
 
     @property
     def risk(self) -> float:
-        """The truth."""
+        """The true risk."""
         return float(self.numerator.sum() / self.weight.sum())
 
 
 def graded_problem(loss: Loss, prediction: np.ndarray, grades: np.ndarray, label: np.ndarray) -> Problem:
-    """A predictor of grades that says itself how probable each grade is.
+    """A predictor of grades that supplies its own grade probabilities.
 
     Args:
-        loss: Whose risk is wanted.
+        loss: The loss to estimate.
         prediction: float64[N], f.
         grades: float64[N, G+1], P(y).
         label: float64[N].
 
     Raises:
-        ValueError: If the risk is 0/0 whatever the labels, such as precision where nothing is called relevant.
+        ValueError: If the risk is 0/0 under all labels, such as precision if nothing is called relevant.
     """
     n = len(label)
     tables = label_tables(loss, prediction[:, None], grades.shape[1], np.ones(n, dtype=bool))
@@ -86,11 +86,11 @@ def graded_problem(loss: Loss, prediction: np.ndarray, grades: np.ndarray, label
 
 def geometric(values: np.ndarray) -> float:
     """The geometric mean."""
-    return float(np.exp(np.log(np.maximum(values, CLAIMED)).mean()))
+    return float(np.exp(np.log(np.maximum(values, MIN_PROBABILITY)).mean()))
 
 
 def design_of(view: Introspection, design: str, predictions: np.ndarray | None = None) -> np.ndarray:
-    """The q of a design with equal costs and weights, float64[N]."""
+    """float64[N], q of a design with equal costs and weights."""
     n = len(view.numerator)
     cost, weight = np.ones(n), np.full(n, 1 / n)
     if design in GAP_DESIGNS and predictions is not None:
@@ -99,12 +99,12 @@ def design_of(view: Introspection, design: str, predictions: np.ndarray | None =
 
 
 def drawn_samples(q: np.ndarray, labels: list[int], repetitions: int, seed: int) -> list[Sample]:
-    """Samples without replacement for each number of labels."""
+    """Repeated samples without replacement, one batch for each number of labels."""
     return list(priorities(q, np.ones(len(q)), labels, repetitions, np.random.default_rng(seed)))
 
 
 def estimates(problem: Problem, drawn: Sample, estimator: str) -> MeanEstimate:
-    """The model's risk from each sample."""
+    """Estimates of the model's risk from each sample."""
     weight, score = np.full(len(problem.weight), 1 / len(problem.weight)), _scores(problem, drawn.rows)
     if problem.fixed:
         return domain_estimate(risk_domain(score, weight), drawn, estimator)
@@ -112,18 +112,18 @@ def estimates(problem: Problem, drawn: Sample, estimator: str) -> MeanEstimate:
 
 
 def stratified_estimates(problem: Problem, labels: int, repetitions: int, seed: int) -> MeanEstimate:
-    """The model's risk from stratified samples."""
+    """Estimates of the model's risk from stratified samples."""
     rng, moments = np.random.default_rng(seed), problem.view.moments
     mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
     stratum = strata_by(mean)
     size, number = np.bincount(stratum), allocation(stratum, mean, variance, labels)
-    inclusion, found = (number / size)[stratum], []
+    inclusion, estimated = (number / size)[stratum], []
     for _ in range(repetitions):
         rows = np.flatnonzero(draw_strata(stratum, number, rng))
         drawn = Sample(rows, np.ones(len(rows), dtype=np.int64), inclusion[rows], stratum=stratum)
-        found.append(stratified_estimate([_scores(problem, rows)], drawn))
+        estimated.append(stratified_estimate([_scores(problem, rows)], drawn))
     names = ("value", "standard_error", "degrees_of_freedom")
-    return MeanEstimate(*(np.array([getattr(each, name) for each in found]) for name in names))
+    return MeanEstimate(*(np.array([getattr(each, name) for each in estimated]) for name in names))
 
 
 def _scores(problem: Problem, rows: np.ndarray) -> Scores:
@@ -134,7 +134,7 @@ def _scores(problem: Problem, rows: np.ndarray) -> Scores:
 def replayed(
     problem: Problem, labels: list[int], repetitions: int, seed: int
 ) -> Iterator[tuple[str, int, MeanEstimate]]:
-    """Method, labels and the estimates of all samples."""
+    """Method, number of labels and the estimates of all samples."""
     for design in ("passive", "optimal"):
         samples = drawn_samples(design_of(problem.view, design), labels, repetitions, seed)
         for name, (wanted, estimator) in METHODS.items():
@@ -146,21 +146,21 @@ def replayed(
 
 
 def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) -> pd.DataFrame:
-    """One row a method and number of labels: ``mse``, and mean ``width`` and ``coverage`` of 95 % intervals.
+    """One row per method and number of labels: ``mse``, and mean ``width`` and ``coverage`` of 95 % intervals.
 
-    Samples that leave the risk undefined count in none of them; those that leave the error at 0 have no interval.
+    Samples without a defined risk count in none of these. Samples with a standard error of 0 have no interval.
     """
     truth, rows = problem.risk, []
-    for name, number, found in replayed(problem, labels, repetitions, seed):
+    for name, number, result in replayed(problem, labels, repetitions, seed):
         with np.errstate(invalid="ignore"):
             ends = (0.0, problem.greatest), number
-            low, high = score_interval(found.value, found.standard_error, found.degrees_of_freedom, 0.95, *ends)
-            usable = np.isfinite(high - low) & (found.standard_error > 0)
+            low, high = score_interval(result.value, result.standard_error, result.degrees_of_freedom, 0.95, *ends)
+            usable = np.isfinite(high - low) & (result.standard_error > 0)
         rows.append(
             {
                 "method": name,
                 "labels": number,
-                "mse": np.nanmean((found.value - truth) ** 2),
+                "mse": np.nanmean((result.value - truth) ** 2),
                 "width": np.mean((high - low)[usable]),
                 "coverage": np.mean(((low <= truth) & (truth <= high))[usable]),
                 "no_interval": 1 - usable.mean(),
@@ -170,11 +170,11 @@ def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) ->
 
 
 def averaged_rows(rows: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
-    """`rows_of` several models, averaged, with the root of the mean squared error as ``rmse``.
+    """Means over models of `rows_of`, with the root of the mean squared error as ``rmse``.
 
     Args:
-        rows: A table a model, with the keys as columns.
-        keys: What tells models apart that are not averaged over.
+        rows: One table per model, with the keys as columns.
+        keys: Columns that are not averaged over.
     """
     groups = pd.concat(rows).groupby([*keys, "method", "labels"], sort=False)
     table = groups.mean(numeric_only=True).reset_index()
@@ -182,23 +182,23 @@ def averaged_rows(rows: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
 
 
 def with_ratios(rows: pd.DataFrame) -> pd.DataFrame:
-    """`rows_of` one model at one number of labels, with each method's error over that of passive as ``ratio``."""
+    """`rows_of` one model at one number of labels, with ``ratio``: each method's error ÷ that of passive sampling."""
     passive = rows.loc[rows["method"] == "passive", "mse"].iloc[0]
     return rows.assign(ratio=np.sqrt(rows["mse"] / passive))
 
 
 def with_worth(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """`averaged_rows` with ``worth``: how many labels of passive sampling one label is worth."""
+    """`averaged_rows` with ``worth``: the number of passive labels that one label is worth."""
     passive = table[table["method"] == "passive"].set_index([*keys, "labels"])["mse"]
     baseline = passive.loc[pd.MultiIndex.from_frame(table[[*keys, "labels"]])].to_numpy()
     return table.assign(worth=baseline / table["mse"])
 
 
 def curves_over_labels(axis: Axes, table: pd.DataFrame, value: str) -> None:
-    """Draw a curve a method.
+    """Draw one curve per method.
 
     Args:
-        axis: To draw on.
+        axis: The axis to draw on.
         table: `averaged_rows` of one kind of model.
         value: A key of `VALUES`.
     """
@@ -213,10 +213,10 @@ def curves_over_labels(axis: Axes, table: pd.DataFrame, value: str) -> None:
 
 
 def ratios_over_quality(axis: Axes, table: pd.DataFrame) -> None:
-    """Draw a dot a model and method.
+    """Draw one dot per model and method.
 
     Args:
-        axis: To draw on.
+        axis: The axis to draw on.
         table: `with_ratios` of several models.
     """
     for name, colour in COLOURS.items():
@@ -233,7 +233,7 @@ def print_ratios(over_quality: pd.DataFrame, key: str) -> None:
 
     Args:
         over_quality: `with_ratios` of several models, with the key as a column.
-        key: What tells kinds of models apart.
+        key: Column of the kind of model.
     """
     halves = over_quality.assign(good=over_quality.groupby(key)["likelihood"].rank(pct=True, method="dense") > 0.5)
     print("\nError ÷ passive's, geometric mean over models, for the worse and the better half by likelihood")

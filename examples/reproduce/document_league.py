@@ -1,8 +1,9 @@
 """Judging documents against judging whole queries, on labelled pools: label-equivalents and coverage.
 
-What is replayed: one ranker, a clear pair and a near-tied pair, DCG and ERR at 10 and at full depth, with a fitted
-grade model and with spoilt ones, at equal judged documents and at equal cost where opening a query costs 0, 2 or 5
-documents, in one round and in five. Everything is relative to a plain random sample of queries without replacement.
+The script replays one ranker, a clear pair and a near-tied pair, by DCG and ERR at 10 and at full depth, with a fitted
+grade model and with spoilt ones, at equal numbers of judged documents and at equal cost when opening a query costs 0, 2
+or 5 documents, in one round and in five. All results are relative to a plain random sample of queries without
+replacement.
 
     python document_league.py mq2007-agg.parquet mq2008.parquet --docs ../../pt_active/pt_docs/documents.md
 
@@ -30,7 +31,7 @@ from pt_active.studies.simulate import labelled_population, replays
 MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")
 
 BUDGETS = {"mq2007-agg": (1000.0, 3000.0)}
-"""Judged documents; for other pools what 60 average queries cost, or half of the pool."""
+"""Pool → numbers of judged documents; other pools use the cost of 60 average queries, or half of the pool."""
 
 OVERHEADS = (0.0, 2.0, 5.0)
 """Costs of opening a query, in documents."""
@@ -42,23 +43,23 @@ QUERIES = {
     "queries, assisted + regression": Method("assisted", "regression"),
     "queries, default": Method("hedged", "regression", with_replacement=False),
 }
-"""The source's method, theory's, and what a plan of queries does if nothing is said."""
+"""The source's method, the method of theory, and the default of a plan of queries."""
 
 
 def methods(population: Population, rounds: int) -> dict[str, Method]:
-    """What is replayed for a population."""
+    """Name → method to replay for a population."""
     if population.single is None:
         raise ValueError("the measure does not allow the judging of single documents")
     drawing = natural_drawing(population.single.graded.seen.form)
-    found = QUERIES | {"documents": Method(drawing, "regression", False)}
+    chosen = QUERIES | {"documents": Method(drawing, "regression", False)}
     if rounds > 1:
-        found["documents, 1 round"] = found["documents"]
-        found[f"documents, {rounds} rounds"] = Method(drawing, "regression", False, rounds)
-    return found
+        chosen["documents, 1 round"] = chosen["documents"]
+        chosen[f"documents, {rounds} rounds"] = Method(drawing, "regression", False, rounds)
+    return chosen
 
 
 def settings_of(fold_number: int) -> Iterator[tuple[str, float, int]]:
-    """Grade model, cost of opening a query and rounds; the first fold has them all."""
+    """Grade model, cost of opening a query and number of rounds; only the first fold has all combinations."""
     yield "fitted", 0.0, ROUNDS if fold_number == 0 else 1
     if fold_number == 0:
         yield from ((model, 0.0, 1) for model in SPOILERS if model != "fitted")
@@ -68,14 +69,14 @@ def settings_of(fold_number: int) -> Iterator[tuple[str, float, int]]:
 def replayed(
     pool: JudgedPool, frame: pd.DataFrame, measure: str, task: str, rankers: list[str], overhead: float, rounds: int
 ) -> Iterator[tuple[Population, str, float, dict[str, Method]]]:
-    """Population, budget (in words too) and methods of each cell; several rounds at the smallest budget alone."""
+    """Population, budget (also in words) and methods of each cell; several rounds only at the smallest budget."""
     population = labelled_population(frame, measure, UnitCost(per_query=overhead), rankers)
     for number, (said, budget) in enumerate(budgets(pool, population).items()):
         yield population, said, budget, methods(population, rounds if number == 0 else 1)
 
 
 def budgets(pool: JudgedPool, population: Population) -> dict[str, float]:
-    """What is spent, in words and in documents."""
+    """Budget in words → budget in documents."""
     if pool.name in BUDGETS:
         return {f"{budget:,.0f}": budget for budget in BUDGETS[pool.name]}
     budget = budget_of(population)
@@ -83,7 +84,7 @@ def budgets(pool: JudgedPool, population: Population) -> dict[str, float]:
 
 
 def rows_of(pool: JudgedPool, fold_number: int, fold: int, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
-    """One row a method, for everything that is replayed on one training fold."""
+    """One row per method and cell of one training fold."""
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     columns = grade_columns(graded.columns)
     deepest = int(graded.filter(regex="^rank_").to_numpy().max()) + 1
@@ -130,7 +131,7 @@ KEYS = ["data", "measure", "task", "model", "opening", "budget", "method"]
 
 
 def league(arguments: argparse.Namespace) -> pd.DataFrame:
-    """One row a cell and method, averaged over the training folds."""
+    """One row per cell and method, averaged over the training folds."""
     pools = list(map(read_judged_pool, arguments.pools))
     jobs = [
         (pool, number, fold)
@@ -145,7 +146,7 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
 
 
 def wide(table: pd.DataFrame, rows: list[str]) -> str:
-    """Label-equivalents, in brackets coverage, one column a method, averaged over what is not in the rows."""
+    """Label-equivalents (coverage in brackets), one column per method, averaged over all keys but ``rows``."""
     table = averaged(table, [*rows, "method"])
     cells = [f"{r:.2f} ({c:.3f})".replace("(0", "(") for r, c in zip(table["ratio"], table["coverage"], strict=True)]
     pivot = table.assign(cell=cells).pivot(index=rows, columns="method", values="cell")
@@ -155,7 +156,7 @@ def wide(table: pd.DataFrame, rows: list[str]) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """Everything that stands between the marker lines of the docs page."""
+    """The text between the marker lines of the docs page."""
     fitted = table[(table["model"] == "fitted") & (table["opening"] == 0)]
     several = fitted[fitted["method"].str.contains("round")]
     one_round = fitted.drop(several.index)
@@ -176,7 +177,7 @@ def page(table: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Replay everything, print the tables, and write what was asked for."""
+    """Replay everything, print the tables, and write the requested files."""
     parser = parser_of(__doc__, repetitions=1000, quick="one training fold of each pool, 20 repetitions")
     print(page(written(parser.parse_args(), league, page)))
 

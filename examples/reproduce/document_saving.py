@@ -1,8 +1,8 @@
-"""The error of an estimate over judged documents: passive and active sampling of queries, and judging of documents.
+"""How far off an estimate is, by judged documents: passive and active sampling of queries, and of documents.
 
     python document_saving.py mq2007-agg.parquet --out documents.png
 
-``--quick`` takes few repetitions.
+``--quick`` runs few repetitions.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def errors(population: Population, budgets: np.ndarray, repetitions: int, seed: 
         "queries, active": Method("hedged", "regression", False),
         "documents": Method(drawing, "regression", False),
     }
-    found = replays(population, methods.values(), repetitions, budgets=list(budgets), seed=seed)
-    return {name: np.sqrt((found[method].error ** 2).mean(axis=1)) for name, method in methods.items()}
+    replayed = replays(population, methods.values(), repetitions, budgets=list(budgets), seed=seed)
+    return {name: np.sqrt((replayed[method].error ** 2).mean(axis=1)) for name, method in methods.items()}
 
 
 def saving(budgets: np.ndarray, curves: dict[str, np.ndarray]) -> str:
-    """How many times fewer documents have the error that a random sample of queries has at the largest budget."""
+    """How many times fewer documents give the error of a random sample of queries at the largest budget."""
     wanted = curves["queries at random"][-1]
     line = np.log(curves["documents"])[::-1]
     needed = np.exp(np.interp(np.log(wanted), line, np.log(budgets)[::-1]))
@@ -57,7 +57,7 @@ def saving(budgets: np.ndarray, curves: dict[str, np.ndarray]) -> str:
 
 
 def draw(axes: Axes, budgets: np.ndarray, curves: dict[str, np.ndarray], title: str) -> None:
-    """One panel."""
+    """Draw the panel of one measure and task."""
     for (name, curve), style in zip(curves.items(), ("s--", "o-", "D-"), strict=True):
         axes.loglog(budgets, curve, style, label=name)
     axes.set_title(f"{title}: {saving(budgets, curves)}", fontsize=10)
@@ -69,7 +69,7 @@ def draw(axes: Axes, budgets: np.ndarray, curves: dict[str, np.ndarray], title: 
 
 
 def main() -> None:
-    """Replay, draw, and print what the picture says."""
+    """Replay, draw, and print the savings."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pool", type=Path, metavar="POOL.parquet")
     parser.add_argument("--out", type=Path, default=Path("documents.png"))

@@ -1,9 +1,9 @@
 """How far off a sample's estimate of one ranker is, over the labelling budget [T Fig. 6.2].
 
-The ranker is the best of the training fold. Replayed are the source's active estimation (``optimal``, `snis`), its
-passive sampling with replacement and its baselines, and what the package adds, with the grades from a random forest and
+The ranker is the best of the training fold. The script replays the source's active estimation (``optimal``, `snis`),
+its passive sampling with replacement, its baselines and the package's methods, with grades from a random forest and
 from an ordered logit. The source saves 10 to 20 % of the labels against passive sampling with replacement. Costs are
-the source's (logarithms of the documents' lengths) where the pool has lengths, otherwise each document costs 1.
+the source's (logarithms of document lengths) if the pool has lengths; otherwise each document costs 1.
 
     python examples/reproduce/estimation_error.py POOL.parquet … --out FOLDER [--quick] [--measure DCG@10 ERR@10]
 
@@ -47,19 +47,19 @@ from pt_active.studies.simulate import labelled_population
 
 FACTS = ["queries", "mean", "relative_spread", "correlation", "cost_spread"]
 
-LIMITS = (0.4, 1.4)
-"""Ratios to passive sampling's error outside these are cut off: tiny samples now and then err by many times."""
+RATIO_RANGE = (0.4, 1.4)
+"""Range of the axis of ratios to passive sampling's error; tiny samples have occasional huge errors."""
 
 
 def facts_of_one(population: Population) -> dict[str, float]:
-    """What makes one ranker easy or hard to estimate.
+    """Facts that make one ranker easy or hard to estimate.
 
     Args:
         population: One system.
 
     Returns:
-        ``queries``; ``mean`` of the measure; ``relative_spread``, its standard deviation in means; ``correlation`` of
-        the measure with what the grade model expects; ``cost_spread``, the coefficient of variation of the cost.
+        ``queries``; ``mean`` of the measure; ``relative_spread``, its standard deviation ÷ its mean; ``correlation`` of
+        the measure with the grade model's expectation; ``cost_spread``, the coefficient of variation of the cost.
     """
     value, cost = population.target, population.cost
     return {
@@ -85,7 +85,7 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A row a pool and measure; for each grade model the error, and the error relative to passive sampling."""
+    """One row per pool and measure; for each grade model the error, absolute and relative to passive sampling."""
     rows = list(table[["data", "measure"]].drop_duplicates().itertuples(index=False, name=None))
     columns = [(grades, value) for grades in GRADE_MODELS for value in ("mae", "ratio")]
     figure, axes = panels(len(rows), len(columns))
@@ -98,14 +98,14 @@ def draw(table: pd.DataFrame) -> Figure:
             if value == "mae":
                 axis.set_yscale("log")
             else:
-                axis.set_ylim(np.clip(axis.get_ylim(), *LIMITS))
+                axis.set_ylim(np.clip(axis.get_ylim(), *RATIO_RANGE))
             axis.set_title(f"{data}, {measure}, {grades}")
     legend_below(figure, axes[0, 0])
     return figure
 
 
 def main() -> None:
-    """Replay, print what is saved, and write the figure."""
+    """Replay, print the savings, and write the figure."""
     arguments = parsed(with_measures(parser(__doc__)))
     warnings.simplefilter("ignore")
     jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]

@@ -1,7 +1,7 @@
-"""How often five rankers that are equally good are told apart, with and without correction.
+"""How often a test separates five equally good rankers, with and without correction.
 
-The pool is simulated: values of five correlated rankers whose means over 400 queries are exactly equal, and a grade
-model of middling quality. Samples are drawn without replacement, differences estimated by ``regression``.
+The pool is simulated: values of five correlated rankers with exactly equal means over 400 queries, and a grade model of
+medium quality. Samples are drawn without replacement, and differences are estimated by ``regression``.
 
     python examples/reproduce/family_wise_error.py [--repetitions 4000] [--docs pt_active/pt_docs/many-rankers.md]
 """
@@ -26,23 +26,23 @@ BEGIN, END = "<!-- family-wise error: begin -->", "<!-- family-wise error: end -
 
 
 def population(rng: np.random.Generator, spread: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values of equally good rankers and what a model expects of them, both float64[m, k]."""
+    """Values of equally good rankers and their expectations under a model, both float64[m, k]."""
     values = rng.gamma(2, 1, (QUERIES, 1)) + rng.standard_normal((QUERIES, len(spread))) * spread
     values = values - values.mean(axis=0) + values.mean()
     return values, values + rng.standard_normal(values.shape)
 
 
 def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: int, seed: int) -> dict[str, np.ndarray]:
-    """The smallest p-value of all pairs in each of many samples, by correction, and the effective draws."""
+    """Correction → smallest p-value of all pairs in each sample, float64[repetitions]; and the effective draws."""
     rng = np.random.default_rng(seed)
     values, model = population(rng, spread)
     sample, p = next(priorities(q, np.ones(QUERIES), [draws], repetitions, rng)), np.full(QUERIES, 1 / QUERIES)
-    found = []
+    smallest = []
     for a, b in combinations(range(len(spread)), 2):
         delta, expected = values[:, a] - values[:, b], model[:, a] - model[:, b]
         estimate = ESTIMATORS["regression"].weigh(sample, Controls(p, expected)).estimate(delta[sample.rows])
-        found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
-    tests = np.array(found).transpose(1, 0, 2)
+        smallest.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
+    tests = np.array(smallest).transpose(1, 0, 2)
     alone = two_sided_pvalue(*tests)
     best, column = alone.argmin(axis=0), np.arange(repetitions)
     difference, error, degrees = (part[best, column] for part in tests)
@@ -52,7 +52,7 @@ def least_pvalues(q: np.ndarray, spread: np.ndarray, draws: int, repetitions: in
 
 
 def error_rates(repetitions: int) -> pd.DataFrame:
-    """One row a sample size and a way of drawing."""
+    """One row per sample size and design."""
     scattered = np.random.default_rng(0).gamma(2, 1, QUERIES)
     ways = {"uniform": np.full(QUERIES, 1 / QUERIES), "weighted": 0.9 * scattered / scattered.sum() + 0.1 / QUERIES}
     rows = []

@@ -1,4 +1,4 @@
-"""What the reproductions share: their options, error curves over the budget, savings, and the files they write."""
+"""Shared by the reproductions: their options, error curves over the budget, savings, and the files they write."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ COLOURS = {
     "assisted + regression": "tab:green",
     "hedged once + regression": "tab:red",
 }
-"""Of a method, the same in every figure; those that draw once are dashed."""
+"""Method → colour, the same in every figure; methods that draw each query once are dashed."""
 
 COLOURS_OF_A_PICTURE = 128
-"""Enough for lines and pale bands, and a third of the file."""
+"""Colours kept in a PNG file: enough for lines and pale bands, at a third of the size."""
 
-LOWEST, STEPS = 6.0, 10
-"""Budgets run from that many average queries to half of the pool, in that many steps."""
+LOWEST_BUDGET, STEPS = 6.0, 10
+"""The lowest budget, in average queries, and the number of budgets up to half of the pool."""
 
 REPETITIONS, QUICK_REPETITIONS = 1000, 300
 
-DEFENSIVE = 0.1
-"""ε of the designs, as replays have it."""
+DEFENSIVE_SHARE = 0.1
+"""ε of the designs, the default of replays."""
 
 ERRORS = {"selection_error": "model selection error", "mae": "absolute error of the difference"}
-"""Of a comparison: columns of `error_rows`, and what they are called."""
+"""Column of `error_rows` for a comparison → its name in figures."""
 
-READABLE = {"selection_error": (0.01, 0.4), "type_2_error": (0.01, 0.8)}
-"""Shares of passive sampling between which a saving can be read off: fewer rest on too few samples, and where samples
-hardly tell anything the curves are flat."""
+PASSIVE_RANGE = {"selection_error": (0.01, 0.4), "type_2_error": (0.01, 0.8)}
+"""Error → range of passive sampling's error in which savings are computed. Below it too few samples err; above it the
+curves are flat."""
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
@@ -90,13 +90,13 @@ def parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def with_measures(options: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """The options and ``--measure``, for figures that the source has at full depth."""
-    options.add_argument("--measure", nargs="+", default=["DCG", "ERR"], help="DCG and ERR at full depth if left out")
+    """Add the option ``--measure``, for figures that the source has at full depth."""
+    options.add_argument("--measure", nargs="+", default=["DCG", "ERR"], help="default: DCG and ERR at full depth")
     return options
 
 
 def parsed(options: argparse.ArgumentParser) -> argparse.Namespace:
-    """The options as given, with the number of repetitions that fits ``--quick``."""
+    """The parsed options, with the default number of repetitions filled in."""
     arguments = options.parse_args()
     if arguments.repetitions is None:
         arguments.repetitions = QUICK_REPETITIONS if arguments.quick else REPETITIONS
@@ -110,31 +110,31 @@ def train_folds(pool: JudgedPool, arguments: argparse.Namespace) -> list[int]:
 
 
 def budgets_for(population: Population) -> list[float]:
-    """`STEPS` budgets in equal ratios, in the unit of the cost."""
+    """`STEPS` geometrically spaced budgets, in the unit of the cost."""
     cost = population.cost
-    return list(np.geomspace(max(LOWEST * cost.mean(), cost.max()), cost.sum() / 2, STEPS))
+    return list(np.geomspace(max(LOWEST_BUDGET * cost.mean(), cost.max()), cost.sum() / 2, STEPS))
 
 
 def error_rows(
     population: Population, methods: Mapping[str, Method], budgets: Sequence[float], repetitions: int, seed: int
 ) -> pd.DataFrame:
-    """Replay several methods.
+    """Replay several methods, and summarise their errors.
 
     Args:
         population: One or two systems.
         methods: Name → method.
-        budgets: In the unit of the cost.
-        repetitions: Samples of each.
-        seed: Of the draws.
+        budgets: Budgets in the unit of the cost.
+        repetitions: Samples of each method.
+        seed: Random seed of the draws.
 
     Returns:
-        One row a method and budget: ``method, step, budget`` (in average queries), ``judged`` (documents), ``mae`` and,
-        of two systems, ``selection_error``, each with its Monte Carlo standard error ``…_se``.
+        One row per method and budget: ``method, step, budget`` (in average queries), ``judged`` (documents), ``mae``
+        and, for two systems, ``selection_error``, each with its Monte Carlo standard error ``<name>_se``.
     """
-    found = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
+    replayed = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
     rows = []
     for name, method in methods.items():
-        replay = found[method]
+        replay = replayed[method]
         errors = {"mae": np.abs(replay.error)}
         if population.compared:
             errors["selection_error"] = (1 - np.sign(replay.estimate) * np.sign(population.truth)) / 2
@@ -146,14 +146,14 @@ def error_rows(
 
 
 def facts(population: Population) -> dict[str, float]:
-    """What makes a comparison easy or hard.
+    """Facts that make a comparison easy or hard.
 
     Args:
         population: Two systems.
 
     Returns:
-        ``queries``; ``difference`` Δ; ``relative_difference``, the same in standard deviations of δ; ``agreeing``, the
-        share of the queries with δ = 0; ``correlation`` of δ with what the grade model expects; ``cost_spread``, the
+        ``queries``; ``difference`` Δ; ``relative_difference``, Δ in standard deviations of δ; ``agreeing``, the share
+        of the queries with δ = 0; ``correlation`` of δ with the grade model's expectation; ``cost_spread``, the
         coefficient of variation of the cost.
     """
     delta, cost = population.target, population.cost
@@ -168,13 +168,13 @@ def facts(population: Population) -> dict[str, float]:
 
 
 def asymptotic_saving(population: Population, q: np.ndarray) -> float:
-    """What `snis` saves with many draws from q, against draws from p: 1 − the ratio of variance times cost [T 4.2].
+    """The saving of `snis` with many draws from q, against draws from p: 1 − the ratio of variance × cost [T 4.2].
 
-    That none is drawn twice is taken for granted, as in a pool far larger than the sample.
+    No query is assumed to be drawn twice, as in a pool far larger than the sample.
 
     Args:
         population: One or two systems.
-        q: float64[m].
+        q: float64[m], the sampling distribution.
     """
     p, cost, spread = population.weight, population.cost, (population.target - population.truth) ** 2
     drawn = q > 0
@@ -183,21 +183,21 @@ def asymptotic_saving(population: Population, q: np.ndarray) -> float:
 
 
 def asymptotic_savings(population: Population) -> dict[str, float]:
-    """`asymptotic_saving` of ``optimal`` as it is, and of what it would be if the grade model knew every label.
+    """`asymptotic_saving` of ``optimal``, and of its ideal if the grade model knew every label.
 
     Args:
         population: One or two systems.
 
     Returns:
-        ``alignment``, the correlation of each query's distance from the truth, |ℓ − R| or |δ − Δ|, with what the
-        design takes it for; ``asymptotic`` and ``perfect``.
+        ``alignment``, the correlation of each query's distance from the truth, |ℓ − R| or |δ − Δ|, with the
+        design's estimate of it; ``asymptotic``, the saving of the design; ``perfect``, that of its ideal.
     """
     distance = np.abs(population.target - population.truth)
     expected = population.distribution("active_uniform_cost", 0.0) / population.weight
     known = population.weight * distance / np.sqrt(population.cost)
     return {
         "alignment": float(np.corrcoef(distance, expected)[0, 1]),
-        "asymptotic": asymptotic_saving(population, population.distribution("optimal", DEFENSIVE)),
+        "asymptotic": asymptotic_saving(population, population.distribution("optimal", DEFENSIVE_SHARE)),
         "perfect": asymptotic_saving(population, known / known.sum()),
     }
 
@@ -206,10 +206,10 @@ def print_means(table: pd.DataFrame, keys: Sequence[str], columns: Sequence[str]
     """Print some columns for each panel, averaged over its settings.
 
     Args:
-        table: Anything with the keys and columns.
-        keys: Columns that tell the panels apart.
-        columns: What to print.
-        title: Above it.
+        table: A table with the keys and columns.
+        keys: Columns that identify the panels.
+        columns: Columns to print.
+        title: Title above the table.
     """
     print(f"\n{title}:")
     print(table.groupby(list(keys), sort=False)[list(columns)].mean().round(3).to_string())
@@ -231,8 +231,8 @@ def averaged(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
     """Means over training folds and other settings; standard errors are those of the means.
 
     Args:
-        rows: Numbers, ``…_se`` beside those that have a standard error.
-        keys: What is not averaged over.
+        rows: Numeric columns, and ``<name>_se`` for those with a standard error.
+        keys: Columns that are not averaged over.
     """
     spread = [column for column in rows.columns if column.endswith("_se")]
     table = rows.groupby(list(keys), sort=False).mean(numeric_only=True)
@@ -241,12 +241,12 @@ def averaged(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
 
 
 def saving_table(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-    """What each method saves at equal error, in the median over the budgets at which that can be read off.
+    """The saving of each method at equal error, as the median over the budgets at which it can be computed.
 
     Args:
         table: Averaged `error_rows`, the budgets of a method in order.
-        keys: Columns that tell the figure's panels apart.
-        value: The error.
+        keys: Columns that identify the figure's panels.
+        value: Column of the error.
 
     Returns:
         ``keys, method`` and the savings against passive sampling with and without replacement.
@@ -258,7 +258,7 @@ def saving_table(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.Dat
         for name, curve in curves.items():
             row = dict(zip(keys, key, strict=True)) | {"method": name}
             for passive, title in ((PASSIVE, "against passive"), (PASSIVE_ONCE, "against passive once")):
-                row[title] = _median_saving(spend, curve, curves[passive], *READABLE.get(value, (0.0, np.inf)))
+                row[title] = _median_saving(spend, curve, curves[passive], *PASSIVE_RANGE.get(value, (0.0, np.inf)))
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -270,12 +270,12 @@ def _median_saving(spend: np.ndarray, error: np.ndarray, passive: np.ndarray, lo
 
 
 def with_ratio(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataFrame:
-    """A column ``ratio`` to passive sampling with replacement, whose own standard error is left out of ``ratio_se``.
+    """Add ``ratio``, to passive sampling with replacement, and ``ratio_se``, which ignores the error of the latter.
 
     Args:
         table: ``method``, the keys, the value and its standard error in ``<value>_se``.
-        keys: Columns that, together with the method, tell the rows apart.
-        value: A column.
+        keys: Columns that, together with the method, identify a row.
+        value: Name of a column.
     """
     passive = table[table["method"] == PASSIVE].set_index(list(keys))[value]
     baseline = passive.loc[pd.MultiIndex.from_frame(table[list(keys)])].to_numpy()
@@ -283,14 +283,14 @@ def with_ratio(table: pd.DataFrame, keys: Sequence[str], value: str) -> pd.DataF
 
 
 def error_curves(axis: Axes, frame: pd.DataFrame, value: str, methods: Sequence[str], label: str) -> None:
-    """Draw one curve a method over the budget, with a band of two Monte Carlo standard errors.
+    """Draw one curve per method over the budget, with a band of two Monte Carlo standard errors.
 
     Args:
-        axis: To draw on.
+        axis: The axis to draw on.
         frame: ``method, budget``, the value, and its standard error in ``<value>_se``.
-        value: A column.
-        methods: Which to draw, in the order of the legend.
-        label: Of the value's axis.
+        value: Name of the value's column.
+        methods: Methods to draw, in the order of the legend.
+        label: Label of the value's axis.
     """
     for name in methods:
         curve = frame[frame["method"] == name]
@@ -325,11 +325,11 @@ def legend_below(figure: Figure, axis: Axes, columns: int = 4) -> None:
 
 
 def comparison_figure(table: pd.DataFrame, title: str) -> Figure:
-    """The `ERRORS` of all `METHODS` over the budget: a row a pool, a column an error and measure.
+    """The `ERRORS` of all `METHODS` over the budget, with a row per pool and a column per error and measure.
 
     Args:
         table: Averaged `error_rows` with ``data, measure``.
-        title: Above all panels.
+        title: Title above all panels.
     """
     names, measures = table["data"].unique(), table["measure"].unique()
     figure, axes = panels(len(names), len(ERRORS) * len(measures))
@@ -345,40 +345,40 @@ def comparison_figure(table: pd.DataFrame, title: str) -> Figure:
 
 
 def print_savings(table: pd.DataFrame, keys: Sequence[str], value: str, title: str) -> None:
-    """Print `saving_table` with a column for each panel: against passive sampling with, and without replacement.
+    """Print `saving_table` with a column per panel: savings against passive sampling with and without replacement.
 
     Args:
         table: Averaged `error_rows`.
-        keys: Columns that tell the panels apart.
-        value: The error.
-        title: What it is.
+        keys: Columns that identify the panels.
+        value: Column of the error.
+        title: Name of the error.
     """
-    found = saving_table(table, keys, value)
-    pairs = zip(found["against passive"], found["against passive once"], strict=True)
+    savings = saving_table(table, keys, value)
+    pairs = zip(savings["against passive"], savings["against passive once"], strict=True)
     cells = [" / ".join("–" if np.isnan(share) else f"{share:.0%}" for share in pair) for pair in pairs]
-    wide = found.assign(cell=cells).pivot(index="method", columns=list(keys), values="cell")
+    wide = savings.assign(cell=cells).pivot(index="method", columns=list(keys), values="cell")
     print(f"\nSaved at equal {title}, against passive sampling with / without replacement (median over budgets):")
-    columns = found[list(keys)].drop_duplicates().itertuples(index=False, name=None)
-    print(wide.reindex(found["method"].unique())[list(columns)].to_string())
+    columns = savings[list(keys)].drop_duplicates().itertuples(index=False, name=None)
+    print(wide.reindex(savings["method"].unique())[list(columns)].to_string())
 
 
 def settings_of(folds: Sequence[int], total: int, arguments: argparse.Namespace) -> range:
-    """Numbers of the random settings of each training fold, which come to about ``total`` in all; one if quick.
+    """Indices of the random settings of each training fold, about ``total`` over all folds; only one with ``--quick``.
 
     Args:
         folds: The pool's training folds.
-        total: How many over all folds.
-        arguments: The options.
+        total: Number of settings over all folds.
+        arguments: The command-line options.
     """
     return range(1 if arguments.quick else -(-total // len(folds)))
 
 
 def label_axis(axis: Axes, labels: Sequence[int]) -> None:
-    """A logarithmic axis of numbers of labels.
+    """Make the horizontal axis logarithmic in the number of labels.
 
     Args:
-        axis: Whose abscissa it is.
-        labels: Those that there are.
+        axis: The axes to change.
+        labels: The numbers of labels, which become ticks.
     """
     axis.set_xscale("log")
     axis.set_xticks(labels, [str(number) for number in labels])
@@ -387,10 +387,10 @@ def label_axis(axis: Axes, labels: Sequence[int]) -> None:
 
 
 def log_errors(axis: Axes) -> None:
-    """A logarithmic axis of errors, with plain numbers at its ticks.
+    """Make the vertical axis logarithmic, with plain numbers at its ticks.
 
     Args:
-        axis: Whose ordinate it is.
+        axis: The axes to change.
     """
     axis.set_yscale("log")
     for show in (axis.yaxis.set_major_formatter, axis.yaxis.set_minor_formatter):
@@ -402,9 +402,9 @@ def write(frame: pd.DataFrame, figure: Figure, out: Path, stem: str) -> None:
 
     Args:
         frame: The numbers.
-        figure: The picture; it is closed.
-        out: The folder, made if need be.
-        stem: Name of the files without their endings.
+        figure: The picture, which is closed afterwards.
+        out: The folder, created if needed.
+        stem: Name of the files without their extensions.
     """
     out.mkdir(parents=True, exist_ok=True)
     frame.to_csv(out / f"{stem}.csv", index=False)

@@ -1,7 +1,7 @@
-"""Predictors of grades to be audited on labelled pools: models learned on one fold, and judges that are not people.
+"""Grade predictors to audit on labelled pools: models learned on one fold, and automatic judges such as LLMs.
 
-Each says what grade a pair has, and how probable each grade is. A judge's probabilities are its votes, corrected by
-what people said on the training fold.
+Each predicts the grade of a pair and the probability of every grade. A judge's probabilities are its votes, calibrated
+on the human labels of the training fold.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ LEARNED: dict[str, Callable[[int], FittedGrades]] = {
     "nearest neighbours": lambda max_grade: ClassifierGrades(KNeighborsClassifier(25), max_grade),
     "tree": lambda max_grade: ClassifierGrades(DecisionTreeClassifier(max_depth=6, random_state=0), max_grade),
 }
-"""Models by name; naive Bayes is the one that is far too certain."""
+"""Name → model for a highest grade; naive Bayes is far too certain."""
 
 PAIRS = 5000
-"""Of each pool, at random, so that a thousand samples take seconds."""
+"""Pairs drawn at random from each pool, so that a thousand samples take seconds."""
 
 
 @dataclass(frozen=True)
 class Predictors:
-    """What k predictors say of N pairs.
+    """The predictions of k predictors for N pairs.
 
     Attributes:
-        names: Their names.
+        names: Names of the predictors.
         pairs: ``qid, docno`` of the pairs.
-        prediction: float64[N, k], the grade.
-        grades: float64[k, N, G+1], P(y) by each of them.
+        prediction: float64[N, k], the predicted grades.
+        grades: float64[k, N, G+1], P(y) by each predictor.
         label: float64[N], the true grade.
     """
 
@@ -58,13 +58,13 @@ class Predictors:
 
 
 def learned(pool: JudgedPool, train_fold: int, names: list[str], queries: int | None = None) -> Predictors:
-    """Models learned on one fold.
+    """Predictions of models learned on one fold.
 
     Args:
-        pool: The data.
-        train_fold: Its fold.
+        pool: The labelled pool.
+        train_fold: The training fold.
         names: Keys of `LEARNED`.
-        queries: How many queries they learn from; the whole fold if left out.
+        queries: Number of training queries; by default the whole fold.
     """
     graded = [_sampled(pool.graded(LEARNED[name](pool.max_grade), train_fold, queries)) for name in names]
     columns = [f"grade_{grade}" for grade in range(pool.max_grade + 1)]
@@ -75,15 +75,15 @@ def learned(pool: JudgedPool, train_fold: int, names: list[str], queries: int | 
 
 
 def judging(pool: JudgedPool, train_fold: int, judges: Mapping[str, pd.DataFrame]) -> Predictors:
-    """Judges of a pool; the grade is the one with most votes, and pairs that one of them has not seen are left out.
+    """Predictions of judges: the grade with most votes, for the pairs that all judges have seen.
 
     Args:
-        pool: The data.
-        train_fold: Where their probabilities are learned.
-        judges: As `read_judges` returns them.
+        pool: The labelled pool.
+        train_fold: The fold on which the judges' probabilities are calibrated.
+        judges: The result of `read_judges`.
 
     Raises:
-        ValueError: If there is no pair that all of them have seen.
+        ValueError: If no pair has been seen by all judges.
     """
     shares = {name: vote_shares(judge) for name, judge in judges.items()}
     seen = pool.frame[["qid", "docno"]].drop_duplicates()
@@ -103,7 +103,7 @@ def judging(pool: JudgedPool, train_fold: int, judges: Mapping[str, pd.DataFrame
 
 
 def joined(first: Predictors, second: Predictors) -> Predictors:
-    """Both together, on the pairs that they have in common."""
+    """The predictors of both, on the pairs that they have in common."""
     both = first.pairs.assign(a=np.arange(len(first.pairs))).merge(
         second.pairs.assign(b=np.arange(len(second.pairs))), on=["qid", "docno"]
     )

@@ -1,8 +1,8 @@
 """One ranker before and after an index update: how often a sample picks the worse one [T Fig. 6.4 left].
 
-The update removes 10 % of the documents at random, and the lists close up. Replayed are the source's active comparison
-(``optimal``, `snis`), its passive sampling with replacement and its baselines, and what the package adds. The source
-saves 75 % of the labels for ERR and 30 % for DCG against passive sampling with replacement.
+The update removes 10 % of the documents at random, and the documents below them move up. The script replays the
+source's active comparison (``optimal``, `snis`), its passive sampling with replacement, its baselines and the package's
+methods. The source saves 75 % of the labels for ERR and 30 % for DCG against passive sampling with replacement.
 
     python examples/reproduce/index_update.py POOL.parquet … --out FOLDER [--quick] [--measure ERR@10 DCG@10]
 
@@ -46,27 +46,27 @@ REMOVED = 0.1
 """Share of the documents that the update removes."""
 
 UPDATES = 20
-"""Random updates over all training folds, over which the figure averages; one a fold with ``--quick``."""
+"""Random updates in total over the training folds; the figure averages over them (one per fold with ``--quick``)."""
 
 
 def updated(frame: pd.DataFrame, ranker: str, seed: int) -> pd.DataFrame:
-    """The documents that a ranker found, with their ranks before and after a random update of the index.
+    """The documents that a ranker retrieved, with their ranks before and after a random update of the index.
 
     Args:
         frame: Graded documents with ``rank_<ranker>``.
-        ranker: Its name.
-        seed: Of the update.
+        ranker: Name of the ranker.
+        seed: Random seed of the update.
 
     Returns:
-        The frame with ``rank_before`` and ``rank_after`` (-1 for the documents that are gone) as its only rankers.
+        The frame with ``rank_before`` and ``rank_after`` (-1 for removed documents) as its only rankers.
     """
-    found = frame[frame[f"rank_{ranker}"] >= 0].sort_values(["qid", "docno"])
-    before = found[f"rank_{ranker}"]
-    stays = np.random.default_rng(seed).random(len(found)) >= REMOVED
-    after = before[stays].groupby(found["qid"][stays]).rank() - 1
-    ranked = found.columns[found.columns.str.match("rank_|score_")]
-    after = after.reindex(found.index, fill_value=-1).astype(int)
-    return found.drop(columns=ranked).assign(rank_before=before, rank_after=after)
+    retrieved = frame[frame[f"rank_{ranker}"] >= 0].sort_values(["qid", "docno"])
+    before = retrieved[f"rank_{ranker}"]
+    stays = np.random.default_rng(seed).random(len(retrieved)) >= REMOVED
+    after = before[stays].groupby(retrieved["qid"][stays]).rank() - 1
+    ranked = retrieved.columns[retrieved.columns.str.match("rank_|score_")]
+    after = after.reindex(retrieved.index, fill_value=-1).astype(int)
+    return retrieved.drop(columns=ranked).assign(rank_before=before, rank_after=after)
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
@@ -83,7 +83,7 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
 
 
 def main() -> None:
-    """Replay, print what is saved, and write the figure."""
+    """Replay, print the savings, and write the figure."""
     arguments = parsed(with_measures(parser(__doc__)))
     warnings.simplefilter("ignore")
     jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]

@@ -1,7 +1,6 @@
-"""Labelled pools for the replays: read one, train a grade model on one fold of it, and choose which rankers to replay.
+"""Labelled pools for the replays: reads one, trains a grade model on one fold, and chooses the rankers to replay.
 
-The files are made by the scripts in ``data_scripts/``. Nothing of the folds that are replayed is used for training or
-for the choice of rankers.
+The scripts in ``data_scripts/`` make the files. Training and the choice of rankers use no data of the replayed folds.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.models import FittedGrades
 
 FOLDS = 5
-"""Into which a pool without folds is dealt, by the order of its qids."""
+"""Number of folds into which a pool without folds is divided, in the order of its qids."""
 
 TOP = 10
-"""Ranks that decide whether two rankers are doubles."""
+"""Two rankers are near-duplicates if they agree on this many top ranks in most queries."""
 
 GRADE_MODELS: dict[str, Callable[[int], FittedGrades]] = {
     "random forest": lambda max_grade: ForestGrades(max_grade, min_leaf=10),
@@ -40,11 +39,11 @@ class JudgedPool:
     """A labelled pool.
 
     Attributes:
-        name: Of the data set.
+        name: Name of the data set.
         frame: ``qid, docno, label, fold``, ``rank_<name>`` of each ranker, and the features of the documents.
         max_grade: The highest grade.
-        train_folds: The folds that grade models can be trained on: those that the rankers were trained on, or any if
-            they were not trained on these data.
+        train_folds: The folds on which grade models may be trained: those on which the rankers were trained, or all
+            folds if the rankers were not trained on these data.
     """
 
     name: str
@@ -59,21 +58,21 @@ class JudgedPool:
 
     @property
     def cost(self) -> Cost:
-        """The logarithm of the documents' lengths [T 6.4] if the pool has them, otherwise 1 a document."""
+        """The logarithm of the documents' lengths [T 6.4] if the pool has lengths, otherwise 1 per document."""
         return LogLengthCost(column="length") if "length" in self.frame.columns else UnitCost()
 
     @property
     def relevant(self) -> int:
-        """The lowest grade that counts as relevant: 1 of grades 0 to 2, and 2 where there are more, as in TREC's."""
+        """The lowest grade that counts as relevant: 1 for grades 0 to 2, otherwise 2, as in TREC's tracks."""
         return 1 if self.max_grade < 3 else 2
 
     def graded(self, model: FittedGrades, train_fold: int, queries: int | None = None) -> pd.DataFrame:
-        """Fit a grade model to one fold and grade the documents of the others.
+        """Fit a grade model to one fold and grade the documents of the other folds.
 
         Args:
-            model: Unfitted.
-            train_fold: The fold whose labels are known.
-            queries: How many of its queries, at random, the model learns from; all if left out.
+            model: An unfitted grade model.
+            train_fold: The training fold.
+            queries: Number of random training queries; all by default.
 
         Returns:
             The other folds' rows with ``grade_0 … grade_G``.
@@ -87,37 +86,39 @@ class JudgedPool:
         return model.transform(rest)
 
     def standing(self, measure: str, train_fold: int) -> list[str]:
-        """The rankers from best to worst on the training fold, but for doubles.
+        """The rankers from best to worst on the training fold, without near-duplicates.
 
-        A ranker whose top `TOP` are those of a better one in most queries is left out: tracks have submissions that
-        differ further down alone, and there is nothing to compare.
+        A ranker with the same top `TOP` as a better one in most queries is left out. Some submissions to a track
+        differ only further down, so there is nothing to compare.
         """
         past = self.frame[self.frame["fold"] == train_fold]
         qrels = past[["qid", "docno", "label"]]
         means = {name: measure_values(_run(past, name), qrels, measure)["value"].mean() for name in self.rankers}
         top = {name: past[f"rank_{name}"].where(past[f"rank_{name}"].between(0, TOP - 1), TOP) for name in means}
-        found: list[str] = []
+        ranking: list[str] = []
         for name in sorted(means, key=lambda name: (-means[name], name)):
-            changed = [(top[name] != top[better]).groupby(past["qid"]).any().mean() for better in found]
+            changed = [(top[name] != top[better]).groupby(past["qid"]).any().mean() for better in ranking]
             if all(share >= 0.5 for share in changed):
-                found.append(name)
-        return found
+                ranking.append(name)
+        return ranking
 
 
 def _run(frame: pd.DataFrame, ranker: str) -> pd.DataFrame:
-    found = frame[frame[f"rank_{ranker}"] >= 0]
-    return pd.DataFrame({"qid": found["qid"], "docno": found["docno"], "score": -found[f"rank_{ranker}"].astype(float)})
+    retrieved = frame[frame[f"rank_{ranker}"] >= 0]
+    return pd.DataFrame(
+        {"qid": retrieved["qid"], "docno": retrieved["docno"], "score": -retrieved[f"rank_{ranker}"].astype(float)}
+    )
 
 
 def read_judged_pool(path: Path) -> JudgedPool:
-    """Read a labelled pool that a script in ``data_scripts/`` made.
+    """Read a labelled pool made by a script in ``data_scripts/``.
 
     Args:
         path: The Parquet file.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it has no labels or no rankers.
+        ValueError: If the pool has no labels or no rankers.
     """
     frame = pd.read_parquet(path)
     if "label" not in frame.columns or not ranker_names(frame.columns):
@@ -131,17 +132,17 @@ def read_judged_pool(path: Path) -> JudgedPool:
 
 
 def read_judges(folder: Path) -> dict[str, pd.DataFrame]:
-    """Judges other than people, such as language models.
+    """Read automatic judges, such as language models.
 
     Args:
-        folder: It holds ``<name>.qrels``, one grade a pair, and ``votes-<name>.tsv.gz`` with ``qid, docno`` and
-            ``votes_0 … votes_H``, in any number.
+        folder: A folder with any number of files ``<name>.qrels``, one grade per pair, or ``votes-<name>.tsv.gz``, with
+            ``qid, docno`` and ``votes_0 … votes_H``.
 
     Returns:
         Name → ``qid, docno`` and ``label`` or the votes.
 
     Raises:
-        FileNotFoundError: If there are none.
+        FileNotFoundError: If the folder has no such file.
     """
     judges = {path.stem: read_qrels(path) for path in sorted(folder.glob("*.qrels"))}
     for path in sorted(folder.glob("votes-*.tsv.gz")):
@@ -153,7 +154,7 @@ def read_judges(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def judges_of(pool: JudgedPool, judges: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
-    """The judges who have seen at least half of a pool's pairs; see `read_judges`."""
+    """The judges, as returned by `read_judges`, that have seen at least half of a pool's pairs."""
     pairs = pool.frame[["qid", "docno"]]
     seen = {name: len(pairs.merge(judge[["qid", "docno"]])) for name, judge in judges.items()}
     return {name: judge for name, judge in judges.items() if seen[name] >= len(pairs) / 2}

@@ -1,14 +1,13 @@
-"""The league table: every design and estimator, and what people use today, on real judged data.
+"""The league table: all designs and estimators, and the usual methods, on real judged data.
 
-For each data set, measure and task (one ranker, a clear pair, a near-tied pair), and for a fitted grade model and three
-that were spoilt on purpose: label-equivalents (mean squared error of a plain random sample of queries ÷ that of the
-method, at the same number of judged documents) and coverage of 95 % intervals. Needs the extra ``peers``.
+The table has label-equivalents (mean squared error of a plain random sample of queries ÷ that of the method, at equal
+numbers of judged documents) and coverage of 95 % intervals, for each data set, measure and task (one ranker, a clear
+pair, a near-tied pair), with a fitted grade model and three spoilt on purpose. It needs the extra ``peers``.
 
     python examples/reproduce/league_table.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md] [--csv league.csv]
 
-The pools are labelled ones that the scripts in ``data_scripts/`` make. With ``--docs`` the tables replace those between
-the two marker lines of the page. ``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as
-grade model.
+The scripts in ``data_scripts/`` make the labelled pools. With ``--docs`` the tables go between the two marker lines of
+the page. ``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ METHODS = {
     "optimal once": Method("optimal", "regression", with_replacement=False),
     "default": Method("hedged", "regression", with_replacement=False),
 }
-"""The source's methods draw queries with replacement; those that say "once" draw each at most once."""
+"""The source's methods draw queries with replacement; those named "once" draw each query at most once."""
 
 PEERS = ("paired t-test", "PPI++")
 
@@ -67,13 +66,13 @@ SHOWN = (
 
 
 class Case(NamedTuple):
-    """What is replayed.
+    """A population to replay.
 
     Attributes:
         data: Name of the data set.
-        measure: In the notation of `ir_measures`.
-        task: Which rankers.
-        model: What was done to the grade model.
+        measure: Measure in the notation of `ir_measures`.
+        task: Name of the choice of rankers.
+        model: ``fitted``, or how the grade model was spoilt.
         population: Values, moments and costs.
     """
 
@@ -102,17 +101,17 @@ def cases(pool: JudgedPool, train_fold: int, judge: Path | None) -> Iterator[Cas
 
 
 def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
-    """One row a method: squared error against the passive sample's, and coverage."""
+    """One row per method: ratio of squared errors to passive sampling, and coverage."""
     budget = budget_of(case.population)
     methods = {n: m for n, m in METHODS.items() if case.population.compared or m.design != "risk_mixture"}
     settings = {"budgets": [budget], "seed": seed, "progress": False}
-    found = replays(case.population, methods.values(), repetitions, **settings)
-    yardstick = (found[YARDSTICK].error ** 2).mean()
+    replays_of = replays(case.population, methods.values(), repetitions, **settings)
+    yardstick = (replays_of[YARDSTICK].error ** 2).mean()
     head = {"data": case.data, "measure": case.measure, "task": case.task, "model": case.model}
-    head |= {"queries": len(case.population.cost), "judged": found[YARDSTICK].n_judged.mean()}
+    head |= {"queries": len(case.population.cost), "judged": replays_of[YARDSTICK].n_judged.mean()}
     for name, method in methods.items():
-        coverage = covered(found[method], *found[method].intervals(0.95))
-        yield head | {"method": name, "ratio": yardstick / (found[method].error ** 2).mean(), "coverage": coverage}
+        coverage = covered(replays_of[method], *replays_of[method].intervals(0.95))
+        yield head | {"method": name, "ratio": yardstick / (replays_of[method].error ** 2).mean(), "coverage": coverage}
     for name, (errors, coverage) in peers(case.population, budget, min(repetitions, 1000), seed).items():
         ratio = 1.0 if name == "paired t-test" else errors["plain mean"] / errors[name]
         yield head | {"method": name, "ratio": ratio, "coverage": coverage}
@@ -121,10 +120,11 @@ def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, obje
 def peers(
     population: Population, budget: float, repetitions: int, seed: int
 ) -> dict[str, tuple[dict[str, float], float]]:
-    """What people would do with a plain random sample: the t-test of `pt.Experiment`, or PPI++ of ``ppi-python``.
+    """The usual methods on a plain random sample: the t-test of `pt.Experiment`, and PPI++ of ``ppi-python``.
 
     Returns:
-        Name → mean squared errors of the plain mean and of PPI++ on the same samples, and coverage of 95 % intervals.
+        Mean squared errors of the plain mean and of PPI++ on the same samples, and coverage of their 95 % intervals,
+        both by name.
     """
     target, model, truth = population.target, population.model, population.target.mean()
     equal = np.full(len(target), 1 / len(target))
@@ -144,7 +144,7 @@ def peers(
 
 
 def league(arguments: argparse.Namespace) -> pd.DataFrame:
-    """One row a data set, measure, task, grade model and method, averaged over the training folds."""
+    """One row per data set, measure, task, grade model and method, averaged over the training folds."""
     judges = {name: Path(path) for name, path in (entry.split("=", 1) for entry in arguments.judge)}
     jobs: list[tuple[JudgedPool, int, Path | None]] = []
     for pool in map(read_judged_pool, arguments.pools):
@@ -168,7 +168,7 @@ def long_table(table: pd.DataFrame, model: str) -> str:
 
 
 def short_table(table: pd.DataFrame) -> str:
-    """Means of label-equivalents over data sets and measures, with the smallest in brackets."""
+    """Geometric means of label-equivalents over data sets and measures, with the smallest in brackets."""
     short = averaged(table.drop(columns="smallest"), ["model", "task", "method"])
     cells = [f"{r:.2f} ({s:.2f})" for r, s in zip(short["ratio"], short["smallest"], strict=True)]
     wide = short.assign(cell=cells).pivot(index=["model", "task"], columns="method", values="cell")
@@ -178,7 +178,7 @@ def short_table(table: pd.DataFrame) -> str:
 
 
 def page(table: pd.DataFrame) -> str:
-    """Everything that stands between the marker lines."""
+    """The text between the marker lines of the docs page."""
     sizes = table.groupby("data", sort=False)[["queries", "judged"]].mean().round().astype(int).reset_index()
     parts = [
         f"### Sizes\n\n{markdown(sizes)}",
@@ -192,7 +192,7 @@ def page(table: pd.DataFrame) -> str:
 
 
 def main() -> None:
-    """Replay everything, print the short table, and write what was asked for."""
+    """Replay everything, print the short table, and write the requested files."""
     parser = parser_of(__doc__, repetitions=2000, quick="one training fold of each pool")
     parser.add_argument("--judge", action="append", default=[], metavar="NAME=QRELS")
     print(short_table(written(parser.parse_args(), league, page)))

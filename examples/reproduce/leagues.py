@@ -1,4 +1,4 @@
-"""What the league tables share: their command line, rankers and grade models to replay, and tables for the docs."""
+"""Shared by the league tables: their command line, rankers and grade models to replay, and tables for the docs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from pt_active.inference.replay import Population
 from pt_active.inference.replays import Replays
 
 DRAWS = 60
-"""Queries that the budget pays for on average; fewer where that is more than `LARGEST_SHARE` of the pool."""
+"""Average queries that the budget pays for; at most `LARGEST_SHARE` of the pool."""
 
 LARGEST_SHARE = 0.5
 
@@ -24,17 +24,17 @@ BEGIN, END = "<!-- league table: begin -->", "<!-- league table: end -->"
 
 
 def overconfident(grades: np.ndarray) -> np.ndarray:
-    """Probabilities to the third power."""
+    """Grade probabilities raised to the third power and normalised."""
     return grades**3 / (grades**3).sum(axis=1, keepdims=True)
 
 
 def useless(grades: np.ndarray) -> np.ndarray:
-    """Each document has the probabilities of another one, chosen at random."""
+    """Each document gets the probabilities of another document, chosen at random."""
     return np.random.default_rng(0).permutation(grades)
 
 
 def wrong_signed(grades: np.ndarray) -> np.ndarray:
-    """The most promising document has the probabilities of the least promising one, and so on."""
+    """The most promising document gets the probabilities of the least promising one, and so on."""
     order = np.argsort(grades @ np.arange(grades.shape[1]), kind="stable")
     turned = np.empty_like(grades)
     turned[order] = grades[order[::-1]]
@@ -50,31 +50,31 @@ SPOILERS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def tasks(pool: JudgedPool, train_fold: int) -> dict[str, list[str]]:
-    """Rankers by their standing on the training fold: the best alone, against the median one, against the second."""
+    """Task → rankers, by their order on the training fold: the best alone, against the median, against the second."""
     standing = pool.standing("DCG@10", train_fold)
     middle = standing[-1] if len(standing) < 4 else standing[len(standing) // 2]
     return {"one ranker": [standing[0]], "clear pair": [standing[0], middle], "near-tied pair": standing[:2]}
 
 
 def budget_of(population: Population) -> float:
-    """Judged documents that may be spent."""
+    """The budget, in judged documents."""
     return min(DRAWS * population.cost.mean(), LARGEST_SHARE * population.cost.sum())
 
 
 def covered(replay: Replays, low: np.ndarray, high: np.ndarray) -> float:
-    """Share of intervals that hold the truth."""
+    """Share of intervals that cover the truth."""
     return float(((low <= replay.truth) & (replay.truth <= high)).mean())
 
 
 def averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Means over what is not a key; ratios by their logarithms, and the smallest of them beside."""
+    """Means over all but the keys; geometric means of ratios, and the smallest ratio."""
     smallest = rows.groupby(keys, sort=False)["ratio"].min().to_numpy()
     table = rows.assign(ratio=np.log(rows["ratio"])).groupby(keys, sort=False).mean(numeric_only=True).reset_index()
     return table.assign(ratio=np.exp(table["ratio"]), smallest=smallest)
 
 
 def markdown(table: pd.DataFrame) -> str:
-    """A frame as a table for the docs."""
+    """A frame as a Markdown table."""
     lines = [" | ".join(map(str, row)) for row in [table.columns, ["---"] * len(table.columns), *table.to_numpy()]]
     return "\n".join(f"| {line} |" for line in lines)
 
@@ -83,9 +83,9 @@ def parser_of(description: str | None, repetitions: int, quick: str) -> argparse
     """The command line of a league table.
 
     Args:
-        description: What the script does.
-        repetitions: The default.
-        quick: What ``--quick`` does.
+        description: The script's docstring.
+        repetitions: Default number of repetitions.
+        quick: Help text of ``--quick``.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
@@ -102,7 +102,7 @@ def written(
     league: Callable[[argparse.Namespace], pd.DataFrame],
     page: Callable[[pd.DataFrame], str],
 ) -> pd.DataFrame:
-    """Replay a league, write its table and its page where they were asked for, and return the table."""
+    """Replay a league, write its table and page if requested, and return the table."""
     warnings.simplefilter("ignore")
     table = league(arguments)
     if arguments.csv:
@@ -113,11 +113,11 @@ def written(
 
 
 def tabled(description: str | None, rows: Callable[[JudgedPool, bool], Iterable[Mapping[str, object]]]) -> None:
-    """The command line of a script that prints one table about pools, and puts it into a page of the docs.
+    """Run a script that prints one table about pools and writes it into a page of the docs.
 
     Args:
-        description: What the script does.
-        rows: A pool, and whether it is to be quick → its rows of the table.
+        description: The script's docstring.
+        rows: (pool, whether ``--quick`` was given) → the pool's rows of the table.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
@@ -125,8 +125,10 @@ def tabled(description: str | None, rows: Callable[[JudgedPool, bool], Iterable[
     parser.add_argument("--quick", action="store_true", help="few repetitions")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    found = [row for path in arguments.pools for row in tqdm(rows(read_judged_pool(path), arguments.quick), unit="row")]
-    table = markdown(pd.DataFrame(found))
+    all_rows = [
+        row for path in arguments.pools for row in tqdm(rows(read_judged_pool(path), arguments.quick), unit="row")
+    ]
+    table = markdown(pd.DataFrame(all_rows))
     if arguments.docs:
         insert(table, arguments.docs)
     print(table)

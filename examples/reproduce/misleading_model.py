@@ -1,10 +1,11 @@
-"""What it is worth that a round leans less on a grade model which the labels contradict.
+"""The gain from trusting a grade model less in a second round if the labels contradict it.
 
     python examples/reproduce/misleading_model.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/reports.md]
 
-Two rounds of documents, an eighth of the pool's cost each. In the second one `Plan.extend` is left to itself, or it is
-given the grades as they are, so that it cannot lean on them less. `misleads` is the share of samples whose first round
-tells that the model misleads; the error is the root mean squared one after both rounds, from the same first rounds.
+Each sample has two rounds of documents, at an eighth of the pool's cost each. In the second round `Plan.extend` either
+decides how far to trust the grades, or is given the original grades and must use them. ``misleads`` is the share of
+samples whose first round shows that the model misleads. The errors are root mean squared errors after both rounds, from
+the same first rounds.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ MODELS = ("useless", "wrong-signed", "overconfident")
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, str]]:
-    """One row a spoilt model, measure and task."""
+    """One row per spoilt model, measure and task."""
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     columns = grade_columns(graded.columns)
@@ -42,11 +43,11 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, str]]:
 
 
 def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, str]:
-    """The errors of both ways, and how often they differ."""
+    """The errors with and without trusting the model less, and the share of samples in which they differ."""
     population = labelled_population(frame, measure)
     labels, frame = frame[["qid", "docno", "label"]], frame.drop(columns="label")
     grades = frame[["qid", "docno", *grade_columns(frame.columns)]].drop_duplicates(["qid", "docno"])
-    budget, found, misled = SHARE * population.cost.sum(), [], 0
+    budget, all_errors, misled = SHARE * population.cost.sum(), [], 0
     for seed in tqdm(range(repetitions), unit="sample", leave=False):
         first = Plan.create(frame, None, measure, budget=budget, level="document", seed=seed)
         judged = first.assessments[["qid", "docno"]].merge(labels)
@@ -56,8 +57,8 @@ def compared(frame: pd.DataFrame, measure: str, repetitions: int) -> dict[str, s
             second = first.extend(budget, judged, again)
             every = pd.concat([judged, second.assessments[["qid", "docno"]].merge(labels)])
             errors.append(_estimate(second, every) - population.truth)
-        found.append(errors)
-    as_it_is, less = np.sqrt((np.array(found) ** 2).mean(axis=0))
+        all_errors.append(errors)
+    as_it_is, less = np.sqrt((np.array(all_errors) ** 2).mean(axis=0))
     row = {"misleads": f"{misled / repetitions:.2f}", "error, as it is": f"{as_it_is:.4f}"}
     return row | {"error, leaning less": f"{less:.4f}", "labels it is worth": f"{(as_it_is / less) ** 2:.2f}"}
 

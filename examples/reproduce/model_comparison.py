@@ -1,19 +1,19 @@
-"""How often the better model is picked, over labels, of two models and of five [AC].
+"""How often the best of two or five models is picked, by number of labels [AC].
 
     python examples/reproduce/model_comparison.py [POOL.parquet …] --out FOLDER [--judges FOLDER] [--quick]
 
 Classifiers tell the digits 4 and 9 apart on shifted, noisy copies of a test half (zero-one loss); regressions predict
 the diabetes data (squared loss, each with its own predictive variance). On each labelled pool, made by a script in
-``data_scripts/``, models of grades learned on one fold are compared on the others, or the judges in ``--judges`` with
-an ordered logit, where they have seen the pool: by the grade that they say (zero-one) and by the grade that they expect
-(squared). The label model is the equal mixture of the compared models' own, as in the source.
+``data_scripts/``, grade models learned on one fold are compared on the others. If the judges in ``--judges`` have seen
+the pool, they and an ordered logit are compared instead. Zero-one loss takes the predicted grade, squared loss the
+expected grade. The label model is the equal mixture of the compared models' own, as in the source.
 
-Of two models (every pair of the five that differs in risk) and of all five, the one with the least ``Σ v ℓ`` is picked;
-what all agree on adds the same to each. The source's point is that the design for the comparison (`optimal`) picks the
-better model with fewer labels than sampling for each risk (`risk_mixture`, its ARE), labelling where models disagree,
-in equal shares (`disagreement`) or by how far (`active_inf`, `active_0`), or `passive` sampling.
+The model with the smallest ``Σ v ℓ`` is picked, from two models (every pair of the five that differs in risk) and from
+all five; pairs on which all agree add the same to each. In the source, the design for the comparison (`optimal`) picks
+the better model with fewer labels than sampling for each risk (`risk_mixture`, its ARE), labelling where models
+disagree, uniformly (`disagreement`) or by their distance (`active_inf`, `active_0`), and `passive` sampling.
 
-Writes ``model_comparison.csv`` and ``model_comparison.png``. Samples are drawn without replacement.
+The script writes ``model_comparison.csv`` and ``model_comparison.png``. Samples are drawn without replacement.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ from pt_active.risk import Squared, ZeroOne
 
 LABELS = [10, 15, 25, 40, 60, 100, 150]
 SHOWN = [25, 100]
-"""Labels of the docs' table."""
+"""Numbers of labels in the docs' table."""
 
-TRAINING = 60
-"""Examples that each model of scikit-learn's data learns from."""
+TRAINING_SIZE = 60
+"""Training examples of each model on scikit-learn's data."""
 
 COLOURS = {
     "passive": "black",
@@ -58,7 +58,7 @@ COLOURS = {
     "active_0": "tab:brown",
     "optimal": "tab:blue",
 }
-"""The designs."""
+"""Design → colour."""
 
 ZERO_ONE, SQUARED = "zero-one", "squared"
 
@@ -66,20 +66,20 @@ DESIGNS = {
     ZERO_ONE: ("passive", "risk_mixture", "disagreement", "optimal"),
     SQUARED: ("passive", "risk_mixture", "active_inf", "active_0", "optimal"),
 }
-"""By loss. Real predictions always differ, so that `disagreement` is `passive`; how far grades differ is of no interest
-to the zero-one loss."""
+"""Loss → designs. Real predictions always differ, so `disagreement` equals `passive`; zero-one loss does not depend on
+how far grades differ."""
 
 
 @dataclass(frozen=True)
 class Contest:
-    """Models to be compared on a pool.
+    """Models to compare on a pool.
 
     Attributes:
-        data: Its name.
+        data: Name of the pool.
         loss: `ZERO_ONE` or `SQUARED`.
-        prediction: float64[N, k].
-        losses: float64[N, k], by the true labels.
-        view: Columns of some models → what the mixture of these expects.
+        prediction: float64[N, k], the predictions.
+        losses: float64[N, k], losses at the true labels.
+        view: Columns of some models → moments of the losses under their mixture.
     """
 
     data: str
@@ -92,15 +92,15 @@ class Contest:
 def graded_contest(
     data: str, name: str, loss: Loss, prediction: np.ndarray, grades: np.ndarray, label: np.ndarray
 ) -> Contest:
-    """Models that say how probable each grade is.
+    """Models with grade probabilities.
 
     Args:
         data: Name of the pool.
-        name: Of the loss.
-        loss: Of what is predicted.
-        prediction: float64[N, k].
-        grades: float64[k, N, G+1].
-        label: float64[N].
+        name: Name of the loss.
+        loss: The loss of a prediction.
+        prediction: float64[N, k], the predictions.
+        grades: float64[k, N, G+1], the models' grade probabilities.
+        label: float64[N], the true labels.
     """
     n, height = grades.shape[1:]
     everything, weight = np.ones(n, dtype=bool), np.full(n, 1 / n)
@@ -113,18 +113,18 @@ def graded_contest(
 
 
 def digits_contest(seed: int) -> Contest:
-    """Five classifiers that err on different pairs; each learned from examples of its own."""
-    split, rng, found = digits(seed), np.random.default_rng([seed, 1]), []
+    """Five classifiers that err on different examples, each trained on a different sample."""
+    split, rng, predicted = digits(seed), np.random.default_rng([seed, 1]), []
     for model in classifiers():
-        rows = rng.permutation(len(split.train_label))[:TRAINING]
-        found.append(model.fit(split.train[rows], split.train_label[rows]).predict_proba(split.test))
-    grades = np.stack(found)
+        rows = rng.permutation(len(split.train_label))[:TRAINING_SIZE]
+        predicted.append(model.fit(split.train[rows], split.train_label[rows]).predict_proba(split.test))
+    grades = np.stack(predicted)
     prediction = (grades[:, :, 1] > 0.5).T.astype(float)
     return graded_contest("digits", ZERO_ONE, ZeroOne(), prediction, grades, split.test_label)
 
 
 def classifiers() -> list[object]:
-    """Of the digits."""
+    """The unfitted classifiers of the digits."""
     return [
         logistic(),
         naive_bayes(),
@@ -135,13 +135,13 @@ def classifiers() -> list[object]:
 
 
 def diabetes_contest(seed: int) -> Contest:
-    """Five regressions, each learned from examples of its own, with a Gaussian predictive variance [AC Deriv. 5]."""
+    """Five regressions with Gaussian predictive variances, each trained on a different sample [AC Deriv. 5]."""
     split: Split = diabetes(seed)
-    rng, found = np.random.default_rng([seed, 1]), []
+    rng, predicted = np.random.default_rng([seed, 1]), []
     for fit in regressions():
-        rows = rng.permutation(len(split.train_label))[:TRAINING]
-        found.append(fit(split.train[rows], split.train_label[rows], split.test))
-    prediction, variance = (np.column_stack(part) for part in zip(*found, strict=True))
+        rows = rng.permutation(len(split.train_label))[:TRAINING_SIZE]
+        predicted.append(fit(split.train[rows], split.train_label[rows], split.test))
+    prediction, variance = (np.column_stack(part) for part in zip(*predicted, strict=True))
     n = len(prediction)
     weight, everything = np.full(n, 1 / n), np.ones(n, dtype=bool)
 
@@ -153,7 +153,7 @@ def diabetes_contest(seed: int) -> Contest:
 
 
 def pool_contests(pool: JudgedPool, fold: int, judges: Mapping[str, pd.DataFrame]) -> Iterator[Contest]:
-    """Five models of grades, or the judges and an ordered logit."""
+    """Contests of five grade models, or of the judges and an ordered logit."""
     models: Predictors = learned(pool, fold, list(LEARNED))
     if judges:
         models = joined(judging(pool, fold, judges), learned(pool, fold, ["ordered logit"]))
@@ -164,30 +164,30 @@ def pool_contests(pool: JudgedPool, fold: int, judges: Mapping[str, pd.DataFrame
 def picked(
     contest: Contest, columns: list[int], design: str, labels: list[int], repetitions: int, seed: int
 ) -> np.ndarray:
-    """How often the best model is picked at each number of labels, float64[len(labels)].
+    """Share of samples in which the best model is picked, float64[len(labels)].
 
     Args:
         contest: The models.
-        columns: Which of them.
+        columns: Columns of the compared models.
         design: A name in `COLOURS`.
-        labels: Increasing.
-        repetitions: Samples.
-        seed: Of the draws.
+        labels: Increasing numbers of labels.
+        repetitions: Number of samples.
+        seed: Random seed of the draws.
     """
     prediction, loss = contest.prediction[:, columns], contest.losses[:, columns]
-    best, found = loss.mean(axis=0).argmin(), []
+    best, shares = loss.mean(axis=0).argmin(), []
     for drawn in drawn_samples(design_of(contest.view(columns), design, prediction), labels, repetitions, seed):
         total = np.einsum("rd,rdk->rk", drawn.count * drawn.importance, loss[drawn.rows])
         least = np.isclose(total, total.min(axis=1, keepdims=True))
-        found.append((least[:, best] / least.sum(axis=1)).mean())
-    return np.array(found)
+        shares.append((least[:, best] / least.sum(axis=1)).mean())
+    return np.array(shares)
 
 
 def rows_of(contest: Contest, repetitions: int, seed: int) -> Iterator[tuple[object, ...]]:
-    """One row a subset, design and number of labels: each pair of models that differs in risk, and all of them.
+    """One row per subset of models, design and number of labels; subsets are all pairs with unequal risks, and all.
 
     Yields:
-        ``data, loss, models, design, labels, accuracy, gap``, the gap between the two best risks.
+        ``data, loss, models, design, labels, accuracy, gap``; ``gap`` is that between the two best risks.
     """
     risk = contest.losses.mean(axis=0)
     everyone = list(range(len(risk)))
@@ -195,8 +195,8 @@ def rows_of(contest: Contest, repetitions: int, seed: int) -> Iterator[tuple[obj
     for columns in [*pairs, everyone]:
         gap = float(np.sort(risk[columns])[1] - risk[columns].min())
         for design in DESIGNS[contest.loss]:
-            found = picked(contest, columns, design, LABELS, repetitions, seed)
-            for number, share in zip(LABELS, found, strict=True):
+            shares = picked(contest, columns, design, LABELS, repetitions, seed)
+            for number, share in zip(LABELS, shares, strict=True):
                 yield contest.data, contest.loss, len(columns), design, number, share, gap
 
 
@@ -204,8 +204,8 @@ def accuracy(jobs: list[tuple[int, Callable[[], Iterator[Contest]]]], repetition
     """``data, loss, models, design, labels, accuracy, gap``: means over splits, and over the pairs of models.
 
     Args:
-        jobs: A seed and what makes contests, for each split.
-        repetitions: Samples of each.
+        jobs: A seed and a function that makes contests, for each split.
+        repetitions: Samples of each contest and design.
     """
     rows: list[tuple[object, ...]] = []
     for seed, contests in tqdm(jobs, unit="split"):
@@ -216,7 +216,7 @@ def accuracy(jobs: list[tuple[int, Callable[[], Iterator[Contest]]]], repetition
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """For each data set and loss a panel for two models, and one for all."""
+    """One panel for two models and one for all models, per data set and loss."""
     kinds = list(table[["data", "loss", "models"]].drop_duplicates().itertuples(index=False, name=None))
     figure, axes = panels(-(-len(kinds) // 4), min(len(kinds), 4))
     for axis, (data, loss, number) in zip(axes.flat, kinds, strict=False):
@@ -237,20 +237,20 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def page_table(table: pd.DataFrame) -> pd.DataFrame:
-    """For the docs: a row a data set, loss and number of models, a column a design, a number for each of `SHOWN`."""
+    """The docs' table: rows by data set, loss and number of models, columns by design, a number for each of `SHOWN`."""
     rows = []
     for key, group in table.groupby(["data", "loss", "models"], sort=False):
         row = dict(zip(["data", "loss", "models"], key, strict=True))
         for design in COLOURS:
-            found = group[group["design"] == design].set_index("labels")["accuracy"]
-            shares = [f"{found[number]:.3f}" for number in SHOWN] if len(found) else ["–"]
+            accuracies = group[group["design"] == design].set_index("labels")["accuracy"]
+            shares = [f"{accuracies[number]:.3f}" for number in SHOWN] if len(accuracies) else ["–"]
             row[f"`{design}`"] = " / ".join(share.removeprefix("0") for share in shares)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def jobs_of(arguments: argparse.Namespace) -> list[tuple[int, Callable[[], Iterator[Contest]]]]:
-    """A seed and contests for each split of the data and each training fold of the pools."""
+    """A seed and a function that makes contests, for each split of the data and each training fold of the pools."""
     jobs: list[tuple[int, Callable[[], Iterator[Contest]]]] = []
     for make in (digits_contest, diabetes_contest):
         jobs += [(seed, lambda make=make, seed=seed: iter([make(seed)])) for seed in range(1 if arguments.quick else 8)]

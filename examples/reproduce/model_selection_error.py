@@ -1,10 +1,10 @@
 """How often a sample favours the worse of two rankers, over the labelling budget [T Fig. 6.3].
 
-The pairs are those of `type_errors`, by the rankers' standing on the training fold: the best against the median one
-(clear), against the one half way to it (middle), and against the second (near-tied). Replayed are the source's active
-comparison (``optimal``, `snis`), its passive sampling with replacement and its baselines, and what the package adds.
-The source saves 30 to 55 % of the labels against passive sampling with replacement. Costs are the source's (logarithms
-of the documents' lengths) where the pool has lengths, otherwise each document costs 1.
+The pairs come from the order of the rankers on the training fold: the best against the median one (clear), against the
+one halfway to it (middle), and against the second (near-tied). The script replays the source's active comparison
+(``optimal``, `snis`), its passive sampling with replacement, its baselines and the package's methods. The source saves
+30 to 55 % of the labels against passive sampling with replacement. Costs are the source's (logarithms of document
+lengths) if the pool has lengths; otherwise each document costs 1.
 
     python examples/reproduce/model_selection_error.py POOL.parquet … --out FOLDER [--quick] [--measure DCG@10 ERR@10]
 
@@ -60,7 +60,7 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A row a pool and measure, a column a pair."""
+    """One row per pool and measure, one column per pair."""
     rows = list(table[["data", "measure"]].drop_duplicates().itertuples(index=False, name=None))
     pairs = table["pair"].unique()
     figure, axes = panels(len(rows), len(pairs))
@@ -79,7 +79,7 @@ def draw(table: pd.DataFrame) -> Figure:
 
 
 def main() -> None:
-    """Replay, print what is saved, and write the figure."""
+    """Replay, print the savings, and write the figure."""
     arguments = parsed(with_measures(parser(__doc__)))
     warnings.simplefilter("ignore")
     jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]

@@ -1,8 +1,8 @@
-"""Test pools whose labels are all known, from data that scikit-learn ships: no download, no files.
+"""Fully labelled test pools from data that scikit-learn includes, without downloads.
 
-The digits 4 and 9 to be told apart, and the diabetes data to be predicted. Models learn from one half. The test pool
-is another distribution: for the digits, noisy copies of the other half, every second of them shifted by a pixel; for
-diabetes, draws from the other half that prefer high values of the body mass index, with noise in their features.
+The tasks are to distinguish the digits 4 and 9, and to predict the diabetes data. Models learn from one half. The test
+pool has another distribution: for the digits, noisy copies of the other half, every second one shifted by a pixel; for
+diabetes, draws from the other half that prefer a high body mass index, with noise in their features.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from pt_active.relevance.introspection import gaussian_introspection
 from pt_active.risk import Squared, ZeroOne
 
 NOISE = 2.0
-"""Standard deviation that is added to each pixel (0 … 16) of the test digits."""
+"""Standard deviation of the noise added to each pixel (0 … 16) of the test digits."""
 
 
 @dataclass(frozen=True)
 class Split:
-    """Data to learn from, and a test pool of another distribution.
+    """Training data, and a test pool of another distribution.
 
     Attributes:
-        train: float64[n, d].
-        train_label: float64[n].
-        test: float64[N, d].
-        test_label: float64[N].
+        train: float64[n, d], features.
+        train_label: float64[n], labels.
+        test: float64[N, d], features of the test pool.
+        test_label: float64[N], labels of the test pool.
     """
 
     train: np.ndarray
@@ -47,7 +47,7 @@ class Split:
 
 
 def digits(seed: int) -> Split:
-    """4 (label 0) against 9 (label 1); noisy copies, half of them shifted, of the half not learned from."""
+    """4 (label 0) against 9 (label 1); the test pool holds noisy copies of the other half, half of them shifted."""
     data = load_digits()
     wanted = np.isin(data.target, (4, 9))
     image, label = data.images[wanted], (data.target[wanted] == 9).astype(float)
@@ -61,7 +61,7 @@ def digits(seed: int) -> Split:
 
 
 def diabetes(seed: int) -> Split:
-    """Disease progression in standard deviations; draws of the test half prefer a high body mass index."""
+    """Disease progression in standard deviations; the test pool prefers a high body mass index."""
     data = load_diabetes()
     label = (data.target - data.target.mean()) / data.target.std()
     rng = np.random.default_rng(seed)
@@ -73,13 +73,13 @@ def diabetes(seed: int) -> Split:
 
 
 def classified(split: Split, model: object, size: int, rng: np.random.Generator) -> Problem:
-    """A classifier that learned from some of the training half, with the probabilities that it claims itself.
+    """A classifier trained on part of the training half, with its own probabilities.
 
     Args:
         split: The data.
         model: A scikit-learn classifier.
-        size: Training examples.
-        rng: Chooses them; both labels occur.
+        size: Number of training examples.
+        rng: Generator that chooses them; both labels occur.
     """
     rows = np.concatenate(
         [[np.argmin(split.train_label), np.argmax(split.train_label)], rng.permutation(len(split.train_label))]
@@ -89,7 +89,7 @@ def classified(split: Split, model: object, size: int, rng: np.random.Generator)
 
 
 def regressed(split: Split, size: int, rng: np.random.Generator) -> Problem:
-    """A Bayesian ridge regression that learned from some of the training half, with its own predictive variance."""
+    """A Bayesian ridge regression trained on part of the training half, with its own predictive variance."""
     rows = rng.permutation(len(split.train_label))[:size]
     model = BayesianRidge().fit(split.train[rows], split.train_label[rows])
     mean, spread = model.predict(split.test, return_std=True)
@@ -105,12 +105,12 @@ def logistic() -> object:
 
 
 def naive_bayes() -> object:
-    """Gaussian naive Bayes, whose probabilities are far too certain: pixels are not independent."""
+    """Gaussian naive Bayes, whose probabilities are far too certain, since pixels are not independent."""
     return GaussianNB(var_smoothing=1e-2)
 
 
 def regressions() -> list[Callable[[np.ndarray, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]]:
-    """(features, labels, test features) → mean and variance of the test labels, by five learners."""
+    """Five learners, each (features, labels, test features) → mean and variance of the test labels."""
     return [
         lambda *data: _with_deviation(BayesianRidge(), *data),
         lambda *data: _with_deviation(ARDRegression(), *data),
@@ -134,13 +134,13 @@ def _process() -> object:
 
 
 def _forest_variance(train: np.ndarray, label: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The trees' spread, and the noise that is left out of bag."""
+    """A forest; the variance is the spread of the trees plus the out-of-bag error."""
     forest = RandomForestRegressor(100, min_samples_leaf=3, oob_score=True, random_state=0).fit(train, label)
     trees = np.stack([tree.predict(test) for tree in forest.estimators_])
     return trees.mean(axis=0), trees.var(axis=0) + ((forest.oob_prediction_ - label) ** 2).mean()
 
 
 def _neighbour_variance(train: np.ndarray, label: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The spread of the nearest labels."""
+    """Nearest neighbours; the variance is the spread of their labels."""
     nearest = label[NearestNeighbors(n_neighbors=10).fit(train).kneighbors(test, return_distance=False)]
     return nearest.mean(axis=1), nearest.var(axis=1, ddof=1)

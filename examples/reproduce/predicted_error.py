@@ -1,9 +1,10 @@
-"""How far off the errors that `Outlook` foresees are from those that replays have, with and without a pilot.
+"""How well `Outlook` predicts the errors of replays, with and without a pilot.
 
     python examples/reproduce/predicted_error.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/budget.md]
 
-Realised is the root mean squared error of many samples at a quarter of the pool's cost. Foreseen is the standard error
-that the grade model expects, or that a pilot at a twelfth of the cost leads to (median over pilots, and middle 80 %).
+The realised error is the root mean squared error of many samples at a quarter of the pool's cost. The predicted error
+is the standard error expected by the grade model, or by a pilot at a twelfth of the cost (median and middle 80 % of
+pilots).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ OVERHEADS = (0.0, 3.0)
 
 
 def rows_of(pool: JudgedPool, repetitions: int, pilots: int) -> Iterator[dict[str, object]]:
-    """One row a measure, task, cost of opening, level of the pilot and method of its level."""
+    """One row per measure, task, cost of opening a query, and method (of queries or of documents, as the pilot)."""
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     for measure in MEASURES:
@@ -66,7 +67,7 @@ def _foreseen(
 
 
 def main() -> None:
-    """Look ahead, replay, and print the table."""
+    """Predict, replay, and print the table."""
     tabled(__doc__, lambda pool, quick: rows_of(pool, *((20, 3) if quick else (500, 30))))
 
 

@@ -1,14 +1,15 @@
-"""Risk of a model over labels: active, passive and stratified sampling, and what a bad model does to it [ARE].
+"""Risk of a model by number of labels: active, passive and stratified sampling, with good and bad models [ARE].
 
-The model under test supplies the label probabilities itself, as in the source. Replayed are the source's active risk
-estimation (``optimal``, `snis`), plain random sampling, strata of confidence, and the package's default (``optimal``,
-`regression`), all without replacement. The source finds that active sampling saves labels where the model is good,
-more so the better, and that it may cost labels where the model is certain and wrong, such as naive Bayes.
+The model under test supplies the label probabilities itself, as in the source. The script replays the source's active
+risk estimation (``optimal``, `snis`), plain random sampling, strata of confidence, and the package's default
+(``optimal``, `regression`), all without replacement. In the source, active sampling saves more labels the better the
+model is, and may cost labels if the model is certain and wrong, such as naive Bayes.
 
     python examples/reproduce/risk_curves.py --out FOLDER [--quick]
 
 writes ``risk_curves.csv`` (error, interval width and coverage over labels), ``risk_quality.csv`` (the ratio of active
-to passive error for models of many qualities) and one picture of both. Data are scikit-learn's digits and diabetes.
+to passive error for models of different quality) and one picture of both. The data are scikit-learn's digits and
+diabetes.
 """
 
 from __future__ import annotations
@@ -34,15 +35,15 @@ from offline_data import classified, diabetes, digits, logistic, naive_bayes, re
 from tqdm import tqdm
 
 LABELS = [20, 30, 50, 70, 100, 150, 200]
-"""At which errors are taken; `QUALITY_LABELS` of them where qualities are compared."""
+"""Numbers of labels of the curves; models of different quality are compared at `QUALITY_LABELS`."""
 
 QUALITY_LABELS = 100
 
 SIZES = [4, 6, 10, 15, 25, 50, 100, 170]
-"""Training examples: the models of many qualities."""
+"""Numbers of training examples, for models of different quality."""
 
 KINDS = ("digits, logistic", "digits, naive Bayes", "diabetes, ridge")
-"""Of models: data and learner."""
+"""Kinds of models: data and learner."""
 
 
 def problem_of(kind: str, size: int, seed: int) -> Problem:
@@ -50,8 +51,8 @@ def problem_of(kind: str, size: int, seed: int) -> Problem:
 
     Args:
         kind: One of `KINDS`.
-        size: Training examples.
-        seed: Of split and training examples.
+        size: Number of training examples.
+        seed: Random seed of the split and of the choice of training examples.
     """
     rng = np.random.default_rng([seed, size])
     if kind == "diabetes, ridge":
@@ -60,27 +61,27 @@ def problem_of(kind: str, size: int, seed: int) -> Problem:
 
 
 def curves(repetitions: int, seeds: range) -> pd.DataFrame:
-    """Over labels, for each kind of model trained on 50 examples; means over splits."""
-    found = [
+    """Means over splits at each number of labels, for each kind of model trained on 50 examples."""
+    rows = [
         rows_of(problem_of(kind, 50, seed), LABELS, repetitions, seed).assign(kind=kind)
         for kind, seed in tqdm([(kind, seed) for kind in KINDS for seed in seeds], unit="model")
     ]
-    return averaged_rows(found, ["kind"])
+    return averaged_rows(rows, ["kind"])
 
 
 def qualities(repetitions: int, seeds: range) -> pd.DataFrame:
-    """The ratio of active to passive error at `QUALITY_LABELS` labels, a row a model and method."""
+    """The ratio of active to passive error at `QUALITY_LABELS` labels, one row per model and method."""
     jobs, rows = [(kind, size, seed) for kind in KINDS for size in SIZES for seed in seeds], []
     for kind, size, seed in tqdm(jobs, unit="model"):
         problem = problem_of(kind, size, seed)
-        if problem.risk > 0:  # A model without an error has nothing to estimate.
-            found = rows_of(problem, [QUALITY_LABELS], repetitions, seed)
-            rows.append(with_ratios(found).assign(kind=kind, size=size))
+        if problem.risk > 0:  # A model without errors has nothing to estimate.
+            rows_of_model = rows_of(problem, [QUALITY_LABELS], repetitions, seed)
+            rows.append(with_ratios(rows_of_model).assign(kind=kind, size=size))
     return pd.concat(rows, ignore_index=True)
 
 
 def draw(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> Figure:
-    """A row a kind of model: error, width and coverage over labels; the ratio over the likelihood."""
+    """One row per kind of model: error, width and coverage by labels, and the ratio by likelihood."""
     figure, axes = panels(len(KINDS), 4)
     for line, kind in zip(axes, KINDS, strict=True):
         chosen = over_labels[over_labels["kind"] == kind]
@@ -93,7 +94,7 @@ def draw(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> Figure:
 
 
 def print_table(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> None:
-    """What a page may say of the picture."""
+    """Print the numbers behind the picture."""
     at = with_worth(over_labels[over_labels["labels"] == QUALITY_LABELS], ["kind"]).set_index(["kind", "method"])
     print(f"\nAt {QUALITY_LABELS} labels; worth: labels of passive sampling that one label is worth")
     print(at[["risk", "likelihood", "rmse", "worth", "width", "coverage", "no_interval"]].round(3).to_string())

@@ -1,15 +1,15 @@
-"""Risk of grade predictors over labels on judged query-document pairs: active, passive and stratified sampling [ARE].
+"""Risk of grade predictors on judged query-document pairs: active, passive and stratified sampling [ARE].
 
     python examples/reproduce/risk_on_pools.py POOL.parquet … --out FOLDER [--judges FOLDER] [--quick]
 
-Under test are an ordered logit and naive Bayes, learned on one fold of a pool and tried on the others, and, where
-``--judges`` has files for the pool, each judge in it (see `judged_pools.read_judges`). The grade that a predictor says
-is compared with that of people: its error (zero-one), precision and recall. It supplies the label probabilities itself,
-as in the source. Samples are drawn without replacement, for each risk by its own design.
+The predictors are an ordered logit and naive Bayes, learned on one fold of a pool and tested on the others, and each
+judge with a file in ``--judges`` for the pool (``NAME.qrels`` or ``votes-NAME.tsv.gz``). The predicted grade is
+compared with the human one by error (zero-one), precision and recall. Predictors supply the label probabilities
+themselves, as in the source. Samples are drawn without replacement, with a separate design for each risk.
 
-Writes ``risk_on_pools.csv`` (error, width and coverage of intervals over labels), ``risk_on_pools_quality.csv`` (the
-ratio of active to passive error for models learned from few queries and from many) and ``risk_on_pools.png``; prints
-tables for the docs.
+The script writes ``risk_on_pools.csv`` (error, width and coverage of intervals by number of labels),
+``risk_on_pools_quality.csv`` (the ratio of active to passive error for models learned from few and from many queries)
+and ``risk_on_pools.png``, and prints tables for the docs.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from pt_active.risk import Precision, Recall, ZeroOne
 LABELS = [30, 50, 100, 200, 400]
 
 SHOWN = [50, 100, 200]
-"""Labels of the docs' table of coverage."""
+"""Numbers of labels in the docs' table of coverage."""
 
 QUALITY_LABELS = 100
 
 SIZES = [3, 10, 30, 100]
-"""Training queries: the models of many qualities."""
+"""Numbers of training queries, for models of different quality."""
 
 UNDER_TEST = ["ordered logit", "naive Bayes"]
 
@@ -59,7 +59,7 @@ KEYS = ["data", "predictor", "risk_name"]
 
 
 def problems(pool: JudgedPool, predictors: Predictors) -> Iterator[tuple[str, str, Problem]]:
-    """Predictor, risk and problem; but for risks of 0 or 1, and precision where all that counts could be labelled."""
+    """Predictor, risk and problem, without risks of 0 or 1, and without precision of no more than `LABELS` pairs."""
     losses = (ZeroOne(), Precision(rel=pool.relevant), Recall(rel=pool.relevant))
     for s, name in enumerate(predictors.names):
         prediction, grades = predictors.prediction[:, s], predictors.grades[s]
@@ -74,7 +74,7 @@ def problems(pool: JudgedPool, predictors: Predictors) -> Iterator[tuple[str, st
 def replayed_risks(
     pool: JudgedPool, predictors: Predictors, labels: list[int], repetitions: int, seed: int
 ) -> Iterator[pd.DataFrame]:
-    """`rows_of` each predictor and risk."""
+    """`audit_replays.rows_of` each predictor and risk, in one table."""
     for name, risk, problem in problems(pool, predictors):
         yield rows_of(problem, labels, repetitions, seed).assign(data=pool.name, predictor=name, risk_name=risk)
 
@@ -82,7 +82,7 @@ def replayed_risks(
 def curves(
     pool: JudgedPool, folds: list[int], judges: Mapping[str, pd.DataFrame], repetitions: int, seed: int
 ) -> pd.DataFrame:
-    """Over labels; means over training folds."""
+    """Means over training folds at each number of labels."""
     rows: list[pd.DataFrame] = []
     for fold in tqdm(folds, desc=pool.name, unit="fold"):
         rows += replayed_risks(pool, learned(pool, fold, UNDER_TEST), LABELS, repetitions, seed)
@@ -92,18 +92,18 @@ def curves(
 
 
 def qualities(pool: JudgedPool, folds: list[int], repetitions: int, seed: int) -> pd.DataFrame:
-    """The ratio of active to passive error, a row a model, risk and method."""
+    """The ratio of active to passive error, one row per model, risk and method."""
     rows = []
     for fold in tqdm(folds, desc=f"{pool.name}, qualities", unit="fold"):
         for size in SIZES:
             predictors = learned(pool, fold, UNDER_TEST, size)
-            found = replayed_risks(pool, predictors, [QUALITY_LABELS], repetitions, seed)
-            rows += [with_ratios(each).assign(size=size) for each in found]
+            tables = replayed_risks(pool, predictors, [QUALITY_LABELS], repetitions, seed)
+            rows += [with_ratios(each).assign(size=size) for each in tables]
     return pd.concat(rows, ignore_index=True)
 
 
 def draw(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> Figure:
-    """A row a pool: each risk's error over labels, averaged over predictors; the ratio over the likelihood."""
+    """One row per pool: each risk's error by labels, averaged over predictors, and the ratio by likelihood."""
     names = over_labels["data"].unique()
     figure, axes = panels(len(names), len(RISKS) + 1)
     for line, data in zip(axes, names, strict=True):
@@ -120,20 +120,22 @@ def draw(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> Figure:
 
 
 def worth_table(over_labels: pd.DataFrame) -> pd.DataFrame:
-    """For the docs: each risk, and what a label is worth at `QUALITY_LABELS` labels by each method but passive."""
+    """The docs' table of risks, with the worth of a label by each active method at `QUALITY_LABELS` labels."""
     at, rows = with_worth(over_labels[over_labels["labels"] == QUALITY_LABELS], KEYS), []
     for (data, predictor), group in at.groupby(["data", "predictor"], sort=False):
         row = {"data": data, "predictor": predictor, "likelihood": f"{group['likelihood'].mean():.2f}"}
         for risk in RISKS:
-            found = group[group["risk_name"] == risk].set_index("method")
-            worth = " / ".join(f"{found['worth'][name]:.2f}" for name in METHODS if name != "passive" and len(found))
-            row[risk] = f"{found['risk'].mean():.2f}: {worth}" if len(found) else "–"
+            by_method = group[group["risk_name"] == risk].set_index("method")
+            worth = " / ".join(
+                f"{by_method['worth'][name]:.2f}" for name in METHODS if name != "passive" and len(by_method)
+            )
+            row[risk] = f"{by_method['risk'].mean():.2f}: {worth}" if len(by_method) else "–"
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
-    """For the docs: coverage at `SHOWN` labels, and the mean width at the middle one; means over predictors."""
+    """The docs' table of coverage at `SHOWN` labels and mean width at the middle one; means over predictors."""
     rows = []
     for data, risk in [(data, risk) for data in over_labels["data"].unique() for risk in RISKS]:
         group = over_labels[(over_labels["data"] == data) & (over_labels["risk_name"] == risk)]

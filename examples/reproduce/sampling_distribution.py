@@ -1,10 +1,10 @@
 """Which queries the active designs draw, and how many [T Fig. 6.5].
 
-The first figure shows the ``optimal`` distribution over the cost of a query and what the grade model expects of it,
-for the best ranker of the training fold and for that against the median one: how often a query is drawn, relative to
-passive sampling. The second shows how many distinct queries a budget pays for, for the source's designs, which draw
-with replacement, and for what the package adds. Costs are the source's (logarithms of the documents' lengths) where the
-pool has lengths, otherwise each document costs 1.
+The first figure shows how often the ``optimal`` design draws a query, relative to passive sampling, by the cost of the
+query and the grade model's expectation, for the best ranker of the training fold and for its difference from the median
+one. The second shows how many distinct queries a budget pays for, with the source's designs, which draw with
+replacement, and with the package's. Costs are the source's (logarithms of document lengths) if the pool has lengths;
+otherwise each document costs 1.
 
     python examples/reproduce/sampling_distribution.py POOL.parquet … --out FOLDER [--quick] [--measure DCG@10 ERR@10]
 
@@ -22,7 +22,7 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from figures import (
-    DEFENSIVE,
+    DEFENSIVE_SHARE,
     METHODS,
     averaged,
     budgets_for,
@@ -49,22 +49,22 @@ from pt_active.inference.replay import Population
 from pt_active.studies.simulate import labelled_population, replays
 
 TASKS = ("one ranker", "pair")
-"""What is estimated."""
+"""The estimated quantities."""
 
 DRAWN = {name: method for name, method in METHODS.items() if name != "optimal + regression"}
-"""Designs, each once; which estimator is used afterwards makes no difference to the draws."""
+"""One method per design, since the estimator does not affect the draws."""
 
-SHOWN = (0.25, 4.0)
-"""Colours span these multiples of passive sampling."""
+COLOUR_RANGE = (0.25, 4.0)
+"""Range of the colours, as multiples of passive sampling."""
 
-CELLS = 24
-"""Of the heat map, along the horizontal."""
+GRID_COLUMNS = 24
+"""Cells of the heat map along the horizontal axis."""
 
 
 def populations(
     pool: JudgedPool, train_fold: int, arguments: argparse.Namespace
 ) -> Iterator[tuple[dict[str, object], Population]]:
-    """The best ranker and the clear pair under each measure, with what they are."""
+    """Measure, task and population of the best ranker and of the clear pair."""
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), train_fold)
     pair = pairs_of(pool.standing("DCG@10", train_fold))["clear"]
     for measure in arguments.measure:
@@ -74,54 +74,54 @@ def populations(
 
 
 def distribution_rows(population: Population) -> pd.DataFrame:
-    """One row a query: ``cost`` (in average queries), ``expected`` and ``relative``, q ÷ p of ``optimal``."""
-    q = population.distribution("optimal", DEFENSIVE)
+    """One row per query: ``cost`` (in average queries), ``expected`` and ``relative``, q ÷ p of ``optimal``."""
+    q = population.distribution("optimal", DEFENSIVE_SHARE)
     cost = population.cost / population.cost.mean()
     return pd.DataFrame({"cost": cost, "expected": population.model, "relative": q / population.weight})
 
 
 def count_rows(population: Population, repetitions: int, seed: int) -> pd.DataFrame:
-    """One row a design and budget.
+    """One row per design and budget.
 
     Args:
         population: One or two systems.
         repetitions: Samples of each design.
-        seed: Of the draws.
+        seed: Random seed of the draws.
 
     Returns:
         ``method, step, budget`` (in average queries), ``queries`` (distinct) with its standard error, and ``draws``.
     """
     budgets = budgets_for(population)
-    found = replays(population, DRAWN.values(), repetitions, budgets=budgets, seed=seed, progress=False)
+    replayed = replays(population, DRAWN.values(), repetitions, budgets=budgets, seed=seed, progress=False)
     head = {"step": np.arange(len(budgets)), "budget": budgets / population.cost.mean()}
     rows = []
     for name, method in DRAWN.items():
-        queries = found[method].n_queries
+        queries = replayed[method].n_queries
         spread = queries.std(axis=1) / np.sqrt(repetitions)
-        means = {"queries": queries.mean(axis=1), "queries_se": spread, "draws": found[method].n_draws.mean(axis=1)}
+        means = {"queries": queries.mean(axis=1), "queries_se": spread, "draws": replayed[method].n_draws.mean(axis=1)}
         rows.append(pd.DataFrame({"method": name} | head | means))
     return pd.concat(rows, ignore_index=True)
 
 
 def heat_map(axis: Axes, rows: pd.DataFrame) -> PolyCollection:
     """Mean of ``relative`` over cost and expectation; cells without a query stay empty."""
-    found = axis.hexbin(
+    cells = axis.hexbin(
         rows["cost"],
         rows["expected"],
         C=rows["relative"],
         reduce_C_function=np.mean,
-        gridsize=(CELLS, CELLS // 2),
+        gridsize=(GRID_COLUMNS, GRID_COLUMNS // 2),
         mincnt=1,
-        norm=LogNorm(*SHOWN),
+        norm=LogNorm(*COLOUR_RANGE),
         cmap="coolwarm",
         linewidths=0.1,
     )
     axis.set_xlabel("cost of the query (average queries)")
-    return found
+    return cells
 
 
 def draw_distribution(table: pd.DataFrame) -> Figure:
-    """A row a pool, columns by task and measure."""
+    """One row per pool, one column per task and measure."""
     names = table["data"].unique()
     columns = [(task, measure) for task in TASKS for measure in table["measure"].unique()]
     figure, axes = panels(len(names), len(columns))
@@ -139,7 +139,7 @@ def draw_distribution(table: pd.DataFrame) -> Figure:
 
 
 def draw_counts(table: pd.DataFrame) -> Figure:
-    """A row a pool, columns by task and measure: distinct queries of a design ÷ those of passive sampling."""
+    """Distinct queries relative to passive sampling; one row per pool, one column per task and measure."""
     names = table["data"].unique()
     columns = [(task, measure) for task in TASKS for measure in table["measure"].unique()]
     figure, axes = panels(len(names), len(columns))
@@ -154,7 +154,7 @@ def draw_counts(table: pd.DataFrame) -> Figure:
 
 
 def print_distribution(table: pd.DataFrame) -> None:
-    """Print what q depends on: rank correlations, and how far it is from uniform."""
+    """Print rank correlations of q, and how far it is from uniform."""
     rows = {}
     for key, chosen in table.groupby(["data", "measure", "task"], sort=False):
         relative, distance = chosen["relative"], (chosen["expected"] - chosen["expected"].mean()).abs()
@@ -177,7 +177,7 @@ def print_counts(table: pd.DataFrame) -> None:
 
 
 def main() -> None:
-    """Compute the distributions, count what they draw, print both in short, and write the figures."""
+    """Compute the distributions, count the queries they draw, print summaries, and write the figures."""
     arguments = parsed(with_measures(parser(__doc__)))
     warnings.simplefilter("ignore")
     jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]

@@ -1,12 +1,12 @@
-"""What stopping early risks and saves: peeking at samples of queries from labelled pools, many times over.
+"""What stopping early risks and saves: replays of looks at growing samples from labelled pools.
 
     python examples/reproduce/stopping.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/stopping.md]
 
-The default design and estimator draw queries without replacement to a quarter of the pool's cost, and look 60 times on
-the way (planned looks: 5 times); documents come in five rounds. Wrong is the share of null replays (the rankers trade
-places in a random half of the queries) in which any of the intervals misses the truth. Found and spent are of the pair
-as it is: how often a difference is resolved by the end, and the mean cost until then, as a share of the fixed budget's
-(of documents from a fifth of the repetitions).
+The default design draws queries without replacement up to a quarter of the pool's cost, with 60 looks on the way
+(planned looks: 5). Documents are drawn in five rounds. The column ``wrong`` is the share of null replays (the rankers
+trade places in a random half of the queries) in which any interval misses the truth. The columns ``found`` and
+``spent`` are for the true pair: how often a difference is resolved by the end, and the mean cost until then as a share
+of the fixed budget (for documents from a fifth of the repetitions).
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
-MEASURE, SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
-WAYS = (None, *look_names())
+MEASURE, BUDGET_SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
+LOOK_RULES = (None, *look_names())
 ROUNDS = 5
 
 
 def looked_at(looks: str | None) -> np.ndarray:
-    """Which of the peeks a way of looking uses."""
+    """The indices of the peeks that a kind of looks uses."""
     if looks is None:
         return np.array([PEEKS - 1])
     return np.arange(PEEKS) if looks == "always" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
 
 
 def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
-    """Estimates at every peek, and the information that the design expects of each."""
-    budget = SHARE * population.cost.sum()
+    """Estimates at every peek, and the expected information at each under the design."""
+    budget = BUDGET_SHARE * population.cost.sum()
     budgets = np.linspace(max(population.cost.max(), budget / PEEKS), budget, PEEKS)
     method = Method(DESIGN, "regression", with_replacement=False)
     chunks = replay(population, [method], budgets.tolist(), Repetitions(repetitions, seed, null))
@@ -54,16 +54,16 @@ def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tu
     return joined([chunk["regression"] for chunk in chunks]), information(curve, budgets, budget)
 
 
-def half_of(found: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:
-    """Half-widths at the peeks of a way of looking, float64[L, R]; infinite where nothing varies."""
+def half_of(replayed: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:
+    """float64[L, R], half-widths at the peeks of a kind of looks; infinite if all sampled values are equal."""
     at = looked_at(looks)
     critical = critical_values(looks, at + 1, time[at], ALPHA)[:, None]
-    half = half_widths(critical, found.standard_error[at], found.degrees[at])
-    return np.where(found.standard_error[at] == 0, np.inf, half)
+    half = half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
+    return np.where(replayed.standard_error[at] == 0, np.inf, half)
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
-    """One row a task and way of looking."""
+    """One row per task and kind of looks."""
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     for task, rankers in tasks(pool, fold).items():
@@ -73,7 +73,7 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
             real, _ = peeks(population, repetitions, False, 2)
             head = {"data": pool.name, "task": task}
             yield head | {"drawn": "queries", "looks": "every time, plain interval"} | _naive(null)
-            for looks in WAYS:
+            for looks in LOOK_RULES:
                 yield head | {"drawn": "queries", "looks": looks or "once, at the end"} | _row(null, real, time, looks)
             yield from (
                 head | {"drawn": f"{ROUNDS} rounds of documents"} | row for row in of_rounds(population, repetitions)
@@ -81,7 +81,7 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
 
 
 def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, str]]:
-    """The same for documents in rounds, each of which may be looked at."""
+    """The rows of documents in rounds, with a look after each round."""
     null, time = rounds_of(population, repetitions, True, 3)
     real, ahead = rounds_of(population, repetitions // 5, False, 4)
     low, high = null.intervals(1 - ALPHA)
@@ -97,38 +97,40 @@ def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, st
 
 
 def rounds_of(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
-    """Estimates after each round, and the information that the rounds' designs expect by then, float64[L, R]."""
+    """Estimates after each round, and the expected information by then, float64[L, R]."""
     pool, rng = population.single, np.random.default_rng(seed)
     assert pool is not None
     settings = RoundSettings(natural_drawing(pool.graded.seen.form))
     samples, clocks = [], []
     for _ in tqdm(range(repetitions), unit="sample", leave=False):
         now = pool.swapped(rng) if null else pool
-        sample, clock = _rounds(now, settings, SHARE * population.cost.sum() / ROUNDS, rng)
+        sample, clock = _rounds(now, settings, BUDGET_SHARE * population.cost.sum() / ROUNDS, rng)
         samples.append(sample)
         clocks.append(clock)
     return joined(samples), np.column_stack(clocks)
 
 
-def _half(found: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
-    """Half-widths after the rounds ``at``, float64[L, R]."""
+def _half(replayed: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
+    """float64[L, R], half-widths after the rounds ``at``."""
     critical = np.column_stack([critical_values(looks, at + 1, clock[at], ALPHA) for clock in time.T])
-    return half_widths(critical, found.standard_error[at], found.degrees[at])
+    return half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
 
 
 def _rounds(
     pool: LabelledPool, settings: RoundSettings, budget: float, rng: np.random.Generator
 ) -> tuple[Replays, np.ndarray]:
-    """One sample in rounds: what is estimated after each, and the information by then, in units of the first round."""
+    """One sample in rounds: the estimates after each round, and the information by then in units of the first."""
     drawn: list[Round] = []
     label, seen, rows = np.full(len(pool.label), -1), pool.graded.seen, []
     for _ in range(ROUNDS):
         drawn.append(draw_round(pool.graded, settings, budget, rng, labels=label if drawn else None))
         label = np.where(drawn[-1].sample.drawn, pool.label, label)
-        found = estimate_rounds(seen, drawn, label, pool.contrast, "regression")
+        estimate = estimate_rounds(seen, drawn, label, pool.contrast, "regression")
         judged = int((label >= 0).sum())
         spent = sum(each.sample.spent for each in drawn)
-        rows.append((found.value, found.standard_error, found.degrees_of_freedom, judged, spent, found.n_effective))
+        rows.append(
+            (estimate.value, estimate.standard_error, estimate.degrees_of_freedom, judged, spent, estimate.n_effective)
+        )
     value, error, degrees, judged_, spent_, effective = np.array(rows).T[..., None]
     fields = {"n_draws": judged_, "n_queries": judged_, "n_judged": judged_, "spent": spent_, "n_effective": effective}
     time = np.cumsum([drawn[0].expected / each.expected for each in drawn])

@@ -1,9 +1,9 @@
 """Two rankers, one trained on more queries: how often a sample picks the worse one [T Fig. 6.4 centre and right].
 
-The rankers are random forests that predict the grade from the pool's ``features``, trained on random parts of the
-training fold, and replayed on the other folds. In the centre of the source's figure one has twice the training
+The rankers are random forests that predict the grade from the pool's ``features``. They are trained on random parts of
+the training fold and replayed on the other folds. In the centre of the source's figure one has twice the training
 queries, and the active comparison saves 45 % of the labels for ERR and 30 % for DCG against passive sampling with
-replacement; on the right the budget is fixed and the training sizes vary.
+replacement. On the right the budget is fixed and the training sizes vary.
 
     python examples/reproduce/training_size.py POOL.parquet … --out FOLDER [--quick] [--measure ERR@10 DCG@10]
 
@@ -53,23 +53,23 @@ from tqdm import tqdm
 from pt_active.studies.simulate import labelled_population
 
 PARTS = 10
-"""Random parts of the training folds, over which the figures average; one a fold with ``--quick``."""
+"""Random parts of the training folds; the figures average over them (one per fold with ``--quick``)."""
 
 RATIOS = (1.25, 1.5, 2.0, 4.0, 8.0)
-"""Of the training sizes, where the larger ranker has the whole training fold."""
+"""Ratios of the training sizes when the larger ranker has the whole training fold."""
 
 SHARES = (0.125, 0.25, 0.5, 1.0)
-"""Of the training fold that the larger ranker has, where the ratio is 2."""
+"""Shares of the training fold that the larger ranker has when the ratio is 2."""
 
-FIXED = 60
-"""Average queries that the fixed budget pays for; half of the pool where that is less."""
+FIXED_BUDGET = 60
+"""The fixed budget in average queries; at most half of the pool."""
 
 SHOWN = (PASSIVE, PASSIVE_ONCE, "active_uniform_grades", "optimal", "optimal + regression", "hedged once + regression")
 """Methods in the figures of the fixed budget."""
 
 
 def pairs() -> list[tuple[str, float, float, float]]:
-    """What is varied, its value, and the shares of the training fold that the two rankers learn from."""
+    """The varied quantity, its value, and the shares of the training fold on which the two rankers are trained."""
     return [("ratio", ratio, 1 / ratio, 1.0) for ratio in RATIOS] + [("size", s, s / 2, s) for s in SHARES]
 
 
@@ -78,14 +78,14 @@ def rankings(train: pd.DataFrame, rest: pd.DataFrame, seed: int) -> dict[float, 
 
     Args:
         train: ``qid, features, label``.
-        rest: What is to be ranked: ``qid, features``.
-        seed: Of the order in which training queries are taken, and of the forests. Larger shares include smaller ones.
+        rest: The documents to rank: ``qid, features``.
+        seed: Random seed of the order of the training queries and of the forests. Larger shares include smaller ones.
 
     Returns:
         Share → ranks from 0, with the index of ``rest``.
     """
     qids = np.random.default_rng(seed).permutation(np.sort(train["qid"].unique()))
-    found = {}
+    ranks = {}
     for share in sorted({share for _, _, *both in pairs() for share in both}):
         part = train[train["qid"].isin(qids[: max(1, round(share * len(qids)))])]
         forest = RandomForestRegressor(
@@ -93,12 +93,12 @@ def rankings(train: pd.DataFrame, rest: pd.DataFrame, seed: int) -> dict[float, 
         )
         forest.fit(np.stack(part["features"]), part["label"])
         score = pd.Series(forest.predict(np.stack(rest["features"])), rest.index)
-        found[share] = score.groupby(rest["qid"]).rank(ascending=False, method="first").astype(int) - 1
-    return found
+        ranks[share] = score.groupby(rest["qid"]).rank(ascending=False, method="first").astype(int) - 1
+    return ranks
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
-    """Errors of each part, pair and measure of one training fold: over the budget at a ratio of 2, and at `FIXED`."""
+    """Errors of each part, pair and measure of one training fold: by budget at a ratio of 2, and at `FIXED_BUDGET`."""
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), train_fold)
     graded = graded.sort_values(["qid", "docno"])
     rest = graded.drop(columns=graded.columns[graded.columns.str.match("rank_|score_")])
@@ -113,7 +113,7 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
                 population = labelled_population(frame, measure, pool.cost)
                 head = {"data": pool.name, "measure": measure, "train": train["qid"].nunique()}
                 head |= facts(population) | asymptotic_savings(population)
-                fixed = [min(FIXED * population.cost.mean(), population.cost.sum() / 2)]
+                fixed = [min(FIXED_BUDGET * population.cost.mean(), population.cost.sum() / 2)]
                 rows = error_rows(population, shown, fixed, arguments.repetitions, seed)
                 yield rows.assign(varied=varied, value=value, **head)
                 if (varied, value) == ("ratio", 2.0):
@@ -123,11 +123,11 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
 
 
 def draw_fixed_budget(table: pd.DataFrame) -> Figure:
-    """The right of the source's figure: a row a pool, over the ratio and over the larger size."""
+    """The right of the source's figure, by the ratio and by the larger size, with a row per pool."""
     names, measures = table["data"].unique(), table["measure"].unique()
     labels = {"ratio": "ratio of training queries, the larger all", "size": "larger training set (queries), ratio 2"}
     figure, axes = panels(len(names), len(labels) * len(measures))
-    figure.suptitle(f"Model selection error at a budget of {FIXED} average queries")
+    figure.suptitle(f"Model selection error at a budget of {FIXED_BUDGET} average queries")
     cells = [(name, varied, measure) for name in names for varied in labels for measure in measures]
     for axis, (name, varied, measure) in zip(axes.flat, cells, strict=True):
         chosen = table[(table["data"] == name) & (table["measure"] == measure) & (table["varied"] == varied)]
@@ -140,7 +140,7 @@ def draw_fixed_budget(table: pd.DataFrame) -> Figure:
 
 
 def main() -> None:
-    """Replay, print what is saved, and write the figures."""
+    """Replay, print the savings, and write the figures."""
     arguments = parsed(with_measures(parser(__doc__)))
     warnings.simplefilter("ignore")
     jobs = [(pool, fold) for pool in map(read_judged_pool, arguments.pools) for fold in train_folds(pool, arguments)]

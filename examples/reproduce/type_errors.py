@@ -1,16 +1,16 @@
 """How often the test of a comparison is wrong: type I and type II errors and p-values [AC Fig. 2, 3].
 
-For the type I error each query's two rankers trade places at random, so that what they differ by is chance [AC 4.2].
-Type II error and mean p-value are of three pairs of rankers, by their standing on the training fold: the best against
-the median one (clear), against the one half way to it (middle), and against the second (near-tied). Tests are at the
-level .05, with the statistic read off the normal [T 3.24], t on n − 1 (the source), or t on the effective number of
-draws (the package). Designs of the source draw queries with replacement: passive, the active comparison (``optimal``)
-and the mixture of two active risk estimations (``risk_mixture``).
+For the type I error the two rankers trade places at random in each query, so that they differ by chance alone [AC 4.2].
+Type II error and mean p-value are for three pairs, by the order of the rankers on the training fold: the best against
+the median one (clear), against the one halfway to it (middle), and against the second (near-tied). Tests have the level
+.05; the reference distribution is the normal [T 3.24], t on n − 1 (the source), or t on the effective number of draws
+(the package). The source's designs draw queries with replacement: passive, the active comparison (``optimal``) and the
+mixture of two active risk estimations (``risk_mixture``).
 
     python examples/reproduce/type_errors.py POOL.parquet … --out FOLDER [--quick] [--measure ERR@10 DCG@10]
 
-writes ``type_1_error`` and ``type_2_error``, each as ``.csv`` and ``.png``. MSLR-WEB30k, the largest data set to run it
-on, is on Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a pool of it.
+writes ``type_1_error`` and ``type_2_error``, each as ``.csv`` and ``.png``. The largest suitable data set, MSLR-WEB30k,
+is on Microsoft's page of learning-to-rank data sets; ``data_scripts/letor_to_pool.py`` makes a pool of it.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ COMPARED = {
     PASSIVE_ONCE: METHODS[PASSIVE_ONCE],
     "hedged once + regression": METHODS["hedged once + regression"],
 }
-"""The source's three designs with its estimator, and the package's."""
+"""The source's three designs with its estimator, and the package's methods."""
 
 
 def pairs_of(standing: list[str]) -> dict[str, list[str]]:
-    """The pairs by name; of three rankers or less, the clear one has the last and there is no middle one.
+    """Pairs by name; with three rankers or fewer, the clear pair has the last one and there is no middle pair.
 
     Args:
         standing: Rankers from best to worst.
@@ -82,14 +82,14 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
 
     Args:
         population: Two systems.
-        arguments: The options.
-        null: Whether the systems trade places; then it is tested whether the estimate is what chance made of them.
+        arguments: The command-line options.
+        null: Whether the systems trade places; the null hypothesis is then the difference after trading.
 
     Returns:
         ``method, reference, step, budget`` (in average queries), ``rejected, rejected_se, pvalue, pvalue_se``.
     """
     budgets = budgets_for(population)
-    found = replays(
+    replayed_methods = replays(
         population,
         COMPARED.values(),
         arguments.repetitions,
@@ -101,7 +101,9 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
     rows = []
     for name, method in COMPARED.items():
         for reference in REFERENCES:
-            pvalue = with_reference(found[method], reference).pvalues(found[method].truth if null else 0.0)
+            pvalue = with_reference(replayed_methods[method], reference).pvalues(
+                replayed_methods[method].truth if null else 0.0
+            )
             columns = {"rejected": pvalue < ALPHA, "pvalue": pvalue}
             head = {"method": name, "reference": reference, "step": np.arange(len(budgets))}
             means = {key: value.mean(axis=1) for key, value in columns.items()}
@@ -110,13 +112,13 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
     return pd.concat(rows, ignore_index=True)
 
 
-def with_reference(found: Replays, reference: str) -> Replays:
-    """The same replays of ``reference="effective"``, tests to be read off another distribution."""
-    return replace(found, degrees=reference_degrees(reference, found.degrees, found.n_draws))
+def with_reference(replayed: Replays, reference: str) -> Replays:
+    """Replays of ``reference="effective"``, with the degrees of freedom of another reference."""
+    return replace(replayed, degrees=reference_degrees(reference, replayed.degrees, replayed.n_draws))
 
 
 def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -> Iterator[pd.DataFrame]:
-    """`tested` of each measure and pair of one training fold, with the pair's true labels and with traded places."""
+    """`tested` of each measure and pair of one training fold, as they are and with traded places."""
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), train_fold)
     for pair, rankers in pairs_of(pool.standing("DCG@10", train_fold)).items():
         for measure in arguments.measure:
@@ -127,7 +129,7 @@ def replayed(pool: JudgedPool, train_fold: int, arguments: argparse.Namespace) -
 
 
 def draw_type_1(table: pd.DataFrame) -> Figure:
-    """Type I error over the budget: a row a pool and measure, a column a reference."""
+    """Type I error by budget: one row per pool and measure, one column per reference."""
     rows = list(table[["data", "measure"]].drop_duplicates().itertuples(index=False, name=None))
     figure, axes = panels(len(rows), len(REFERENCES))
     figure.suptitle("Type I error: rankers that trade places at random")
@@ -143,7 +145,7 @@ def draw_type_1(table: pd.DataFrame) -> Figure:
 
 
 def draw_type_2(table: pd.DataFrame) -> Figure:
-    """Type II error and p-value over the budget: a row a pool and pair, a column a measure and value."""
+    """Type II error and p-value by budget: one row per pool and pair, one column per measure and value."""
     rows = list(table[["data", "pair"]].drop_duplicates().itertuples(index=False, name=None))
     values = {"type_2_error": f"type II error, level {ALPHA}", "pvalue": "mean p-value"}
     columns = [(value, measure) for value in values for measure in table["measure"].unique()]
@@ -167,7 +169,7 @@ def print_type_1(table: pd.DataFrame) -> None:
 
 
 def print_type_2(table: pd.DataFrame) -> None:
-    """Print type II errors and p-values at one budget, and what is saved at equal type II error."""
+    """Print type II errors and p-values at one budget, and savings at equal type II error."""
     effective = table[table["reference"] == "effective"]
     print_savings(effective, ["data", "measure", "pair"], "type_2_error", "type II error")
     print("\nType II error / mean p-value at the largest budget of at most a quarter of the pool, effective reference:")

@@ -1,4 +1,4 @@
-"""A simulated collection of products and reviews, and the whole road walked on it."""
+"""A simulated test collection, and every step of an active evaluation run on it."""
 
 from pt_active.demo.collection import DemoCollection, demo_collection
 

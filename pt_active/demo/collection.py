@@ -1,9 +1,9 @@
-"""A simulated test collection, for trying things out: no query, document or judgment in it is real.
+"""A simulated test collection for experiments: no query, document or judgment in it is real.
 
-Queries ask for a subject and some of its qualities ("quiet wooden desk lamp for students"). A document is about
-one subject, has a value of each quality, and says so in the query's word or in a synonym. The grade of a pair
-follows from how much of what is asked the document has, from its merit, from the query's strictness, and from
-chance; the chance is a function of the two ids, so the truth is known for every pair of the collection.
+A query asks for a subject and some qualities ("quiet wooden desk lamp for students"). A document is about one subject
+and has one value of each quality, which its text expresses in the query's word or a synonym. The grade of a pair
+depends on the share of the asked qualities that the document has, on the document's merit, on the query's strictness,
+and on chance. The chance is a function of the two ids, so the true grade of every pair is known.
 """
 
 from __future__ import annotations
@@ -19,24 +19,25 @@ from pt_active.frames.columns import with_string_ids
 from pt_active.frames.runs import ranked_run
 
 MAX_GRADE = 3
-"""The best grade of the simulated judgments; the worst is 0."""
+"""The highest grade of the simulated judgments; the lowest is 0."""
 
-_PAST_SHARE = 3
+_RELEASE_PER_PAST = 3
 
 _DOCUMENTS = 3000
 
-_MOST_QUERIES = 3000
+_MAX_QUERIES = 3000
 
 _DEPTHS = (20, 31)
+"""The depths of the rankings are drawn from 20 to 30."""
 
-_CHUNK = 250
+_QUERIES_AT_ONCE = 250
 
 
 class _Domain(NamedTuple):
-    """The words of one kind of subject.
+    """The words of one domain of subjects.
 
-    Every quality is a list of values; a value is written as ``word/synonym``. Queries say the word, documents
-    either. The last quality follows a "for".
+    Every quality is a list of values, and each value is written as ``word/synonym``. Queries use the word, documents
+    either. The last quality comes after "for".
     """
 
     subjects: str
@@ -135,7 +136,7 @@ _NOT_ASKED = -1
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DemoCollection:
-    """A simulated test collection: a release to be judged, and a past one that has been.
+    """A simulated test collection: a release to be judged, and a past release with judgments.
 
     Attributes:
         topics: The queries, ``qid, query``.
@@ -143,8 +144,8 @@ class DemoCollection:
         runs: Two rankers' results for `topics`, ``production`` and ``candidate``: ``qid, docno, score, rank``.
         qrels: The hidden truth of every document in `runs`: ``qid, docno, label``.
         past_topics: The queries of the past release, ``qid, query``.
-        past_run: What ``production`` retrieved for them.
-        past_qrels: The judgments of every document in `past_run`.
+        past_run: The results of ``production`` for the past queries: ``qid, docno, score, rank``.
+        past_qrels: The judgments of every document in `past_run`: ``qid, docno, label``.
     """
 
     topics: pd.DataFrame
@@ -166,13 +167,13 @@ class DemoCollection:
         """Grade any documents for any queries of the collection, as the simulated judges would.
 
         Args:
-            pairs: ``qid, docno``, such as a run or the assessments of a plan; a pair counts once.
+            pairs: ``qid, docno``, such as a run or the assessments of a plan; repeated pairs are dropped.
 
         Returns:
             ``qid, docno, label`` with grades from 0 to 3.
 
         Raises:
-            ValueError: If a query or a document is not of this collection.
+            ValueError: If a query or a document is not in this collection.
         """
         return self._truth.judge(pairs)
 
@@ -190,11 +191,11 @@ def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
     Raises:
         ValueError: If ``queries`` is not between 3 and 3,000.
     """
-    if not _PAST_SHARE <= queries <= _MOST_QUERIES:
-        raise ValueError(f"queries must be between {_PAST_SHARE} and {_MOST_QUERIES}, got {queries}")
+    if not _RELEASE_PER_PAST <= queries <= _MAX_QUERIES:
+        raise ValueError(f"queries must be between {_RELEASE_PER_PAST} and {_MAX_QUERIES}, got {queries}")
     rng = np.random.default_rng(seed)
     stock = _draw_stock(rng, _DOCUMENTS)
-    needs = _draw_needs(rng, queries + queries // _PAST_SHARE)
+    needs = _draw_needs(rng, queries + queries // _RELEASE_PER_PAST)
     truth = _Truth(needs, stock, seed)
     topics = pd.DataFrame({"qid": needs.qids, "query": [_query_text(needs, i) for i in range(len(needs.qids))]})
     documents = pd.DataFrame({"docno": stock.docnos, "text": _texts(rng, stock)})
@@ -215,7 +216,7 @@ def demo_collection(seed: int = 7, queries: int = 600) -> DemoCollection:
 
 
 class _Stock(NamedTuple):
-    """What the documents are about: one row a document."""
+    """The properties of the documents, one row per document."""
 
     docnos: list[str]
     subject: np.ndarray
@@ -225,7 +226,7 @@ class _Stock(NamedTuple):
 
 
 class _Needs(NamedTuple):
-    """What the queries ask: one row a query."""
+    """The properties of the queries, one row per query."""
 
     qids: list[str]
     subject: np.ndarray
@@ -234,21 +235,21 @@ class _Needs(NamedTuple):
 
 
 class _Truth(NamedTuple):
-    """Knows the grade of every pair."""
+    """The grade of every pair."""
 
     needs: _Needs
     stock: _Stock
     seed: int
 
     def judge(self, pairs: pd.DataFrame) -> pd.DataFrame:
-        """See `DemoCollection.judge`."""
+        """``qid, docno, label`` of the pairs, with grades from 0 to 3."""
         pairs = with_string_ids(pairs[["qid", "docno"]]).drop_duplicates(ignore_index=True)
         query = _positions(self.needs.qids, pairs["qid"])
         document = _positions(self.stock.docnos, pairs["docno"])
         return pairs.assign(label=self._grade(query, document, self._chance(pairs)))
 
     def _chance(self, pairs: pd.DataFrame) -> np.ndarray:
-        """A number from 0 to 1 for each pair, always the same for the same pair."""
+        """A pseudo-random number from 0 to 1 for each pair, a function of the ids and the seed."""
         names = (pairs["qid"] + " " + pairs["docno"]).to_numpy(dtype=object)
         hashed = pd.util.hash_array(names, hash_key=f"{self.seed % 10**16:016d}", categorize=False)
         return hashed / 2.0**64
@@ -263,14 +264,14 @@ class _Truth(NamedTuple):
 
 
 def _positions(names: list[str], wanted: pd.Series) -> np.ndarray:
-    found = pd.Index(names).get_indexer(pd.Index(wanted))
-    if (found < 0).any():
-        raise ValueError(f"not in the demo collection: {wanted.name} {some(wanted[found < 0].unique())}")
-    return found
+    positions = pd.Index(names).get_indexer(pd.Index(wanted))
+    if (positions < 0).any():
+        raise ValueError(f"not in the demo collection: {wanted.name} {some(wanted[positions < 0].unique())}")
+    return positions
 
 
 def _skewed(rng: np.random.Generator, count: int, size: int | tuple[int, ...]) -> np.ndarray:
-    """Draw from ``0 … count-1``, where the last is a third as frequent as the first."""
+    """Draw from ``0 … count-1``; the last value is a third as probable as the first."""
     share = np.linspace(3.0, 1.0, count)
     return rng.choice(count, size=size, p=share / share.sum())
 
@@ -286,7 +287,7 @@ def _draw_stock(rng: np.random.Generator, count: int) -> _Stock:
 
 
 def _draw_needs(rng: np.random.Generator, count: int) -> _Needs:
-    """Draw different needs, so that no two queries are the same."""
+    """Draw information needs, all of them different."""
     tries = 3 * count + 50
     subject = _skewed(rng, len(_SUBJECTS), tries)
     asks = _skewed(rng, _VALUES, (tries, _QUALITIES))
@@ -302,7 +303,7 @@ def _draw_needs(rng: np.random.Generator, count: int) -> _Needs:
 
 
 def _phrase(subject: int, words: list[str]) -> str:
-    """Write the words before the subject, and the last after a "for"; empty words are left out."""
+    """Write the words before the subject, and the last one after "for"; skip empty words."""
     *before, purpose = words
     return " ".join([*filter(None, before), _SUBJECTS[subject]]) + (f" for {purpose}" if purpose else "")
 
@@ -322,7 +323,7 @@ def _texts(rng: np.random.Generator, stock: _Stock) -> list[str]:
 
 
 def _text(stock: _Stock, i: int, titled: np.ndarray, picks: np.ndarray) -> str:
-    """A title with some of the qualities, a sentence for each of the others, and filler."""
+    """A title with some of the qualities, a sentence for each remaining quality, and filler."""
     number = int(stock.subject[i]) // _PER_DOMAIN
     domain = _DOMAINS[number]
     synonym = np.where(stock.says_word[i], 0, 1)
@@ -344,10 +345,10 @@ def _filler(domain: _Domain, number: int, sentence: int, other: int) -> str:
 
 
 def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[str, pd.DataFrame]:
-    """Let both rankers retrieve for all queries, some at a time."""
+    """Run both rankers on all queries, in blocks to save memory."""
     blocks = [
-        _retrieve_block(rng, needs, stock, np.arange(start, min(start + _CHUNK, len(needs.qids))))
-        for start in range(0, len(needs.qids), _CHUNK)
+        _retrieve_block(rng, needs, stock, np.arange(start, min(start + _QUERIES_AT_ONCE, len(needs.qids))))
+        for start in range(0, len(needs.qids), _QUERIES_AT_ONCE)
     ]
     return {name: ranked_run(pd.concat([block[name] for block in blocks]), name) for name in blocks[0]}
 
@@ -355,9 +356,9 @@ def _retrieve(rng: np.random.Generator, needs: _Needs, stock: _Stock) -> dict[st
 def _retrieve_block(
     rng: np.random.Generator, needs: _Needs, stock: _Stock, queries: np.ndarray
 ) -> dict[str, pd.DataFrame]:
-    """Score by signals: both rankers see words, the candidate sees some of the meaning as well.
+    """Score documents by signals: both rankers match words, and the candidate matches some synonyms too.
 
-    On easy queries both are sure, on hard ones each is unsure in its own way.
+    The signals are blurred by noise that differs between the rankers and grows with the hardness of the query.
     """
     shape = (len(queries), len(stock.docnos))
     subject, asks = needs.subject[queries, None], needs.asks[queries]
@@ -376,7 +377,7 @@ def _retrieve_block(
 
 
 def _probability(rng: np.random.Generator, signal: np.ndarray, hardness: np.ndarray) -> np.ndarray:
-    """Blur a signal, and turn it into what an unsure ranker would call the probability of relevance."""
+    """Add noise to a signal, and turn it into the probability of relevance that a ranker would report."""
     blur = hardness * rng.uniform(0.3, 1.7, hardness.shape)
     believed = (signal + blur * rng.normal(size=signal.shape)) / (1 + blur**2)
     return 1 / (1 + np.exp((2.6 - believed) / 0.3))

@@ -1,4 +1,4 @@
-"""The demo's picture: one sample beside the truth, and the typical error over budgets."""
+"""Writes the demo's files, and its picture: one sample beside the truth, and the typical error over budgets."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from pt_active.frames.worklists import write_assessments
 
 
 def write_demo(demo: Demo, folder: Path) -> None:
-    """Leave the plan, what was to be judged, the judgments, the numbers and the picture in a new folder.
+    """Write the plan, its assessments, the judgments, the numbers and the picture into a new folder.
 
     Args:
-        demo: What to write.
-        folder: Must not exist; it is written whole or not at all.
+        demo: The demo's results.
+        folder: A folder that does not exist yet; it is written whole or not at all.
     """
     active = demo.answers["active"]
     with pt.io.finalized_directory(str(folder.absolute())) as unfinished:
@@ -38,7 +38,7 @@ def write_demo(demo: Demo, folder: Path) -> None:
 
 
 class _Look(NamedTuple):
-    """Colours of Okabe and Ito that also differ in lightness; marker and line differ too."""
+    """How a method is drawn: a colour of Okabe and Ito that also differs in lightness, a marker and a line style."""
 
     colour: str
     marker: str
@@ -55,11 +55,11 @@ _INK = "#333333"
 
 
 def save_picture(demo: Demo, path: Path) -> None:
-    """Draw the picture as PNG.
+    """Save the picture as PNG.
 
     Args:
-        demo: What to show.
-        path: The file.
+        demo: The demo's results.
+        path: The file to write.
     """
     figure = Figure(figsize=(11, 5), dpi=150, layout="constrained")
     FigureCanvasAgg(figure)
@@ -74,7 +74,7 @@ def save_picture(demo: Demo, path: Path) -> None:
 
 
 def _draw_answers(axes: Axes, demo: Demo) -> None:
-    """An interval for each method, over the range in which nearly all other samples lie."""
+    """The interval of each method, over the range that holds 95% of its estimates."""
     many = demo.repetitions
     for y, (name, answer) in enumerate(demo.answers.items()):
         look, value = _LOOKS[name], answer.comparison.difference
@@ -101,7 +101,7 @@ def _draw_answers(axes: Axes, demo: Demo) -> None:
 
 
 def _draw_errors(axes: Axes, demo: Demo) -> None:
-    """Typical error over budgets, and what active saves at the error that passive has at the demo's."""
+    """Typical error of each method over budgets, and the saving of active at equal error."""
     many = demo.repetitions
     for name, errors in many.typical_errors.items():
         look = _LOOKS[name]

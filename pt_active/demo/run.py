@@ -1,7 +1,7 @@
-"""The whole road on the simulated collection: plan, judge, compare, and how far off the answers are.
+"""Runs an active evaluation on the simulated collection: plan, judge, compare, and check against the truth.
 
-The truth is known there, so active sampling can be put beside passive sampling (queries drawn at random, plain mean)
-with the same number of judgments: in one sample, which may be a lucky one, and over many.
+The truth is known, so active sampling is compared with passive sampling (queries drawn at random, plain mean) at the
+same number of judgments: on one sample, which may be lucky, and over many samples.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ from pt_active.studies.simulate import labelled_population, replays
 from pt_active.transformers import Runs
 
 MEASURE = "DCG@10"
-"""What the demo measures."""
+"""The measure of the demo."""
 
 RANKERS = ("candidate", "production")
 """The first is compared with the second."""
 
 REPETITIONS = 1000
-"""Samples that are drawn of each method and budget to find its typical error."""
+"""Samples of each method, from which its typical error is computed."""
 
 _FACTORS = 2.0 ** (np.arange(-6, 7) / 2)
-"""Budgets of the error curves, as multiples of the demo's."""
+"""Budgets of the error curves, as multiples of the demo's budget."""
 
 METHODS = {"active": Method("hedged", "regression", False), "passive": Method("passive", "snis", False)}
-"""What is put side by side; passive is a uniform sample of queries and its plain mean."""
+"""The compared methods; passive is a uniform sample of queries and its plain mean."""
 
 MODEL_ALONE = Method("passive", "regression", False)
-"""Active without its sampling: tells how much of the gain is due to the model's part in the estimate."""
+"""Passive sampling with the active estimator: shows how much of the gain is due to the model in the estimate."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one method says of its sample.
+    """The results of one method on one sample.
 
     Attributes:
-        plan: The sample.
+        plan: The plan that drew the sample.
         judgments: The assessments of the plan with a ``label``.
-        estimates: Ranker name → estimate.
-        comparison: Candidate minus production.
+        estimates: Ranker → estimate.
+        comparison: Comparison of candidate minus production.
     """
 
     plan: Plan
@@ -66,9 +66,9 @@ class Repetitions:
 
     Attributes:
         budgets: float64[b], increasing.
-        chosen: The place of the demo's budget among them.
+        chosen: Index of the demo's budget in ``budgets``.
         estimates: For each of `METHODS`, float64[b, REPETITIONS].
-        model_alone: Of `MODEL_ALONE` at the demo's budget, float64[REPETITIONS].
+        model_alone: float64[REPETITIONS], estimates of `MODEL_ALONE` at the demo's budget.
         truth: The true difference.
     """
 
@@ -99,7 +99,7 @@ class Repetitions:
 
     @property
     def equal_error_budget(self) -> float:
-        """What active needs for the typical error that passive has at the demo's; off the curve, to two digits."""
+        """The budget at which active has the typical error of passive, interpolated and rounded to two digits."""
         errors = self.typical_errors
         wanted = np.log(errors["passive"][self.chosen])
         curve = np.log(np.minimum.accumulate(errors["active"]))
@@ -109,15 +109,15 @@ class Repetitions:
 
 @dataclass(frozen=True)
 class Demo:
-    """Everything that the demo shows.
+    """All results of the demo.
 
     Attributes:
-        seed: Of the collection and of all draws.
-        budget: Judgments that may be spent.
+        seed: Random seed of the collection and of all draws.
+        budget: Number of judgments that may be spent.
         collection: The simulated collection.
         truth: The measure of each ranker over all queries.
         answers: For each of `METHODS`, the answer from one sample.
-        repetitions: The same from many samples.
+        repetitions: The estimates from many samples.
     """
 
     seed: int
@@ -128,7 +128,7 @@ class Demo:
     repetitions: Repetitions
 
     def to_dict(self) -> dict[str, object]:
-        """All numbers, ready for JSON."""
+        """All numbers, as plain values for JSON."""
         many = self.repetitions
         answers = {
             name: answer.comparison.to_dict() | {"estimates": {r: e.to_dict() for r, e in answer.estimates.items()}}
@@ -154,12 +154,12 @@ class Demo:
             f"the budget is {self.budget:,.0f} judgments.\n"
             f"From {len(self.collection.past_topics)} judged queries of a past release, a model learned what grades to "
             "expect. Active\nsampling judges more often where it expects the comparison to be uncertain, and corrects "
-            "the\nmodel by what the judges say; passive sampling judges queries at random and takes the mean."
+            "the\nmodel by the judgments; passive sampling judges queries at random and takes the mean."
         )
         return f"{head}\n\n{self._table()}\n\n{self._verdict()}"
 
     def _table(self) -> str:
-        """The truth beside what each method says."""
+        """The truth beside the results of each method."""
         difference = self.repetitions.truth
         named = [MEASURE, *RANKERS, "difference", "p-value", "winner"]
         values = [f"{self.truth[name]:.3f}" for name in RANKERS]
@@ -171,17 +171,16 @@ class Demo:
         many = self.repetitions
         active, passive = (many.typical_errors[name][many.chosen] for name in METHODS)
         text = (
-            f"One sample can be lucky, so here are {REPETITIONS} of each: the typical error (RMSE) of the difference "
+            f"One sample can be lucky. Over {REPETITIONS} samples of each, the typical error (RMSE) of the difference "
             f"is\n{active:.3f} active, {passive:.3f} passive, ratio {many.error_ratio:.2f}."
         )
         if many.equal_error_budget < self.budget:
             text += (
-                f"\nFor the error that passive has at {self.budget:,.0f} judgments, active needs about "
-                f"{many.equal_error_budget:,.0f}."
+                f"\nActive needs about {many.equal_error_budget:,.0f} judgments for the typical error of passive at "
+                f"{self.budget:,.0f}."
             )
         return (
-            f"{text}\nHow much of it is the model: with the model's correction, passive sampling alone has "
-            f"{many.error_of_model_alone:.3f}."
+            f"{text}\nFor comparison, passive sampling with the model's correction has {many.error_of_model_alone:.3f}."
         )
 
 
@@ -189,11 +188,11 @@ def run_demo(seed: int, budget: float | None = None) -> Demo:
     """Simulate a collection, plan, judge, estimate and compare, once and then many times.
 
     Args:
-        seed: Of the collection and of all draws.
-        budget: Judgments that may be spent; a third of the pool, rounded, if left out.
+        seed: Random seed of the collection and of all draws.
+        budget: Number of judgments that may be spent; by default a third of the pool, rounded to hundreds.
 
     Raises:
-        ValueError: If the budget is too small for a query, or pays for all of them, so that nothing is sampled.
+        ValueError: If the budget is too small for one query, or pays for all of them.
     """
     collection = demo_collection(seed)
     pool = _graded_pool(collection)
@@ -211,26 +210,26 @@ def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:
 
 
 def repeat(population: Population, budget: float, seed: int) -> Repetitions:
-    """Draw many samples of each method, to several budgets, and estimate the difference from each.
+    """Draw many samples of each method at several budgets, and estimate the difference from each.
 
     Args:
         population: The pool with the hidden truth.
-        budget: The demo's; the others are multiples of it.
-        seed: Of the draws.
+        budget: The demo's budget; the other budgets are multiples of it.
+        seed: Random seed of the draws.
     """
     cost = population.cost
     usable = (budget * _FACTORS > 10 * cost.max()) & (budget * _FACTORS < 0.8 * cost.sum())
     budgets = np.unique(np.append(np.round(budget * _FACTORS[usable]), budget))
     chosen = int(np.searchsorted(budgets, budget))
-    found = replays(
+    replayed = replays(
         population, [*METHODS.values(), MODEL_ALONE], REPETITIONS, budgets=budgets, seed=seed, progress=False
     )
-    estimates = {name: found[method].estimate for name, method in METHODS.items()}
-    return Repetitions(budgets, chosen, estimates, found[MODEL_ALONE].estimate[chosen], population.truth)
+    estimates = {name: replayed[method].estimate for name, method in METHODS.items()}
+    return Repetitions(budgets, chosen, estimates, replayed[MODEL_ALONE].estimate[chosen], population.truth)
 
 
 def _graded_pool(collection: DemoCollection) -> pd.DataFrame:
-    """Both rankings of the release, graded by a model of the past one."""
+    """The pool of both rankers on the release, graded by a model that learned from the past release."""
     past, release = (
         _with_features(
             Runs(None, allow_missing_queries=False, **runs).transform(topics).merge(collection.documents, on="docno")
@@ -244,7 +243,7 @@ def _graded_pool(collection: DemoCollection) -> pd.DataFrame:
 
 
 def _with_features(frame: pd.DataFrame) -> pd.DataFrame:
-    """Add the shares of the query's words that the text and its title have, and what the ranks and scores say."""
+    """Add features: the shares of the query's words in the text and in the title, and those of ranks and scores."""
     asked = [_words(query) for query in frame["query"]]
     shares = [
         [len(words & _words(part)) / len(words) for words, part in zip(asked, parts, strict=True)]
@@ -258,21 +257,21 @@ def _words(text: str) -> set[str]:
 
 
 def _cells(name: str, answer: Answer) -> list[str]:
-    """What a method says, from the top of the table to its bottom."""
-    found = answer.comparison
+    """A method's column of the table, from top to bottom."""
+    comparison = answer.comparison
     estimates = [_with_interval(e.value, e, "") for e in (answer.estimates[ranker] for ranker in RANKERS)]
-    head = f"{name}, {found.basis.n_judged:,} judgments"
-    difference = _with_interval(found.difference, found, "+")
-    return [head, *estimates, difference, f"{found.pvalue:.2g}", found.winner or "unresolved"]
+    head = f"{name}, {comparison.basis.n_judged:,} judgments"
+    difference = _with_interval(comparison.difference, comparison, "+")
+    return [head, *estimates, difference, f"{comparison.pvalue:.2g}", comparison.winner or "unresolved"]
 
 
-def _with_interval(value: float, found: Estimate | Comparison, sign: str) -> str:
-    low, high = found.confidence_interval()
+def _with_interval(value: float, result: Estimate | Comparison, sign: str) -> str:
+    low, high = result.confidence_interval()
     return f"{value:{sign}.3f} [{low:{sign}.3f}, {high:{sign}.3f}]"
 
 
 def _third(pool: pd.DataFrame) -> float:
-    """A third of what judging the whole pool costs, to the nearest hundred."""
+    """A third of the cost of judging the whole pool, to the nearest hundred."""
     return float(np.round(Pool.from_frame(pool, parse_measure(MEASURE)).query_cost.sum() / 3, -2))
 
 

@@ -1,4 +1,4 @@
-"""An audit of relevance predictors: which pairs to label, kept on disk until the labels come back [theory 6]."""
+"""`Audit`: which query-document pairs to label, and how often relevance predictors are wrong [theory 6]."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ from pt_active.risk.proportions import refuse_binomial
 from pt_active.sampling.designs import check_design, default_defensive
 
 DESIGN = "optimal"
-"""The design if none is named."""
+"""The default design."""
 
 SUIT_SINGLE_RISKS = ("passive", "cost_only", "risk_mixture")
-"""Designs that suit the risk of one predictor also where there are several."""
+"""Designs that also suit the risk of one predictor when several are audited."""
 
 
 class Audit(KeptArtifact[AuditTables]):
-    """A drawn sample of query-document pairs with everything that an estimate of predictors needs.
+    """A sample of query-document pairs to be labelled, from which the risks of predictors are estimated.
 
-    A predictor is a grade model, a relevance classifier or an LLM judge: whatever gives each pair a grade or a number.
-    Make an audit with `create`, read one with ``Audit.load(path)`` or ``pt.Artifact.load(path)``.
+    A predictor is anything that gives each pair a grade or a number: a grade model, a relevance classifier or an LLM
+    judge. Make an audit with `create`; read one with ``Audit.load(path)`` or ``pt.Artifact.load(path)``.
 
     Args:
         path: The folder of a saved audit.
@@ -74,25 +74,24 @@ class Audit(KeptArtifact[AuditTables]):
 
         Args:
             frame: The pool: ``qid, docno`` (+ ``query``, ``text``), a column for each predictor, and ``grade_0 …
-                grade_G``, what a label model believes of each pair (any grade model adds them).
-            predictions: Name of a predictor → its column. One means that its own risk is wanted, two their difference,
-                more all differences of two.
-            loss: `ZeroOne`, `FMeasure`, … of `pt_active.losses`.
-            budget: What may be spent, in the unit of the cost. A budget that pays for all pairs is a census.
+                grade_G``, a label model's probability of each grade (any grade model adds these columns).
+            predictions: Name of a predictor → its column. With one predictor the design is for its own risk, with two
+                for their difference, with more for all pairwise differences.
+            loss: A loss of `pt_active.risk`, such as `ZeroOne` or `FMeasure`.
+            budget: The most that may be spent, in the unit of the cost. A budget that pays for all pairs is a census.
             design: A name in `designs.audit_designs`.
-            seed: Of the draws.
-            draws: A number of draws, in the place of a budget.
-            cost: Of a label; `UnitCost` (each pair 1) if left out.
+            seed: Random seed of the draws.
+            draws: Number of draws, instead of a budget.
+            cost: Cost of a label; `UnitCost` (each pair 1) by default.
             replace: Whether a pair can be drawn more than once, as in the sources.
             defensive: Share of plain random sampling in the design, which bounds the importance weights by its inverse.
-                If left out 0.1, and 0 for designs that leave out pairs whose difference is known.
+                The default is 0.1, or 0 for designs that never draw pairs whose difference is known.
 
         Returns:
-            The audit, in memory; see `save`.
+            The audit, in memory; `save` writes it to disk.
 
         Raises:
-            ValueError: If an argument is out of range or does not suit the loss, or the frame is malformed; the message
-                says what and where.
+            ValueError: If an argument is out of range or does not suit the loss, or the frame is malformed.
         """
         check_design(design)
         seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
@@ -118,12 +117,12 @@ class Audit(KeptArtifact[AuditTables]):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Seed, versions, arguments, loss, counts, and the digest of the frame."""
+        """Versions, arguments with the seed, loss, counts, costs, and the digest of the frame."""
         return self.tables.manifest.to_json()
 
     @property
     def loss(self) -> Loss:
-        """What the sample was designed for."""
+        """The loss for which the sample was designed."""
         return self.tables.pairs.loss
 
     @property
@@ -138,14 +137,14 @@ class Audit(KeptArtifact[AuditTables]):
 
     @property
     def assessments(self) -> pd.DataFrame:
-        """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``, sorted by qid and docno."""
+        """The pairs to label: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``, sorted by qid and docno."""
         return self.tables.assessments.copy()
 
     def export(self, path: str | Path, format: str = "csv") -> Path:
         """Write the assessments for the judges.
 
         Args:
-            path: A new file.
+            path: A file that does not exist yet.
             format: A name in `worklists.FORMATS`.
 
         Returns:
@@ -169,16 +168,17 @@ class Audit(KeptArtifact[AuditTables]):
         """Estimate the risk of every predictor over the whole pool.
 
         Args:
-            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other pairs are ignored, counted and
-                warned of.
-            estimator: ``regression`` (the default), ``snis`` or ``difference``; ``stratified`` for that design.
-            confidence: Level of the intervals.
-            missing: What to do about a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: What the interval is read off: t on the ``effective`` degrees of freedom, ``t`` on n − 1, or the
-                ``normal``; of a passive sample also ``wilson`` or ``clopper-pearson``, for shares.
+            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other pairs are ignored and counted,
+                with a warning.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``; for the design ``stratified`` always
+                ``stratified``.
+            confidence: Confidence level of the intervals.
+            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            reference: Reference distribution of the interval: t on the ``effective`` degrees of freedom, ``t`` on
+                n − 1, or the ``normal``; for shares in a passive sample also ``wilson`` or ``clopper-pearson``.
 
         Returns:
-            Name → estimate. NaN, with the reason as its ``note``, where no drawn pair counts.
+            Predictor → estimate. An estimate is NaN, with the reason as its ``note``, if no drawn pair counts.
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the audit, or pairs that count could never be
@@ -194,7 +194,7 @@ class Audit(KeptArtifact[AuditTables]):
         return How(self.loss, estimator, confidence, missing, reference)
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
-        """Say so where the pairs were drawn for differences, which says little of what both predictors get right."""
+        """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
         for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SUIT_SINGLE_RISKS
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
@@ -214,15 +214,22 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        The arguments are those of `estimate`, but for the binomial references, and two predictors: ``first``, the first
-        of the audit if left out, and ``second``, of two predictors the other one if left out.
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``.
+            confidence: Confidence level of the interval.
+            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            reference: ``effective``, ``t`` or ``normal``.
+            first: A predictor; of two predictors by default the first.
+            second: The predictor to subtract; of two predictors by default the other one.
 
         Returns:
             The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
             precision, recall or F.
 
         Raises:
-            ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
+            ValueError: If an argument is unknown, the labels do not fit the audit, pairs that count could never be
+                drawn, there is one predictor, or there are more than two and not both are named.
         """
         one, other = named_pair(self.predictors, first, second, "predictor", "audit")
         how = self._asked(estimator, confidence, missing, reference)
@@ -238,18 +245,23 @@ class Audit(KeptArtifact[AuditTables]):
         *,
         correction: str = "holm",
     ) -> Ranking:
-        """Estimate all predictors, test all their differences, and say which cannot be told apart [theory 5].
+        """Estimate all predictors, test all pairwise differences, and group those that are not resolved [theory 5].
 
-        The arguments are those of `estimate`, but for the binomial references, and a ``correction`` of the p-values:
-        ``"tukey"``, or a method of statsmodels' ``multipletests``. The level of all tests together is 1 minus the
-        confidence.
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``.
+            confidence: Confidence level of the intervals; all tests together have the level ``1 − confidence``.
+            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            reference: ``effective``, ``t`` or ``normal``.
+            correction: Correction of the p-values: ``"tukey"``, or a method of statsmodels' ``multipletests``.
 
         Returns:
-            The predictors, the best first: that with the smallest error or cost, or the largest accuracy, precision,
-            recall or F.
+            The ranking, best predictor first: the smallest error or cost, or the largest accuracy, precision, recall or
+            F.
 
         Raises:
-            ValueError: As `estimate` and `compare`, and if there is one predictor.
+            ValueError: If an argument is unknown, the labels do not fit the audit, pairs that count could never be
+                drawn, or there is one predictor.
         """
         refuse_binomial(reference)
         how = self._asked(estimator, confidence, missing, reference)
@@ -257,11 +269,11 @@ class Audit(KeptArtifact[AuditTables]):
         return replace(ranking, estimates=tuple(map(self._with_caution, ranking.estimates)))
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
-        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow.
+        """The draws with their labels, from which `estimate`, `compare` and `rank` are computed.
 
         Args:
             qrels: ``qid, docno, label``, the labels of `assessments`.
-            missing: What to do about a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
 
         Raises:
             ValueError: If the policy is unknown or the labels do not fit the audit.

@@ -1,4 +1,4 @@
-"""Frames of predictions become arrays, checked once on the way in."""
+"""Checks a frame of pairs and predictions, and turns it into arrays."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from pt_active.relevance.losses import GaussianSquared, Loss
 
 @dataclass(frozen=True)
 class Pairs:
-    """All pairs of an audit, by qid and docno, and what k predictors say of them.
+    """All pairs of an audit, sorted by qid and docno, with the predictions of k predictors.
 
     Attributes:
         keys: ``qid, docno``, N rows.
-        names: The k predictors.
+        names: Names of the k predictors.
         predictions: float64[N, k], f.
-        grades: float64[N, G+1], ``P(y = g)``; no columns where labels are real numbers.
-        variances: float64[N, k], τ², where labels are real numbers; else no columns.
+        grades: float64[N, G+1], ``P(y = g)``; no columns if labels are real numbers.
+        variances: float64[N, k], τ², if labels are real numbers; otherwise no columns.
         member: bool[N], whether a pair belongs to the loss's slice.
         cost: float64[N], λ.
-        loss: What is to be estimated.
+        loss: The loss to estimate.
     """
 
     keys: pd.DataFrame
@@ -45,13 +45,13 @@ class Pairs:
         """Check a frame of pairs.
 
         Args:
-            frame: ``qid, docno``, the columns of the predictions, ``grade_0 … grade_G``, and what loss and cost need.
+            frame: ``qid, docno``, the columns of the predictions, ``grade_0 … grade_G``, and columns of loss and cost.
             predictions: Name of a predictor → its column.
-            loss: What is to be estimated.
-            cost: Of a label.
+            loss: The loss to estimate.
+            cost: Cost of a label.
 
         Raises:
-            ValueError: If a column is missing, a pair stands twice, or a name or a number is not what it should be.
+            ValueError: If a column is missing, a pair is repeated, or a name or number is invalid.
         """
         _check_columns(frame, predictions, loss)
         if check_per_query(cost) > 0:
@@ -72,12 +72,12 @@ class Pairs:
 
     @property
     def weight(self) -> np.ndarray:
-        """float64[N], p: every pair of the slice counts the same, and no other at all."""
+        """float64[N], p: equal for all pairs of the slice, and 0 for the others."""
         return self.member / self.member.sum()
 
     @property
     def max_grade(self) -> int | None:
-        """G; None where labels are real numbers."""
+        """G, the highest grade; None if labels are real numbers."""
         return None if self.is_gaussian else self.grades.shape[1] - 1
 
     @property
@@ -87,18 +87,18 @@ class Pairs:
 
     @cached_property
     def tables(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numerators and weights of each predictor for every label; see `label_tables`."""
+        """For each predictor, numerator u and weight w of the loss under every label, float64[N, G+1] each."""
         return label_tables(self.loss, self.predictions, self.grades.shape[1], self.member)
 
     @cached_property
     def introspection(self) -> Introspection:
-        """What the label model expects."""
+        """Expected losses and their variances under the label model."""
         if self.is_gaussian:
             return gaussian_introspection(self.predictions, self.variances, self.weight, self.member)
         return introspection(self.tables, self.grades, self.weight, self.loss.proportion)
 
     def uniform_introspection(self) -> Introspection:
-        """What uniform grades expect.
+        """Expected losses and their variances if all grades are equally probable.
 
         Raises:
             ValueError: If labels are real numbers, which have no uniform distribution.
@@ -109,12 +109,12 @@ class Pairs:
         return introspection(self.tables, uniform, self.weight, self.loss.proportion)
 
     def fixed_weights(self, predictor: int) -> bool:
-        """Whether the weights of a predictor's risk are the same whatever the labels."""
+        """Whether the weights of a predictor's risk do not depend on the labels."""
         weight = None if self.is_gaussian else self.tables[predictor][1]
         return weight is None or bool((weight == weight[:, :1]).all())
 
     def bounds(self, predictor: int) -> tuple[float, float]:
-        """The least and the greatest loss that a pair may have, so that the risk lies between; infinite if unknown."""
+        """The smallest and the largest possible loss of a pair, which bound the risk; infinite if unknown."""
         if self.is_gaussian:
             return 0.0, np.inf
         u, w = self.tables[predictor]
@@ -122,11 +122,11 @@ class Pairs:
         return float(loss.min()), float(loss.max()) if loss.max() > loss.min() else np.inf
 
     def counts(self, predictor: int) -> np.ndarray:
-        """bool[N], whether a pair has a weight in a predictor's risk under some label."""
+        """bool[N], whether a pair has positive weight in a predictor's risk under some label."""
         return self.member if self.is_gaussian else np.asarray((self.tables[predictor][1] > 0).any(axis=1))
 
     def known_differences(self, first: int, second: int) -> bool:
-        """Whether the difference of two risks is a mean of the pairs' own, so that it is known where they agree."""
+        """Whether the difference of two risks is a mean over pairs, to which pairs with equal predictions add 0."""
         if self.is_gaussian:
             return True
         weights = [self.tables[s][1] for s in (first, second)]
@@ -139,7 +139,7 @@ class Pairs:
         return np.asarray((self.tables[first][0] != self.tables[second][0]).any(axis=1))
 
     def observed(self, rows: np.ndarray, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Numerator and weight of each predictor at the labels of some pairs, float64[n] each."""
+        """For each predictor, numerator u and weight w at the labels of the pairs ``rows``, float64[n] each."""
         inside = self.member[rows]
         found = (self.loss.terms(column, label) for column in self.predictions[rows].T)
         return [(u * inside, w * inside) for u, w in found]

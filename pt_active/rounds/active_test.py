@@ -1,4 +1,4 @@
-"""Active testing on frames: draw a round, have it judged, learn from the labels, draw again [theory 7]."""
+"""`ActiveTest`: draw a round, have it judged, learn from the labels, and draw the next round [theory 7]."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from pt_active.sampling.sample import Steps
 
 
 class ActiveTest(KeptArtifact[Progress]):
-    """An evaluation in rounds: what was drawn so far, and everything an estimate needs.
+    """An evaluation in rounds: the draws so far, and everything that an estimate needs.
 
-    Make one with `create`, read one with ``ActiveTest.load(path)``. It is never changed: `next_round` returns another.
+    Make one with `create`; read one with ``ActiveTest.load(path)``. It is immutable: `next_round` returns a new test.
 
     Args:
         path: The folder of a saved test.
@@ -67,19 +67,19 @@ class ActiveTest(KeptArtifact[Progress]):
         *,
         seed: int = 0,
     ) -> ActiveTest:
-        """Say what is to be estimated; nothing is drawn yet.
+        """Start a test of a measure, with nothing drawn yet.
 
         Args:
-            pool: For a measure of rankings a pipeline that ends in a graded-relevance model, or its frame, with one
-                ranker or two, whose difference is then estimated. For a measure of a grade predictor the pairs with its
-                ``grade_0 … grade_G``.
+            pool: For a measure of rankings, a pipeline that ends in a graded-relevance model, or its output frame, with
+                one ranker, or two to estimate their difference. For a measure of a grade predictor, a frame of pairs
+                with the predictor's ``grade_0 … grade_G``.
             topics: ``qid, query`` (+ ``traffic``). May be None if ``pool`` is a frame.
-            measure: ``DCG@10``, …, drawn query by query; or a loss such as ``CrossEntropy()`` or ``Precision(rel=2)``,
-                drawn pair by pair.
-            seed: Of everything random.
+            measure: A measure of rankings such as ``DCG@10``, for which queries are drawn; or a loss such as
+                ``CrossEntropy()`` or ``Precision(rel=2)``, for which pairs are drawn.
+            seed: Random seed of all rounds.
 
         Raises:
-            ValueError: If the measure is unknown, the pool is malformed or has more than two rankers.
+            ValueError: If the measure is unknown, or the pool is malformed or has more than two rankers.
         """
         frame = graded_frame(pool, topics)
         seed = whole_number("seed", seed, 0)
@@ -99,20 +99,20 @@ class ActiveTest(KeptArtifact[Progress]):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """Seed, versions, arguments, digests of the inputs, and a row for every round."""
+        """Versions, arguments with the seed, digests of the inputs, and an entry for every round."""
         return self.tables.manifest.to_json()
 
     @property
     def rounds(self) -> Steps:
-        """What was drawn so far, as arrays."""
+        """The draws so far, as arrays."""
         return self.tables.rounds
 
     @property
     def assessments(self) -> pd.DataFrame:
-        """What a person judges in the last round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+        """The documents to judge in the last round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
 
-        Sorted by qid and docno; ``inclusion`` is the probability given all rounds before. Empty before the first round,
-        and where a ``poisson`` round drew nothing.
+        They are sorted by qid and docno; ``inclusion`` is the probability of being drawn, given all earlier rounds. The
+        frame is empty before the first round and after a ``poisson`` round that drew nothing.
         """
         return self.tables.worklist()
 
@@ -126,23 +126,25 @@ class ActiveTest(KeptArtifact[Progress]):
         model: FittedGrades | None = None,
         missing: str = "error",
     ) -> ActiveTest:
-        """Draw more queries or pairs among those that were not drawn yet.
+        """Draw more queries or pairs from those not drawn yet.
 
         Args:
-            size: How many, for ``poisson`` on average; all that are left, with a warning, if there are no more. Do not
-                let it depend on the labels.
-            qrels: The labels of all rounds so far; needed by ``rec`` and ``rf``.
-            strategy: One of `STRATEGIES`.
-            drawing: ``fixed``, ``poisson``, or ``single`` (one at a time).
-            model: What ``rf`` fits to the labels; `ForestGrades` if left out.
-            missing: What to do about a drawn document without a label, as in `estimate`.
+            size: Number of draws, for ``poisson`` on average. If fewer are left, all of them are drawn, with a warning.
+                It must not depend on the labels.
+            qrels: The labels of all rounds so far; required by ``rec`` and ``rf``.
+            strategy: Which model sets the probabilities: ``ori`` (the original one), ``rec`` (the original one,
+                recalibrated on the labels), ``rf`` (a new one, fitted to the labels), or ``uniform`` (none).
+            drawing: ``fixed`` (a round of that size), ``poisson`` (independent draws), or ``single`` (one at a time).
+            model: The model that ``rf`` fits to the labels; `ForestGrades` by default.
+            missing: How to treat a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
 
         Returns:
-            A test with one round more, in memory. Its `assessments` are the new ones.
+            A test with one more round, in memory. Its `assessments` are those of the new round.
 
         Raises:
-            ValueError: If an argument is unknown or out of range, labels are needed and do not come or fit, or nothing
-                is left to draw.
+            ValueError: If an argument is unknown or out of range, labels are required and missing or do not fit, or
+                nothing is left to draw.
         """
         state = self.tables
         size = whole_number("size", size, 1)
@@ -182,22 +184,23 @@ class ActiveTest(KeptArtifact[Progress]):
         """Estimate the measure over the whole pool [theory 7].
 
         Args:
-            qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored and warned of.
-            measure: Another measure than the test's, on the same labels; for pairs also ``AUC()`` and ``AP()``.
-            estimator: A name in `estimators.ROUND_ESTIMATORS`; ratios, areas and slices take those without a model. If
-                left out ``lur_regression`` for queries (``lur`` for slices of them) and ``aiipw_ratio`` for pairs
-                (``lur`` where a slice of them was drawn for).
-            confidence: Level of the interval.
-            missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+            qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored, with a warning.
+            measure: A measure to estimate from the same labels, instead of the test's; for pairs also ``AUC()`` and
+                ``AP()``.
+            estimator: A name in `weightings.ROUND_ESTIMATORS`; ratios, areas and slices need one without a model. The
+                default is ``lur_regression`` for queries (``lur`` for a slice) and ``aiipw_ratio`` for pairs (``lur``
+                if the test's measure has a slice).
+            confidence: Confidence level of the interval.
+            missing: How to treat a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
-            bandwidth: h of the kernel regressions, in the unit of g; ``"cross_validated"``, or a rule of thumb if left
-                out.
-            slice: A column of the pool that is true on a slice of the queries, to which the estimate is then confined.
-                A measure of pairs says its slice itself: ``ZeroOne(slice="column")``.
+            bandwidth: h of the kernel regressions, in the unit of g, or ``"cross_validated"``; a rule of thumb by
+                default.
+            slice: Name of a true/false column of the pool that confines the estimate to a slice of the queries. A
+                measure of pairs names its own slice: ``ZeroOne(slice="column")``.
 
         Returns:
-            The estimate; NaN, with the reason as its note, where the labels do not define it, such as AUC with labels
-            of one class only.
+            The estimate. It is NaN, with the reason as its note, if the labels do not define it, such as AUC when all
+            labels are of one class.
 
         Raises:
             ValueError: If nothing was drawn yet, an argument is unknown or out of range, or the labels do not fit.
@@ -206,9 +209,7 @@ class ActiveTest(KeptArtifact[Progress]):
         if not state.rounds.drawn.any():
             so_far = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
             if number := len(state.manifest.rounds):
-                so_far = (
-                    f"a poisson round may draw nothing, and so it was in the {number} so far: call next_round again"
-                )
+                so_far = f"a poisson round may draw nothing, as did the {number} so far: call next_round again"
             raise ValueError(so_far)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
@@ -223,8 +224,8 @@ class ActiveTest(KeptArtifact[Progress]):
         """Write the assessments of the last round for the judges.
 
         Args:
-            path: A new file.
-            format: A name in `worklists.FORMATS`, such as ``csv``.
+            path: A file that does not exist yet.
+            format: A name in `worklists.FORMATS`.
 
         Returns:
             The path.
@@ -248,13 +249,13 @@ class ActiveTest(KeptArtifact[Progress]):
 
 
 def _warn_of_the_last(size: int, left: int) -> None:
-    """Say so where fewer are left than were asked for."""
+    """Warn if fewer are left than ``size``."""
     if size > left:
         warnings.warn(f"size={size}, but only {left} are left to draw: the round draws them all", stacklevel=3)
 
 
 def _warn_of_certainty(pairs: PairInstances) -> None:
-    """Say so where the predictor gives a single grade, so that its own grades cannot say where it may be wrong."""
+    """Warn if the predictor is certain of grades, so that its probabilities do not show where it may be wrong."""
     certain, distribution = int((pairs.grades == 1).any(axis=1).sum()), pairs.measure.needs_distribution
     largest = f"{-np.log(MIN_PROBABILITY):.1f}"
     if certain == pairs.number:

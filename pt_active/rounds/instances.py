@@ -1,4 +1,4 @@
-"""What rounds draw: queries of a graded pool, or query–document pairs with a grade predictor under test."""
+"""The units that rounds draw: queries of a graded pool, or query–document pairs of a grade predictor under test."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import difference_moments, optimal_score
 
 Measure = str | irm.Measure | PairMeasure
-"""Of rankings, or of a grade predictor on pairs."""
+"""A measure of rankings, or of a grade predictor on pairs."""
 
 
 @dataclass(frozen=True)
 class Instances:
-    """A pool of instances and what is asked of them; see `QueryInstances` and `PairInstances`.
+    """A pool of instances, which are queries or query–document pairs, and the measure to estimate from them.
 
     Attributes:
-        frame: The documents, one row each, in an order that does not depend on the rows that came.
-        instance: int64[D], the instance that each document belongs to, increasing.
+        frame: One row per document, sorted by id so that the order of the input rows does not matter.
+        instance: int64[D], the index of each document's instance, increasing.
         grades: float64[D, G+1], ``P(y = g)``.
-        measure: What is drawn for.
+        measure: The measure for which instances are drawn.
     """
 
     frame: pd.DataFrame
@@ -44,21 +44,21 @@ class Instances:
 
     @property
     def number(self) -> int:
-        """N."""
+        """N, the number of instances."""
         return int(self.instance[-1]) + 1
 
     @property
     def name(self) -> str:
-        """What is measured, for printing."""
+        """The name of what is measured, for printing."""
         raise NotImplementedError
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """Strategies that look at more than the score g: kernel estimators are not consistent under them."""
+        """Strategies whose probabilities depend on more than the score g; kernel estimators need g alone."""
         raise NotImplementedError
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """The estimator if none is named.
+        """The default estimator.
 
         Args:
             of_slice: Whether the estimate is confined to a slice.
@@ -67,15 +67,15 @@ class Instances:
 
     @property
     def level(self) -> str:
-        """``query`` or ``pair``, as `results.Basis` has it."""
+        """The unit that is drawn, ``query`` or ``pair``."""
         raise NotImplementedError
 
     def score(self) -> np.ndarray:
-        """What the model predicts of every instance, g, float64[N]."""
+        """float64[N], g, the model's prediction for every instance."""
         raise NotImplementedError
 
     def size(self, believed: np.ndarray) -> np.ndarray:
-        """float64[N], what the probability of drawing should be proportional to if labels follow ``believed``."""
+        """float64[N], sizes to which drawing probabilities should be proportional if labels follow ``believed``."""
         raise NotImplementedError
 
     def wanted(self, measure: Measure) -> np.ndarray:
@@ -83,27 +83,28 @@ class Instances:
         raise NotImplementedError
 
     def parsed(self, measure: Measure) -> irm.Measure | PairMeasure:
-        """The measure, checked."""
+        """The measure, parsed and checked."""
         raise NotImplementedError
 
     def statistic(
         self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
-        """What is estimated from labels.
+        """The statistic of a measure, from labels.
 
         Args:
-            measure: What `parsed` takes.
-            labels: int64[D], -1 where there is none.
-            expected: Whether a missing label counts as the model expects it, rather than as grade 0.
-            slice: A column of the frame that is true on a slice, for queries; a measure of pairs says its own.
+            measure: A measure or its name.
+            labels: int64[D], -1 for documents without a label.
+            expected: Whether a missing label counts as the model's mean rather than as grade 0.
+            slice: For queries, a column of the frame that is true on a slice; a measure of pairs names its own slice.
 
         Returns:
-            The values of a mean, float64[N], and what the model expects of them; or a statistic and None.
+            For a mean, its values and their expectations under the model, both float64[N]; otherwise a statistic and
+            None.
         """
         raise NotImplementedError
 
     def labels(self, qrels: pd.DataFrame, drawn: np.ndarray, wanted: np.ndarray, missing: str) -> Labels:
-        """The labels of drawn instances, in the order of the frame.
+        """The labels of the drawn instances, in the order of the frame.
 
         Args:
             qrels: ``qid, docno, label``.
@@ -112,8 +113,8 @@ class Instances:
             missing: One of `qrels.MISSING_POLICIES`.
 
         Raises:
-            ValueError: If the policy is unknown, a label is not one of the model's grades, or one is missing and the
-                policy is ``"error"``.
+            ValueError: If the policy is unknown, a label is not one of the model's grades, or a label is missing under
+                the policy ``"error"``.
         """
         check_policy(missing)
         inside = drawn[self.instance]
@@ -127,10 +128,10 @@ class Instances:
 
 @dataclass(frozen=True)
 class QueryInstances(Instances):
-    """Queries; what is estimated is a measure of one ranker, or the first's minus the second's.
+    """Queries, for a measure of one ranker or for the difference of two rankers, first minus second.
 
     Attributes:
-        pool: All queries.
+        pool: All queries with their rankings and grades.
     """
 
     measure: irm.Measure
@@ -141,11 +142,11 @@ class QueryInstances(Instances):
         """Build the instances of a graded frame.
 
         Args:
-            frame: A graded frame of one or two rankers: ``qid, docno``, their ranks, and ``grade_0 … grade_G``.
+            frame: ``qid, docno``, ``rank_<name>`` of one or two rankers, and ``grade_0 … grade_G``.
             measure: ``DCG@10``, …
 
         Raises:
-            ValueError: As `Pool.from_frame` does, and if there are more than two rankers.
+            ValueError: If the measure is unknown, the frame is malformed, or there are more than two rankers.
         """
         columns = grade_columns(frame.columns)
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
@@ -157,16 +158,16 @@ class QueryInstances(Instances):
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """All that are active: the design knows the variance of a query beside its mean."""
+        """All active strategies, since the design uses the variance of a query's value as well as its mean."""
         return frozenset({"ori", "rec", "rf"})
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """``lur_regression``, and ``lur`` for slices."""
+        """``lur_regression``, or ``lur`` for slices."""
         return "lur" if of_slice else "lur_regression"
 
     @property
     def name(self) -> str:
-        """The ranker, or the two with a minus."""
+        """The name of the ranker, or of both with a minus sign between them."""
         return " − ".join(self.pool.names)
 
     @property
@@ -181,11 +182,11 @@ class QueryInstances(Instances):
 
     @cached_property
     def expectations(self) -> Moments:
-        """The measure's moments under the model as it came."""
+        """The measure's moments under the original model."""
         return self.pool.moments(self.measure)
 
     def score(self) -> np.ndarray:
-        """``N p M``, M what the model expects of the query [theory 7]."""
+        """``N p M``, where M is the measure's expectation for the query under the model [theory 7]."""
         return self.scale * self._contrast(self.expectations.mean)
 
     def size(self, believed: np.ndarray) -> np.ndarray:
@@ -199,14 +200,14 @@ class QueryInstances(Instances):
         return self.scale * np.sqrt(optimal_score(mean, variance, self.pool.query_weight))
 
     def wanted(self, measure: Measure) -> np.ndarray:
-        """The documents above the cutoff in some ranker."""
+        """bool[D], the documents that at least one ranker places above the cutoff."""
         return self.pool.seen(self.parsed(measure))
 
     def parsed(self, measure: Measure) -> irm.Measure:
-        """As `parse_measure` returns it.
+        """The measure of rankings.
 
         Raises:
-            ValueError: As it does, and if the measure is one of pairs.
+            ValueError: If the measure is unknown, or a measure of pairs.
         """
         if isinstance(measure, PairMeasure):
             raise ValueError(f"{measure} is of pairs; queries are drawn here, for a measure of rankings such as DCG@10")
@@ -215,7 +216,7 @@ class QueryInstances(Instances):
     def statistic(
         self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
-        """The mean of the measure; over a slice of queries the ratio of means."""
+        """The mean of the measure, or the ratio of two means over a slice of queries."""
         parsed = self.parsed(measure)
         values = self.scale * self._contrast(measured_values(self.pool, parsed, labels, expected))
         if slice is not None:
@@ -231,7 +232,7 @@ class QueryInstances(Instances):
 
 @dataclass(frozen=True)
 class PairInstances(Instances):
-    """Query–document pairs; what is estimated is how well a grade predictor does on them."""
+    """Query–document pairs, for a measure of a grade predictor."""
 
     measure: Loss
 
@@ -240,12 +241,12 @@ class PairInstances(Instances):
         """Build the instances of a frame.
 
         Args:
-            frame: ``qid, docno, grade_0 … grade_G``, the grades being what the predictor under test says.
+            frame: ``qid, docno, grade_0 … grade_G``, the grade probabilities of the predictor under test.
             measure: A loss of grades.
 
         Raises:
-            ValueError: If the frame is empty, a column is missing, a pair stands there twice, a grade probability is
-                impossible, or the measure is no loss or does not fit the grades.
+            ValueError: If the frame is empty, a column is missing, a pair is repeated, a grade probability is invalid,
+                or the measure is not a loss or does not fit the grades.
         """
         if not isinstance(measure, Loss):
             raise ValueError(
@@ -267,10 +268,10 @@ class PairInstances(Instances):
 
     @property
     def beyond_score(self) -> frozenset[str]:
-        """``rf``, and ``rec`` where it bends more than two grades apart.
+        """``rf``, and with more than two grades ``rec``; in two cases all active strategies.
 
-        All that are active where the design sees who belongs to a slice, or how a loss spreads over more than two
-        grades beside its mean.
+        One case is a loss with a slice, on whose members the design depends. The other is a loss over more than two
+        grades whose design depends on its variance as well as its mean.
         """
         two, loss = self.grades.shape[1] == 2, self.measure
         if loss.slice is not None or not (two or loss.proportion or loss.drawn_by_mean):
@@ -278,12 +279,12 @@ class PairInstances(Instances):
         return frozenset({"rf"} if two else {"rf", "rec"})
 
     def usual_estimator(self, of_slice: bool) -> str:
-        """``aiipw_ratio``, and ``lur`` where a slice was drawn for, of which the score says nothing."""
+        """``aiipw_ratio``, or ``lur`` if the measure has a slice, since the score does not tell its members."""
         return "aiipw_ratio" if self.measure.slice is None else "lur"
 
     @property
     def name(self) -> str:
-        """``grades``."""
+        """``grades``, since the grade columns are the predictor under test."""
         return "grades"
 
     @property
@@ -292,14 +293,14 @@ class PairInstances(Instances):
         return "pair"
 
     def table(self, loss: Loss) -> Terms:
-        """``u`` and ``w`` of the predictor for every label, float64[N, G+1] each; see `label_table`."""
+        """Numerator u and weight w of the predictor's loss under every label, float64[N, G+1] each."""
         member = slice_rows(self.frame, loss.slice)
         return label_table(loss, loss.decision(self.grades), self.grades.shape[1], member)
 
     def score(self) -> np.ndarray:
-        """``P(y ≥ rel)``, which is all that two grades say; of a loss over more grades its expectation [theory 7].
+        """``P(y = 1)`` for two grades, ``P(y ≥ rel)`` for F; the expected loss for other losses [theory 7].
 
-        In a slice and outside it alike, since other measures are estimated from the same labels.
+        The slice is ignored, since measures of other slices may be estimated from the same labels.
         """
         if self.grades.shape[1] == 2:
             return self.grades[:, 1]
@@ -310,10 +311,11 @@ class PairInstances(Instances):
     def size(self, believed: np.ndarray) -> np.ndarray:
         """``√E[(u − Ǧ w)²]`` with the introspective ``Ǧ = Σ E[u] / Σ E[w]`` [T 4.25].
 
-        For the cross-entropy the expected loss, ``Σ_y P(y) (−log f(y))`` [AI, with the sign that makes it positive].
+        For the cross-entropy it is the expected loss, ``Σ_y P(y) (−log f(y))`` [AI, with the sign that makes it
+        positive].
 
         Raises:
-            ValueError: If no label at all would give a pair a weight, such as the precision of a predictor that calls
+            ValueError: If no pair has positive weight under any label, such as the precision of a predictor that calls
                 nothing relevant.
         """
         u, w = self.table(self.measure)
@@ -325,14 +327,14 @@ class PairInstances(Instances):
         return np.sqrt(optimal_score(moments.mean[:, 0], moments.covariance[:, 0, 0], weight))
 
     def wanted(self, measure: Measure) -> np.ndarray:
-        """All."""
+        """bool[D], all True: every pair needs its label."""
         return np.ones(len(self.frame), dtype=bool)
 
     def parsed(self, measure: Measure) -> Loss | Area:
         """A loss or an area that fits the grades.
 
         Raises:
-            ValueError: If it is neither, or does not fit.
+            ValueError: If the measure is neither, or does not fit the grades.
         """
         if not isinstance(measure, Loss | Area):
             raise ValueError(
@@ -344,7 +346,7 @@ class PairInstances(Instances):
     def statistic(
         self, measure: Measure, labels: np.ndarray, expected: bool, slice: str | None = None
     ) -> tuple[Statistic | np.ndarray, np.ndarray | None]:
-        """A mean loss, a ratio (a mean over a slice is one), or an area under a curve."""
+        """A mean loss, a ratio (such as a mean over a slice), or an area under a curve."""
         chosen = self.parsed(measure)
         if slice is not None:
             raise ValueError(f"a measure of pairs says its slice itself: slice={slice!r} belongs into {chosen}")

@@ -1,1 +1,1 @@
-"""Whole evaluations run many times, and learners compared by cross-validation."""
+"""Replays of whole evaluations, and learners compared by cross-validation."""

@@ -1,4 +1,4 @@
-"""Comparing learning algorithms: cross-validation over queries, and a test that knows of it [theory 8]."""
+"""Compares two learning algorithms by cross-validation over queries, with a test that allows for it [theory 8]."""
 
 from __future__ import annotations
 
@@ -29,22 +29,22 @@ from pt_active.studies.learners import Learner, Part, Trainee, trainees
 class LearnerComparison(Printed):
     """The difference of two learning algorithms by cross-validation, first minus second [theory 8].
 
-    It is about rankers that were trained on ``(K − 1)/K`` of as many queries, for queries like these; not about one
-    trained ranker.
+    The result describes learning algorithms trained on ``(K − 1)/K`` as many queries from the same population. It does
+    not describe one trained ranker.
 
     Attributes:
-        first: The learner that is compared.
-        second: The learner that it is compared with.
-        measure: What was measured, fully spelt out.
+        first: Name of the first learner.
+        second: Name of the second learner, whose values are subtracted.
+        measure: Full name of the measure.
         folds: K.
-        repeats: R, how often the queries were split anew.
-        validation: Share of the training queries that the learners got as validation set.
-        seed: Of the splits.
-        confidence_level: Of the interval that is printed; ``1 − level`` is the level of the test.
-        corrected: Whether error, interval and test are corrected for the overlap of the training sets; a copy with
-            ``dataclasses.replace(result, corrected=False)`` has those of the plain paired t-test.
-        unanswered: Queries for which the first and the second learner returned nothing, so that they count 0.
-        per_query: ``repeat, fold, qid, first, second, difference``, one row for each time that a query was tested.
+        repeats: R, the number of random splits into folds.
+        validation: Share of the training queries used as the learners' validation set.
+        seed: Random seed of the splits.
+        confidence_level: Level of the printed interval; the test has the level ``1 − confidence_level``.
+        corrected: Whether error, interval and test are corrected for the overlap of the training sets. The copy
+            ``dataclasses.replace(result, corrected=False)`` gives the plain paired t-test.
+        unanswered: Number of queries for which the first and the second learner returned nothing; these count 0.
+        per_query: ``repeat, fold, qid, first, second, difference``, one row per query and repeat.
     """
 
     first: str
@@ -69,12 +69,12 @@ class LearnerComparison(Printed):
 
     @property
     def difference(self) -> float:
-        """``δ̄``, the mean of the folds' differences; each fold counts the same [CV]."""
+        """``δ̄``, the mean of the folds' differences; every fold has the same weight [CV]."""
         return float(self._differences.mean())
 
     @property
     def standard_error(self) -> float:
-        """Of the difference; see `significance.cross_validated_error`."""
+        """``SE = √((1/(RK) + 1/(K − 1)) s²)``, s² the variance of δ over folds; without 1/(K − 1) if not corrected."""
         return 0.0 if self.degenerate else float(cross_validated_error(self._differences, self.corrected))
 
     @property
@@ -90,20 +90,20 @@ class LearnerComparison(Printed):
 
     @property
     def pvalue(self) -> float:
-        """Two-sided, of no difference; NaN where it is the same in every fold."""
+        """Two-sided p-value of the hypothesis of no difference; NaN if the difference is the same in every fold."""
         test = two_sided_pvalue(self.difference, self.standard_error, self.degrees_of_freedom)
         return np.nan if self.degenerate else float(test)
 
     @property
     def winner(self) -> str | None:
-        """The learner with the larger measure, or None where the data do not resolve it at the level of the test."""
+        """The learner with the larger measure, or None if the difference is not significant."""
         if not self.pvalue < 1 - self.confidence_level:
             return None
         return self.first if self.difference > 0 else self.second
 
     @property
     def note(self) -> str:
-        """What a reader must know before trusting the interval; empty if there is nothing."""
+        """Warnings about the interval; empty if there are none."""
         notes = [
             f"{name} returned nothing for {count} queries, which count 0"
             for name, count in zip((self.first, self.second), self.unanswered, strict=True)
@@ -117,10 +117,10 @@ class LearnerComparison(Printed):
         """``δ̄ ± t_{RK−1} · SE`` [CV].
 
         Args:
-            confidence_level: In (0, 1); the level asked for at the comparison (0.95) if left out.
+            confidence_level: In (0, 1); by default the level given to `compare_learners`.
 
         Returns:
-            Low and high; NaN where the difference is the same in every fold.
+            Low and high; NaN if the difference is the same in every fold.
 
         Raises:
             ValueError: If the level lies outside (0, 1).
@@ -178,7 +178,7 @@ class LearnerComparison(Printed):
         return f"in each fold {', '.join(said)}"
 
     def _error_terms(self) -> str:
-        """What the variance of the folds' differences is multiplied by; see `tests_of_difference`."""
+        """The factors of the variance over folds in ``SE²``, in words."""
         folds, each = self.folds, f"1/{self.repeats * self.folds}"
         if not self.corrected:
             return f"variance over folds × {each}"
@@ -201,34 +201,34 @@ def compare_learners(
 ) -> LearnerComparison:
     """Cross-validate two learning algorithms over queries, and test their difference [theory 8].
 
-    The queries are split into K folds. For each, both learners are fitted with ``fit(topics, qrels, None, None)``,
-    as PyTerrier has it, on the other folds, and measured on the fold. A pipeline without a `pt.Estimator` needs no
-    training and may be one of the two.
+    The queries are split into K folds. For each fold, both learners are fitted on the other folds by PyTerrier's
+    ``fit(topics, qrels, None, None)`` and measured on the fold. One of the two may be a pipeline without a
+    `pt.Estimator`, which needs no training.
 
     Args:
-        learners: Name → learner, two of them; the difference is first minus second. Of a pipeline each fold gets a
-            copy: its estimators are copied deeply, parts in which nothing is learned are shared. A function without
-            arguments is called for each fold instead, and must make every estimator anew.
-        topics: ``qid, query``, or results with documents (and ``features``), whatever the pipelines take. Each query
-            goes with all its rows to one fold.
-        qrels: ``qid, docno, label``. Queries that have none are left out with a warning.
+        learners: Name → learner, two of them; the difference is first minus second. Each fold gets a copy of a
+            pipeline: estimators are copied deeply, parts that learn nothing are shared. A function without arguments is
+            called once per fold instead, and must create new estimators each time.
+        topics: ``qid, query``, or results with documents (and ``features``), as the pipelines need them. All rows of a
+            query go to the same fold.
+        qrels: ``qid, docno, label``. Queries without qrels are left out with a warning.
         measure: ``DCG@10``, ``"nDCG@10"``, …; documents without a label count as not relevant.
-        folds: K, from 2 to the number of queries; their sizes differ by one query at most.
-        repeats: R, how often the queries are split anew.
-        validation: Share of the training queries, in [0, 1), that goes to the learners as validation set in the place
-            of training; without it they get None.
-        seed: Of the splits; those of more repeats go on where those of fewer end. Learners have their own.
+        folds: K, from 2 to the number of queries. Fold sizes differ by at most one query.
+        repeats: R, the number of random splits into folds.
+        validation: Share of the training queries, in [0, 1), that learners get as validation set instead of training on
+            them. With 0 learners get None.
+        seed: Random seed of the splits; the first splits do not depend on ``repeats``. It does not seed the learners.
         corrected: Whether error, interval and test are corrected for the overlap of the training sets. The plain paired
-            t-test finds differences too often where there are none.
-        confidence: Level of the interval; the test's level is ``1 − confidence``.
-        progress: Whether to show a bar.
+            t-test rejects a true null hypothesis too often.
+        confidence: Confidence level of the interval; the test's level is ``1 − confidence``.
+        progress: Whether to show a progress bar.
 
     Returns:
         The comparison. A query for which a learner returns nothing counts 0, with a warning.
 
     Raises:
-        ValueError: If an argument is out of range, frames are malformed, both learners are the same object or neither
-            has anything to learn, a learner cannot be copied, or a function does not make its estimators anew.
+        ValueError: If an argument is out of range, a frame is malformed, both learners are the same object, neither
+            learns anything, a learner cannot be copied, or a function returns an estimator that it returned before.
     """
     measure = parse_measure(measure)
     confidence, corrected = level("confidence", confidence), truth_value("corrected", corrected)
@@ -237,7 +237,7 @@ def compare_learners(
         raise ValueError(f"validation must be at least 0 and below 1, got {shown(validation)}")
     first, second = pair = trainees(learners)
     data = _Data.checked(topics, qrels)
-    measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # labels that do not fit fail before any training
+    measure_values(data.qrels.assign(score=0.0), data.qrels, measure)  # reject unsuitable labels before any training
     splits = fold_numbers(len(data.qids), folds, repeats, seed)
     tables = []
     with tqdm(total=repeats * folds, desc="comparing learners", unit="fold", disable=not progress) as bar:
@@ -260,16 +260,16 @@ def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarra
     """Split queries into folds at random.
 
     Args:
-        queries: How many there are.
+        queries: Number of queries.
         folds: K.
         repeats: R.
-        seed: The same seed gives the same folds; more repeats begin with those of fewer.
+        seed: Random seed; the first splits do not depend on ``repeats``.
 
     Returns:
-        int64[R, queries], the fold of each query, from 0. Sizes differ by one at most.
+        int64[R, queries], the fold of each query, from 0. Fold sizes differ by at most one.
 
     Raises:
-        ValueError: If an argument is not a whole number or out of range.
+        ValueError: If an argument is not a whole number, or out of range.
     """
     folds, repeats, seed = (
         whole_number(name, value, least)
@@ -284,18 +284,18 @@ def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarra
 
 
 def validation_size(share: float, queries: int) -> int:
-    """How many of the queries that a learner may see go to its validation set; one at least, if any."""
+    """Number of queries in the validation set: ``share · queries``, rounded, but at least 1 unless the share is 0."""
     return max(round(share * queries), 1) if share else 0
 
 
 @dataclass(frozen=True)
 class _Data:
-    """Topics or results in the order of their ids, so that nothing depends on the order of the rows, and qrels.
+    """Topics or results and qrels, sorted by id so that the order of the rows does not matter.
 
     Attributes:
-        qids: The queries that have qrels, sorted.
-        topics: Their rows.
-        qrels: Their labels.
+        qids: object[n], the queries that have qrels, sorted.
+        topics: The rows of these queries.
+        qrels: Their labels, ``qid, docno, label``.
     """
 
     qids: np.ndarray
@@ -324,7 +324,7 @@ class _Data:
         return cls(qrels["qid"].unique().astype(object), topics.sort_values(order), qrels)
 
     def of(self, chosen: np.ndarray) -> Part:
-        """Some queries, bool[n] in the order of `qids`."""
+        """The rows of the queries chosen by a mask, bool[n] in the order of `qids`."""
         topics, qrels = (frame[frame["qid"].isin(self.qids[chosen])] for frame in (self.topics, self.qrels))
         return Part(topics.reset_index(drop=True), qrels.reset_index(drop=True))
 
@@ -332,7 +332,7 @@ class _Data:
 def _runs(
     pair: tuple[Trainee, Trainee], data: _Data, fold_of: np.ndarray, validation: float, seed: list[int], bar: tqdm
 ) -> tuple[list[pd.DataFrame], list[pd.DataFrame]]:
-    """What both learners return for each fold, trained on the others."""
+    """For each of the two learners, its run on each fold, trained on the other folds."""
     first, second = pair
     runs: tuple[list[pd.DataFrame], list[pd.DataFrame]] = ([], [])
     for fold in np.unique(fold_of):
@@ -345,7 +345,7 @@ def _runs(
 
 
 def _training(data: _Data, seen: np.ndarray, validation: float, seed: list[int]) -> tuple[Part, Part | None]:
-    """What learners are trained on, and what they validate on, of the queries bool[n] that they may see."""
+    """The training set and the validation set (or None) from the queries that learners may see, bool[n]."""
     n = int(seen.sum())
     count = validation_size(validation, n)
     if count == n:

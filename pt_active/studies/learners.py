@@ -1,4 +1,4 @@
-"""Learners in a cross-validation: trained anew for each fold, and measured on what they have not seen."""
+"""Learners in a cross-validation: trained from scratch for each fold, and measured on its unseen queries."""
 
 from __future__ import annotations
 
@@ -20,34 +20,34 @@ from pt_active.frames.runs import ranked_run
 from pt_active.relevance.measure_values import measure_values
 
 Learner = pt.Transformer | Callable[[], pt.Transformer]
-"""A pipeline, of which each fold gets a copy, or a function that makes it anew."""
+"""A pipeline, which is copied for each fold, or a function that returns a new one for each fold."""
 
 
 class Part(NamedTuple):
     """Some queries with their labels.
 
     Attributes:
-        topics: All their rows, as the learners take them.
-        qrels: ``qid, docno, label``.
+        topics: All rows of these queries, in the form that the learners take.
+        qrels: ``qid, docno, label`` of these queries.
     """
 
     topics: pd.DataFrame
     qrels: pd.DataFrame
 
     def copy(self) -> Part:
-        """The same for a learner that may write into it."""
+        """A copy, for a learner that may write into the frames."""
         return Part(self.topics.copy(), self.qrels.copy())
 
 
 @dataclass
 class Trainee:
-    """A learner on its way through the folds.
+    """A learner in a cross-validation, and what is known of it so far.
 
     Attributes:
-        name: Of the learner.
-        learner: As it was given.
-        unanswered: Queries that it returned nothing for.
-        made: What learns in the pipeline that a function made last.
+        name: Name of the learner.
+        learner: The pipeline or function given by the caller.
+        unanswered: Queries for which the learner returned nothing.
+        made: The learning parts of the pipeline that its function returned last.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Trainee:
         """A pipeline that has learned nothing from other folds.
 
         Raises:
-            ValueError: If the learner cannot be copied, or its function makes no pipeline or does not make it anew.
+            ValueError: If the learner cannot be copied, or its function returns no pipeline or an old estimator.
         """
         if isinstance(self.learner, pt.Transformer):
             try:
@@ -84,16 +84,16 @@ class Trainee:
         """Train on some queries and rank for others.
 
         Args:
-            training: For ``fit``.
-            validating: For ``fit`` as well; a learner gets None and None in its place.
+            training: The training set for ``fit``.
+            validating: The validation set for ``fit``, or None.
             tested: Topics or results, with string ids.
 
         Returns:
-            ``qid, docno, score, rank`` of the tested queries that it answers.
+            ``qid, docno, score, rank`` of the tested queries for which the learner returned documents.
 
         Raises:
-            ValueError: As `pipeline`, and if what the learner returns lacks a column, or holds a document twice for a
-                query or a score that is not a number.
+            ValueError: If the learner cannot be copied, its function returns no pipeline or an old estimator, or the
+                run lacks a column, repeats a document within a query, or has a score that is not a number.
         """
         pipeline = self.pipeline()
         if _fitted(pipeline):
@@ -107,15 +107,15 @@ class Trainee:
         return run if run.empty else ranked_run(run, self.name)
 
     def values(self, runs: list[pd.DataFrame], qrels: pd.DataFrame, measure: irm.Measure) -> np.ndarray:
-        """The measure of each query, and 0 (the measure's default) for those that got no document.
+        """The measure of each query; the measure's default (0) for queries without documents.
 
         Args:
-            runs: As `run` returns them, each of other queries.
-            qrels: Of all those queries, sorted by qid.
-            measure: As `parse_measure` returns it.
+            runs: The results of `run`, which have no query in common.
+            qrels: ``qid, docno, label`` of all queries, sorted by qid.
+            measure: A measure from `parse_measure`.
 
         Returns:
-            float64, in the order of the qids.
+            float64[number of queries], in the order of the qids.
         """
         run, qids = pd.concat(runs), qrels["qid"].unique()
         self.unanswered.update(np.setdiff1d(qids.astype(object), run["qid"].to_numpy(dtype=object)))
@@ -124,7 +124,7 @@ class Trainee:
         return measure_values(run, qrels, measure)["value"].to_numpy()
 
     def warn_of_unanswered(self) -> None:
-        """Say for how many queries there was no document."""
+        """Warn of the queries for which the learner returned nothing."""
         if self.unanswered:
             warnings.warn(
                 f"learner {self.name!r} returned nothing for {len(self.unanswered)} queries, which count 0: "
@@ -134,21 +134,22 @@ class Trainee:
 
 
 def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
-    """Check two learners before any time is spent on them.
+    """Check two learners before any training starts.
 
     Args:
         learners: Name → learner.
 
     Raises:
-        ValueError: If there are not two, both are one object, neither learns, or as `Trainee.pipeline`.
+        ValueError: If there are not two, both are the same object, neither learns anything, one cannot be copied, or a
+            function returns no pipeline.
     """
     if not isinstance(learners, Mapping) or len(learners) != 2:
         raise ValueError(f"learners must map two names to learners, got {learners!r}")
     for name, learner in learners.items():
         if not isinstance(learner, pt.Transformer) and not callable(learner):
             raise ValueError(
-                f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}; of a "
-                "model of scikit-learn pt.ltr.apply_learned_model(model) makes one"
+                f"learner {name!r} must be a pt.Transformer or a function that makes one, got {learner!r}; "
+                "pt.ltr.apply_learned_model(model) makes one of a scikit-learn model"
             )
         if not isinstance(learner, pt.Transformer) and not _callable_alone(learner):
             raise ValueError(f"learner {name!r} must be a function without arguments, got {learner!r}")
@@ -160,7 +161,7 @@ def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
     pipelines = [first.pipeline(), second.pipeline()]
     if not any(map(_fitted, pipelines)):
         raise ValueError(
-            "neither learner has a pt.Estimator that PyTerrier would fit, so nothing is learned and no fold is needed; "
+            "neither learner has a pt.Estimator that PyTerrier would fit, so there is nothing to cross-validate; "
             "compare rankers with pt.Experiment"
         )
     for trainee, pipeline in zip((first, second), pipelines, strict=True):
@@ -169,7 +170,7 @@ def trainees(learners: Mapping[str, Learner]) -> tuple[Trainee, Trainee]:
 
 
 def _callable_alone(function: Callable[..., object]) -> bool:
-    """Whether a function can be called without arguments; assumed of those that do not say what they take."""
+    """Whether a function can be called without arguments; True if it has no readable signature."""
     try:
         signature = inspect.signature(function)
     except ValueError:
@@ -188,7 +189,7 @@ def _children(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:
 
 
 def _parts(pipeline: pt.Transformer) -> Iterator[pt.Transformer]:
-    """A pipeline and all that it is made of."""
+    """A pipeline and all of its parts, at any depth."""
     yield pipeline
     for child in _children(pipeline):
         yield from _parts(child)
@@ -205,7 +206,7 @@ def _fitted(pipeline: pt.Transformer) -> list[pt.Estimator]:
 
 
 def _learning_parts(pipeline: pt.Transformer) -> list[object]:
-    """Estimators, and what they hold that has a ``fit`` of its own, such as a model of scikit-learn."""
+    """Estimators, and the models with a ``fit`` method that they hold, such as those of scikit-learn."""
     estimators = _estimators(pipeline)
     held = [value for estimator in estimators for value in vars(estimator).values()]
     models = [v for v in held if hasattr(v, "fit") and not isinstance(v, (type, pt.Transformer))]
@@ -213,7 +214,7 @@ def _learning_parts(pipeline: pt.Transformer) -> list[object]:
 
 
 def _shared(pipeline: pt.Transformer) -> dict[int, pt.Transformer]:
-    """Parts in which nothing is learned, as the memo with which ``deepcopy`` keeps them as they are."""
+    """Parts that learn nothing, by id: given as memo, they are not copied by ``deepcopy``."""
     if not _estimators(pipeline):
         return {id(pipeline): pipeline}
     if isinstance(pipeline, pt.Estimator):
@@ -230,6 +231,6 @@ def _warn_of_hidden_estimators(name: str, pipeline: pt.Transformer) -> None:
     if hidden:
         warnings.warn(
             f"learner {name!r} has estimators that PyTerrier's fit does not reach, so they stay as they are: "
-            f"{some(hidden)}; put them into the chain (a >> b), or be sure that they never saw these queries",
+            f"{some(hidden)}; put them into the chain (a >> b), or make sure that they never saw these queries",
             stacklevel=4,
         )

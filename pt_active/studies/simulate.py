@@ -1,4 +1,4 @@
-"""Replays on data where every label is known: what would active sampling have saved?"""
+"""Replays the designs and estimators on fully labelled data: what would active sampling have saved?"""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from pt_active.sampling.designs import design_named
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, natural_drawing
 
 DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
-"""The designs that are replayed if none are named."""
+"""Designs replayed by default."""
 
 ESTIMATOR_NAMES = ("snis", "regression")
-"""The estimators, likewise."""
+"""Estimators replayed by default."""
 
 LEVEL = 0.95
-"""Of intervals; tests are at 1 minus it."""
+"""Confidence level of the intervals; tests have the level ``1 − LEVEL``."""
 
 
 def labelled_population(
@@ -44,21 +44,21 @@ def labelled_population(
     samples: int = 1000,
     seed: int = 0,
 ) -> Population:
-    """Make arrays of a graded pool whose documents all have labels.
+    """Turn a graded, fully labelled pool into the arrays of a replay.
 
     Args:
         pool: A union frame (``rank_<name>`` for each ranker, or one plain run) with ``grade_0 … grade_G`` and
             ``label``.
         measure: ``DCG@10``, …
-        cost: Labelling cost; `UnitCost` if left out.
-        rankers: One or two of the pool's rankers; all of them if left out. A query for which none of them found
-            a document is left out, with a warning.
-        samples: Label vectors a query, for measures whose moments need Monte Carlo.
-        seed: Of the Monte Carlo draws.
+        cost: Labelling cost; `UnitCost` (each document 1) by default.
+        rankers: One or two of the pool's rankers; all of them by default. Queries for which none of them retrieved a
+            document are left out, with a warning.
+        samples: Label vectors drawn per query, for measures whose moments need Monte Carlo.
+        seed: Random seed of the Monte Carlo draws.
 
     Raises:
-        ValueError: If a document that the measure sees has no label, there are more than two rankers, one is not in
-            the pool, or the pool is malformed.
+        ValueError: If a document above the measure's cutoff has no label, there are more than two rankers, a ranker is
+            not in the pool, or the pool is malformed.
     """
     pool = pool_of_rankers(with_string_ids(pool), rankers)
     columns = grade_columns(pool.columns)
@@ -82,7 +82,7 @@ def labelled_population(
 
 
 def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.DataFrame:
-    """The documents that some of the rankers found, without the columns of the others."""
+    """The documents that at least one of the rankers retrieved, without the columns of the other rankers."""
     names = ranker_names(pool.columns)
     chosen = names if rankers is None else list(rankers)
     if unknown := [name for name in chosen if name not in names]:
@@ -90,17 +90,17 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
     if not names:
         return pool
     others = [f"{kind}_{name}" for kind in ("rank", "score") for name in names if name not in chosen]
-    # The order of the columns decides which ranker is the first.
+    # The order of the rank columns decides which ranker comes first in the difference.
     ranks = [f"rank_{name}" for name in chosen]
     rest = [column for column in pool.columns if column not in {*others, *ranks}]
-    found = (pool[ranks] >= 0).any(axis=1)
-    lost = set(pool["qid"]) - set(pool["qid"][found])
+    retrieved = (pool[ranks] >= 0).any(axis=1)
+    lost = set(pool["qid"]) - set(pool["qid"][retrieved])
     if lost:
         warnings.warn(
             f"{len(lost)} queries for which {' and '.join(chosen)} found nothing are left out: {some(lost)}",
             stacklevel=3,
         )
-    return pool.loc[found, rest + ranks]
+    return pool.loc[retrieved, rest + ranks]
 
 
 def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarray:
@@ -117,13 +117,13 @@ def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarra
 
 
 def default_designs(population: Population) -> list[str]:
-    """`DESIGN_NAMES`, and where single documents can be judged the drawing that suits the measure."""
+    """`DESIGN_NAMES`, and the document drawing that suits the measure if single documents can be judged."""
     single = population.single
     return [*DESIGN_NAMES, *([] if single is None else [natural_drawing(single.graded.seen.form)])]
 
 
 def default_budgets(population: Population, count: int = 8) -> list[float]:
-    """Budgets in equal ratios, from about 15 average queries (or an eighth of a small pool) to half of the pool."""
+    """Geometrically spaced budgets from about 15 average queries (or 1/8 of a small pool) to half of the pool."""
     dearest, total = population.cost.max(), population.cost.sum()
     low = max(min(15 * population.cost.mean(), total / 8), dearest)
     return list(np.geomspace(low, total / 2 if low < total / 2 else (low + total) / 2, count))
@@ -142,34 +142,34 @@ def simulate(
     null: bool = True,
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Replay every design with every estimator at every budget [theory 4, 5].
+    """Replay all combinations of designs, estimators and budgets [theory 4, 5].
 
     Args:
-        population: As `labelled_population` returns it.
+        population: The result of `labelled_population`.
         designs: Names in `designs.DESIGNS`, each drawn with and without replacement, and in
-            `documents.DOCUMENT_DRAWINGS`, which judge single documents; `default_designs` if left out.
-        estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is replayed in any case.
-        budgets: Increasing, in the unit of the cost; `default_budgets` if left out.
+            `documents.DOCUMENT_DRAWINGS`, which judge single documents; `default_designs` by default.
+        estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is always replayed.
+        budgets: Increasing, in the unit of the cost; `default_budgets` by default.
         repetitions: Samples of each design.
-        seed: Of everything random.
-        defensive: ε of the design; each level's own default if left out.
-        reference: What intervals and tests are read off, a name in `intervals.REFERENCES`.
+        seed: Random seed of all draws.
+        defensive: ε of the designs: for queries the share of plain random sampling (default 0.1), for documents the
+            multiple of the average variance added to each (default 1).
+        reference: Reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
         null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.
 
     Returns:
-        One row a method and budget: ``design, with_replacement, estimator, budget, repetitions, truth``, then
+        One row per method and budget: ``design, with_replacement, estimator, budget, repetitions, truth``, then
         ``bias``; ``rmse``; ``mae, mae_se`` (mean absolute error and its Monte Carlo standard error); ``coverage,
-        width`` (of 95 % intervals; mean width of those that are finite); for two systems ``selection_error`` (share
-        of samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
-        ``type_2_error`` and ``mean_pvalue`` (tests at .05); ``n_draws, n_queries, n_judged, n_effective, spent``
-        (means); ``label_equivalents, label_equivalents_se`` (mean squared error of passive sampling without
-        replacement ÷ that of the method, which is the ratio of variances where neither is biased) and
-        ``label_equivalents_source`` (of passive with replacement ÷ the method's); ``saving`` (1 − the share of the
-        budget that the method needs for the error that passive has; NaN where that lies outside the budgets).
+        width`` (of 95 % intervals; the mean width of finite ones). For two systems: ``selection_error`` (share of
+        samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
+        ``type_2_error`` and ``mean_pvalue`` (tests at .05). Means over the samples: ``n_draws, n_queries, n_judged,
+        n_effective, spent``. ``label_equivalents, label_equivalents_se``: mean squared error of passive sampling
+        without replacement ÷ that of the method; ``label_equivalents_source``: of passive sampling with replacement.
+        ``saving``: share of the budget that the method saves at the error of passive sampling; NaN outside the budgets.
 
     Raises:
-        ValueError: If a name is unknown, or budgets or repetitions are out of range.
+        ValueError: If a name is unknown, or a budget or the number of repetitions is out of range.
     """
     budgets = default_budgets(population) if budgets is None else [float(budget) for budget in budgets]
     check_budgets(population, budgets)
@@ -187,11 +187,11 @@ def simulate(
 def replays(
     population: Population, methods: Iterable[Method], repetitions: int, *, progress: bool = True, **settings: Any
 ) -> dict[Method, Replays]:
-    """Every repetition of several methods; samples are drawn once for all estimators of a design.
+    """Replay several methods, as method → `Replays`; all estimators of a design share its samples.
 
     Args:
-        population: Every label known.
-        methods: What to replay.
+        population: The result of `labelled_population`.
+        methods: The methods to replay.
         repetitions: Samples of each design.
         progress: Whether to show a progress bar.
         settings: ``budgets``, and ``seed``, ``null``, ``defensive``, ``reference`` of `replay.Repetitions`.
@@ -203,7 +203,7 @@ def replays(
     for method in methods:
         together.setdefault(replace(method, estimator=""), []).append(method)
     drawings = {kind: replay(_pool(population, kind), group, budgets, how) for kind, group in together.items()}
-    found: dict[Method, Replays] = {}
+    replayed: dict[Method, Replays] = {}
     what = "label swapping" if how.null else "replay"
     with tqdm(total=len(drawings) * repetitions, desc=what, unit="sample", disable=not progress, leave=False) as bar:
         for kind, drawing in drawings.items():
@@ -212,8 +212,8 @@ def replays(
                 chunks.append(chunk)
                 bar.update(len(next(iter(chunk.values())).truth))
             for method in together[kind]:
-                found[method] = joined([chunk[method.estimator] for chunk in chunks])
-    return found
+                replayed[method] = joined([chunk[method.estimator] for chunk in chunks])
+    return replayed
 
 
 def _pool(population: Population, kind: Method) -> Population | LabelledPool:
@@ -226,7 +226,7 @@ def _pool(population: Population, kind: Method) -> Population | LabelledPool:
 
 
 def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
-    """The yardsticks first, then the grid, each once."""
+    """Both passive yardsticks, then all combinations of designs and estimators, without repeats."""
     for design in designs:
         if design not in DOCUMENT_DRAWINGS:
             design_named(design)
@@ -245,7 +245,7 @@ def _methods(designs: list[str], estimators: list[str]) -> list[Method]:
 def _rows(
     method: Method, true: Replays, swapped: Replays | None, budgets: Sequence[float], population: Population
 ) -> pd.DataFrame:
-    """What the repetitions of one method come to, one row a budget."""
+    """The summary of one method's repetitions, one row per budget."""
     error, size = true.error, true.estimate.shape[1]
     low, high = true.intervals(LEVEL)
     finite = np.isfinite(high - low)
@@ -270,7 +270,7 @@ def _rows(
 
 
 def _decisions(true: Replays, swapped: Replays | None) -> dict[str, np.ndarray]:
-    """How often the comparison says what is not so, float64[B] each."""
+    """Error rates of selection and test at each budget, float64[B] each."""
     pvalue, favours = true.pvalues(), np.sign(true.estimate) * np.sign(true.truth)
     type_1 = np.full(len(pvalue), np.nan)
     if swapped is not None:
@@ -286,7 +286,7 @@ def _decisions(true: Replays, swapped: Replays | None) -> dict[str, np.ndarray]:
 def _with_savings(
     table: pd.DataFrame, true: dict[Method, Replays], methods: list[Method], budgets: list[float]
 ) -> pd.DataFrame:
-    """Put what the methods save beside what they err."""
+    """The table with label-equivalents and savings of each method."""
     yardstick, source = true[YARDSTICK].error ** 2, true[SOURCE_YARDSTICK].error ** 2
     pairs = [ratio_of_means(yardstick, true[m].error ** 2) for m in methods]
     squared = {m: (true[m].error ** 2).mean(axis=1) for m in methods}
@@ -312,30 +312,30 @@ def draw_until_significant(
     reference: str = "effective",
     progress: bool = True,
 ) -> pd.DataFrame:
-    """Draw on until a test at level α finds a difference, or the last look has passed [T Table 5.1].
+    """Draw until a test at level α is significant or the last look has passed [T Table 5.1].
 
-    This is how people stop, and no test at level α: with ``null`` the table says how often it is wrong.
+    People often stop this way, but the procedure is not a test at level α: ``null`` shows how often it is wrong.
 
     Args:
-        population: Two systems.
-        designs: As in `simulate`.
-        estimators: As in `simulate`.
-        looks: Increasing budgets, at each of which the test is made.
+        population: The result of `labelled_population` for two systems.
+        designs: Names in `designs.DESIGNS`, drawn with and without replacement, or in `documents.DOCUMENT_DRAWINGS`.
+        estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is always replayed.
+        looks: Increasing budgets at which the test is made.
         repetitions: Samples of each design.
-        seed: Of everything random.
+        seed: Random seed of all draws.
         alpha: Level of each single test.
-        null: Whether the systems are swapped at random, so that each difference that is found is false.
-        defensive: ε of the design; each level's own default if left out.
+        null: Whether the systems are swapped at random, so that every significant difference is false.
+        defensive: ε of the designs, 0.1 for queries and 1 for documents by default.
         reference: A name in `intervals.REFERENCES`.
         progress: Whether to show a progress bar.
 
     Returns:
-        One row a method: ``design, with_replacement, estimator, resolved`` (share of samples with a winner),
-        ``wrong`` (share in which it is not the better system; under ``null`` all that were resolved),
-        ``spent``, ``n_draws``, ``n_judged`` (means at the end).
+        One row per method: ``design, with_replacement, estimator, resolved`` (share of samples with a winner),
+        ``wrong`` (share whose winner is not the better system; with ``null`` any winner is wrong), and the means at
+        the end of ``spent``, ``n_draws``, ``n_judged``.
 
     Raises:
-        ValueError: If the population has one system, alpha lies outside (0, 1), or as in `simulate`.
+        ValueError: If the population has one system, a name is unknown, or a number is out of range.
     """
     if not population.compared:
         raise ValueError("a test of difference needs two systems; the population has one")
@@ -344,30 +344,30 @@ def draw_until_significant(
     methods = _methods(list(designs), list(estimators))
     settings: dict[str, Any] = {"budgets": list(looks), "seed": seed, "reference": reference}
     settings |= {} if defensive is None else {"defensive": defensive}
-    found = replays(population, methods, repetitions, progress=progress, null=null, **settings)
-    return pd.DataFrame([vars(method) | _ending(found[method], alpha, null) for method in methods])
+    replayed = replays(population, methods, repetitions, progress=progress, null=null, **settings)
+    return pd.DataFrame([vars(method) | _ending(replayed[method], alpha, null) for method in methods])
 
 
-def _ending(found: Replays, alpha: float, null: bool) -> dict[str, float]:
-    """How the samples of one method end."""
-    significant = found.pvalues(found.truth if null else 0.0) < alpha
+def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, float]:
+    """Shares of resolved and wrong samples of one method, and their mean counts when drawing ends."""
+    significant = replayed.pvalues(replayed.truth if null else 0.0) < alpha
     resolved = significant.any(axis=0)
     at = np.where(resolved, significant.argmax(axis=0), len(significant) - 1)
     sample = np.arange(len(at))
-    wrong = resolved & (null | (np.sign(found.estimate[at, sample]) != np.sign(found.truth)))
-    means = {name: float(getattr(found, name)[at, sample].mean()) for name in ("spent", "n_draws", "n_judged")}
+    wrong = resolved & (null | (np.sign(replayed.estimate[at, sample]) != np.sign(replayed.truth)))
+    means = {name: float(getattr(replayed, name)[at, sample].mean()) for name in ("spent", "n_draws", "n_judged")}
     return {"resolved": float(resolved.mean()), "wrong": float(wrong.mean())} | means
 
 
 _EXACT = 1e9
-"""Label-equivalents above which a method makes no error but for rounding."""
+"""Above this many label-equivalents a method's error is rounding alone."""
 
 
 def in_short(table: pd.DataFrame) -> str:
-    """The most important columns of a table of `simulate`, for printing, best label-equivalents first.
+    """The most important columns of a replay for printing, with the highest label-equivalents first.
 
     Args:
-        table: As `simulate` returns it.
+        table: The result of `simulate`.
     """
     shown = pd.DataFrame(
         {

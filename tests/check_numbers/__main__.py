@@ -1,12 +1,12 @@
-"""Did a number of the package move? Run by hand before code is reorganised, and again after.
+"""Did a number of the package change? Run by hand before code is reorganised, and again after.
 
     python tests/check_numbers --write before.json        # what the package answers today
-    python tests/check_numbers --check before.json        # ask again, and list every difference
+    python tests/check_numbers --check before.json        # ask again, and list all differences
     python tests/check_numbers --save-artifacts folder    # plans, audits and active tests, with their answers
-    python tests/check_numbers --load-artifacts folder    # read them with the code of the day, and ask again
+    python tests/check_numbers --load-artifacts folder    # read them with the present code, and ask again
 
-A case is an answer, or the message with which it is refused, and the warnings. Numbers may differ by 1e-12 of their
-size (or of 1, where they are smaller), texts not at all. The exit status is 1 if anything differs.
+A case holds an answer or an error message, and the warnings. Numbers may differ by 1e-12, relative to the larger of
+their size and 1; texts must be equal. The exit status is 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ PARTS: dict[str, Callable[[], Cases]] = {
 
 
 def computed(parts: list[str]) -> dict[str, Any]:
-    """Part → case → what it says."""
+    """Part → case → answer."""
     cases = [(part, name, ask) for part in parts for name, ask in PARTS[part]().items()]
-    found: dict[str, Any] = {part: {} for part in parts}
+    answers: dict[str, Any] = {part: {} for part in parts}
     for part, name, ask in (bar := tqdm(cases, unit="case")):
         bar.set_description(part)
-        gc.freeze()  # statsmodels collects garbage each time that it corrects p-values
-        found[part][name] = answer(ask)
-    return found
+        gc.freeze()  # statsmodels collects garbage at every correction of p-values
+        answers[part][name] = answer(ask)
+    return answers
 
 
 def differences(before: Any, after: Any, path: str) -> Iterator[str]:
-    """A line for each number or text that is not what it was."""
+    """One line for each number or text that changed."""
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):
             if key in before and key in after:
@@ -75,24 +75,24 @@ def same(before: Any, after: Any) -> bool:
 
 
 def compared(before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Print every difference; the exit status."""
-    found = list(differences(before, json.loads(json.dumps(after)), ""))
-    print(*found, f"{len(found)} differences", sep="\n")
-    return int(bool(found))
+    """Print all differences, and return the exit status."""
+    lines = list(differences(before, json.loads(json.dumps(after)), ""))
+    print(*lines, f"{len(lines)} differences", sep="\n")
+    return int(bool(lines))
 
 
-def write(path: Path, found: dict[str, Any]) -> None:
-    """With every digit."""
-    path.write_text(json.dumps(found, ensure_ascii=False) + "\n", encoding="utf-8")
+def write(path: Path, answers: dict[str, Any]) -> None:
+    """Write the answers as JSON, with all digits."""
+    path.write_text(json.dumps(answers, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What `write` wrote."""
+    """Read the answers that `write` wrote."""
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def main() -> int:
-    """Do what is asked."""
+    """Run the requested task, and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     task = parser.add_mutually_exclusive_group(required=True)
     for name, kind in (("write", "FILE"), ("check", "FILE"), ("save-artifacts", "DIR"), ("load-artifacts", "DIR")):

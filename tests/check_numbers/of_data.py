@@ -1,4 +1,4 @@
-"""What stands before a plan: the simulated collection, grades, measures and designs."""
+"""Cases before a plan: the simulated collection, grades, measures and designs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from world import BUDGET, DESIGNS, DRAWINGS, LEVELS, MEASURES, world
 
 
 def collections() -> Cases:
-    """The simulated collection, to the last digit."""
+    """The simulated collection, with all digits."""
 
     def ask(seed: int, queries: int) -> dict[str, Any]:
         made = demo_collection(seed, queries)
@@ -29,7 +29,7 @@ def collections() -> Cases:
 
 
 def grade_models() -> Cases:
-    """What each model of grades believes of a run, and how well."""
+    """The grades of a run by each grade model, and reports on them."""
     collection = world().collection
     votes = pd.concat([collection.qrels, collection.past_qrels])
     votes = votes.assign(label=votes["label"].clip(upper=2))
@@ -55,7 +55,7 @@ def grade_models() -> Cases:
 
 
 def measures() -> Cases:
-    """The values of a run, and the full names of measures."""
+    """The values of measures for a run, and their full names."""
     names = ("DCG@10", "DCG(gain='linear')@5", "ERR(max_rel=3)@10", "P(rel=2)@5", "RBP(p=0.5)@10", "RR(rel=2)@10")
     names = (*names, "ERR@10", "nDCG@10", "nDCG", "AP(rel=2)", "Judged@10", "AP@3")
     run, labels = world().runs["candidate"], world().labels
@@ -64,7 +64,7 @@ def measures() -> Cases:
 
 
 def sampling() -> Cases:
-    """Designs and draws as transformers."""
+    """Designs and draws by transformers."""
 
     def ask(rankers: int, level: str, measure: str, how: dict[str, Any]) -> list[Any]:
         design = pta.SamplingDistribution(measure, level=level, **how)(world(rankers).graded)

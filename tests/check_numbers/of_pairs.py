@@ -1,4 +1,4 @@
-"""Audits of predictors, and tests in rounds."""
+"""Cases of audits and of active tests."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROUND_DRAWINGS = ("fixed", "poisson", "single")
 
 @kept
 def pairs() -> pd.DataFrame:
-    """Pairs with three predictors of unlike quality, and two of real numbers with their variances."""
+    """Pairs with three grade predictors of different quality, and two real-valued predictors with variances."""
     frame = world().graded.head(300).reset_index(drop=True)
     label = frame.merge(world().labels, on=["qid", "docno"])["label"].to_numpy()
     rng, model = np.random.default_rng(6), frame.filter(regex="^grade_").to_numpy().argmax(axis=1)
@@ -36,23 +36,23 @@ def pairs() -> pd.DataFrame:
 
 
 def audit_of(predictors: int, loss: Any, options: dict[str, Any]) -> pta.Audit:
-    """An audit of the first predictors."""
+    """An audit of the first ``predictors`` predictors."""
     chosen = {name: name for name in PREDICTORS[:predictors]}
     options = options if "draws" in options else {"budget": 90} | options
     return pta.Audit.create(pairs(), chosen, loss, seed=9, **options)
 
 
 def audit_answers(audit: pta.Audit, qrels: pd.DataFrame, **how: Any) -> dict[str, Any]:
-    """All that an audit and its labels say, each answer or refusal for itself."""
-    found: dict[str, Any] = {"estimate": answer(partial(audit.estimate, qrels, **how))}
+    """All answers of an audit, each with its own errors and warnings."""
+    replies: dict[str, Any] = {"estimate": answer(partial(audit.estimate, qrels, **how))}
     if len(audit.predictors) > 1:
-        found |= {"compare": answer(partial(audit.compare, qrels, **how, first="model", second="noise"))}
-        found |= {"rank": answer(partial(audit.rank, qrels, **how, correction="tukey"))}
-    return found | ({"holm": answer(partial(audit.rank, qrels, **how))} if len(audit.predictors) > 2 else {})
+        replies |= {"compare": answer(partial(audit.compare, qrels, **how, first="model", second="noise"))}
+        replies |= {"rank": answer(partial(audit.rank, qrels, **how, correction="tukey"))}
+    return replies | ({"holm": answer(partial(audit.rank, qrels, **how))} if len(audit.predictors) > 2 else {})
 
 
 def audits() -> Cases:
-    """Every loss, and every design."""
+    """All losses and all designs."""
 
     def ask(predictors: int, loss: Any, options: dict[str, Any], how: dict[str, Any]) -> dict[str, Any]:
         audit = audit_of(predictors, loss, options)
@@ -81,7 +81,7 @@ def audits() -> Cases:
 
 @kept
 def in_rounds(measure: str, strategy: str, drawing: str, rankers: int = 2) -> tuple[pta.ActiveTest, ...]:
-    """A test after none to three rounds, the first of them by the original model."""
+    """A test after zero to three rounds, the first of them by the original model."""
     of_pairs = measure in PAIR_MEASURES
     frame = pairs() if of_pairs else world(rankers).graded
     tests = [pta.ActiveTest.create(frame, None, PAIR_MEASURES.get(measure, measure), seed=4)]
@@ -93,7 +93,7 @@ def in_rounds(measure: str, strategy: str, drawing: str, rankers: int = 2) -> tu
 
 
 def active_tests() -> Cases:
-    """Every strategy, drawing and estimator, on queries and on pairs."""
+    """All strategies, drawings and estimators, on queries and on pairs."""
 
     def ask(*which: Any) -> dict[str, Any]:
         tests = in_rounds(*which)

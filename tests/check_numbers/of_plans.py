@@ -1,4 +1,4 @@
-"""Plans, and what is asked of them while and after people judge."""
+"""Cases of plans, during and after judging."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ from world import (
 )
 
 BASES = list(product(LEVELS, (2, 3), MEASURES))
-"""Every level, number of rankers and measure."""
+"""All levels, numbers of rankers and measures."""
 
 CHOSEN = [(level, *each) for level in LEVELS for each in ((2, "DCG@10"), (3, "ERR@10"))]
-"""Some of them, for what has many options."""
+"""A selection, for cases with many options."""
 
 MONTE_CARLO = [("query", rankers, "nDCG@10") for rankers in (2, 3)]
 
 
 def plans() -> Cases:
-    """What is to be judged, and what the labels then say."""
+    """The documents to judge, and the answers from their labels."""
 
     def ask(*which: Any) -> dict[str, Any]:
         plan = created(*which)
@@ -101,7 +101,7 @@ def estimates() -> Cases:
 
 
 def states() -> Cases:
-    """`Plan.status` before, amid and after judging, and `Plan.so_far`."""
+    """`Plan.status` before, during and after judging, and `Plan.so_far`."""
 
     def ask(share: str, how: dict[str, Any], *which: Any) -> Any:
         plan = plan_of(*which)
@@ -122,7 +122,7 @@ def states() -> Cases:
 
 
 def outlooks() -> Cases:
-    """How many judgments it takes, by every design and estimator, with and without a pilot."""
+    """Outlooks for all designs and estimators, with and without a pilot."""
 
     def ahead(rankers: int, measure: str, cost: Any) -> pta.Outlook:
         return pta.Outlook.of(world(rankers).graded, None, measure, cost, seed=3)
@@ -130,15 +130,15 @@ def outlooks() -> Cases:
     def by_design(measure: str) -> list[pd.DataFrame]:
         methods = [Method(d, e, False) for d in DESIGNS for e in ESTIMATORS["query"]]
         methods += [Method(d, e, False) for d in DRAWINGS for e in ESTIMATORS["document"]]
-        found = pta.Outlook.of(world().graded, None, measure, methods=methods)
-        return [found.table([200, 400], difference=0.4), found.budget_for(width=0.4)]
+        looking = pta.Outlook.of(world().graded, None, measure, methods=methods)
+        return [looking.table([200, 400], difference=0.4), looking.budget_for(width=0.4)]
 
     def of_plan(*which: Any) -> dict[str, pta.Outlook]:
         pilot = plan_of(*which), judged(plan_of(*which))
-        found = {"before": pta.Outlook.of_plan(pilot[0]), "after": pta.Outlook.of_plan(*pilot)}
+        replies = {"before": pta.Outlook.of_plan(pilot[0]), "after": pta.Outlook.of_plan(*pilot)}
         if which in CHOSEN:
-            found["pilot"] = pta.Outlook.of(world(which[1]).graded, None, which[2], pilot=pilot)
-        return found
+            replies["pilot"] = pta.Outlook.of(world(which[1]).graded, None, which[2], pilot=pilot)
+        return replies
 
     pools = [*product((1, 2, 3), MEASURES, (None,)), (2, "nDCG@10", None)]
     pools += [(2, "DCG@10", cost) for cost in (pta.UnitCost(2), pta.TimeCost(30, 60))]
@@ -149,7 +149,7 @@ def outlooks() -> Cases:
 
 
 def growth() -> Cases:
-    """Rankers that come later, and rounds of documents."""
+    """Rankers added later, and rounds of documents."""
 
     def later(estimator: str, *which: Any) -> dict[str, Any]:
         runs = {"late": noisy(world().runs["production"], 0.05), "known": world().runs["candidate"]}
@@ -159,8 +159,8 @@ def growth() -> Cases:
     def rounds(*which: Any) -> dict[str, Any]:
         first, second, third = extended(*which)
         two, three = judged(first, second), judged(first, second, third)
-        found = {"second": second, "third": third, "so far": answers(third.so_far(two), two)}
-        return found | {"status": [third.status(labels, **PAIR) for labels in (two, three)]}
+        replies = {"second": second, "third": third, "so far": answers(third.so_far(two), two)}
+        return replies | {"status": [third.status(labels, **PAIR) for labels in (two, three)]}
 
     def answered(estimator: str, *which: Any) -> dict[str, Any]:
         return answers(extended(*which)[-1], judged(*extended(*which)), estimator=estimator)

@@ -1,4 +1,4 @@
-"""Replays, learners and experiments, and what the documentation prints."""
+"""Cases of replays, learners and experiments, and the output of the documentation's examples."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def simulations() -> Cases:
 
 
 def learners() -> Cases:
-    """A learner beside a ranker that learns nothing."""
+    """A learner compared with a ranker that learns nothing."""
     results = world().collection.runs["candidate"].merge(world().collection.topics, on="qid")
     noise = np.random.default_rng(3).normal(size=len(results))
     features = np.column_stack([results["score"], 1 / (results["rank"] + 1.0), noise])
@@ -91,7 +91,7 @@ def experiments() -> Cases:
 
 @contextlib.contextmanager
 def new_folder() -> Iterator[None]:
-    """Work in a folder that goes away."""
+    """Work in a temporary folder."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
@@ -102,12 +102,12 @@ def new_folder() -> Iterator[None]:
 
 
 def command(typed: str) -> str:
-    """What a command line prints."""
+    """The output of a command line."""
     return CliRunner().invoke(app, shlex.split(typed, comments=True)[1:], env={"COLUMNS": "100", "TERM": "dumb"}).output
 
 
 def printed_blocks(page: Path) -> Iterator[str]:
-    """What each fenced block of a page prints."""
+    """The output of each fenced block of a page."""
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for language, text in re.findall(r"^```(python|sh)\n(.*?)^```", page.read_text(encoding="utf-8"), re.M | re.S):
         with contextlib.redirect_stdout(io.StringIO()) as printed:

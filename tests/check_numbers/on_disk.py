@@ -1,4 +1,4 @@
-"""Plans, audits and tests that were saved, and what they answer when they are read."""
+"""Saves plans, audits and active tests, and compares their answers after loading."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from tqdm import tqdm
 from world import MEASURES, PAIR, answers, extended, judged, noisy, plan_of, world
 
 KINDS = {"plan": pta.Plan, "audit": pta.Audit, "test": pta.ActiveTest}
-"""By the beginning of a folder's name."""
+"""Beginning of a folder's name → class."""
 
 
 def artifacts() -> dict[str, tuple[Any, ...]]:
-    """Name of the folder → what is saved, after the rounds before it."""
+    """Name of the folder → the earlier rounds, then the artifact to save."""
     made = {f"plan-query-{measure}": (plan_of("query", 3, measure),) for measure in MEASURES}
     made |= {f"plan-document-{measure}": (plan_of("document", 2, measure),) for measure in MEASURES}
     made |= {"plan-replaced": (plan_of("query", 2, "ERR@10", "hedged, replaced"),)}
@@ -30,7 +30,7 @@ def artifacts() -> dict[str, tuple[Any, ...]]:
 
 
 def loaded_answers(loaded: Any, qrels: pd.DataFrame) -> dict[str, Any]:
-    """All that a loaded one can be asked."""
+    """All answers of a loaded artifact."""
     if isinstance(loaded, pta.Audit):
         return {"audit": loaded} | audit_answers(loaded, qrels)
     if isinstance(loaded, pta.ActiveTest):
@@ -48,12 +48,12 @@ def loaded_answers(loaded: Any, qrels: pd.DataFrame) -> dict[str, Any]:
 
 
 def load(folder: Path, name: str) -> Any:
-    """Read one with the class of its kind."""
+    """Load an artifact with the class for its folder's name."""
     return KINDS[name.split("-")[0]].load(folder / name)
 
 
 def saved() -> Cases:
-    """Saved today, and read again."""
+    """Artifacts saved and loaded by the present code."""
 
     def ask(name: str) -> dict[str, Any]:
         made = artifacts()[name]
@@ -65,18 +65,18 @@ def saved() -> Cases:
 
 
 def save_artifacts(folder: Path) -> dict[str, Any]:
-    """Write them into a new folder, with the labels to use; what they answer."""
+    """Save the artifacts and their labels into a new folder, and return their answers."""
     folder.mkdir(parents=True)
-    found = {}
+    answers_by_name = {}
     for name, made in tqdm(artifacts().items(), unit="artifact"):
         made[-1].save(folder / name)
         judged(*made).to_csv(folder / f"{name}.csv", index=False)
-        found[name] = answer(partial(loaded_answers, made[-1], judged(*made)))
-    return found
+        answers_by_name[name] = answer(partial(loaded_answers, made[-1], judged(*made)))
+    return answers_by_name
 
 
 def load_artifacts(folder: Path) -> dict[str, Any]:
-    """Read them with the code of the day; what they answer."""
+    """Load the artifacts with the present code, and return their answers."""
 
     def ask(name: str) -> dict[str, Any]:
         qrels = pd.read_csv(folder / f"{name}.csv", dtype={"qid": str, "docno": str})

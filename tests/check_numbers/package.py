@@ -1,4 +1,4 @@
-"""Where the package keeps what is asked of it: the only file to touch when modules move."""
+"""Imports everything that the cases need from the package: the only file to change when modules move."""
 
 from __future__ import annotations
 

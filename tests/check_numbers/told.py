@@ -1,4 +1,4 @@
-"""What the package answers, as plain values for JSON."""
+"""Turns answers of the package into plain values for JSON."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import pandas as pd
 from package import pta
 
 Cases = dict[str, Callable[[], Any]]
-"""Name → what is asked."""
+"""Name of a case → function that computes it."""
 
 LEFT_OUT = ("versions", "inputs", "query", "text")
-"""Of manifests and tables: what depends on the machine, and what is long and repeated."""
+"""Keys and columns left out: they depend on the machine, or are long and repeated."""
 
 
 def told(value: Any) -> Any:
-    """Numbers and texts of anything that the package returns."""
+    """The numbers and texts in anything that the package returns."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (np.generic, np.ndarray)):
@@ -34,27 +34,32 @@ def told(value: Any) -> Any:
 
 
 def answer(ask: Callable[[], Any]) -> dict[str, Any]:
-    """What is answered, or the message with which it is refused, and the warnings."""
+    """The answer or the error message, and the warnings."""
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", UserWarning)
         try:
-            found = {"answer": told(ask())}
+            result = {"answer": told(ask())}
         except ValueError as error:
-            found = {"refused": str(error)}
-    return found | ({"warned": [str(each.message) for each in said]} if said else {})
+            result = {"refused": str(error)}
+    return result | ({"warned": [str(each.message) for each in said]} if said else {})
 
 
-def inference(found: pta.Estimate | pta.Comparison) -> dict[str, Any]:
-    """Beside the row the numbers that it leaves out."""
-    ends = {str(level): found.confidence_interval(level) for level in (0.5, 0.99)}
-    return {"row": found.to_frame(), "degrees": found.degrees_of_freedom, "degenerate": found.degenerate, "ends": ends}
+def inference(result: pta.Estimate | pta.Comparison) -> dict[str, Any]:
+    """The row of an estimate or comparison, and the numbers that it leaves out."""
+    ends = {str(level): result.confidence_interval(level) for level in (0.5, 0.99)}
+    return {
+        "row": result.to_frame(),
+        "degrees": result.degrees_of_freedom,
+        "degenerate": result.degenerate,
+        "ends": ends,
+    }
 
 
-def outlook(found: pta.Outlook) -> dict[str, Any]:
-    """Both directions: from budgets to errors, and from errors to budgets."""
-    budgets = {"difference": found.budget_for(difference=0.5), "width": found.budget_for(width=0.3, confidence=0.9)}
-    return {"table": found.table(difference=0.4)} | budgets
+def outlook(result: pta.Outlook) -> dict[str, Any]:
+    """An outlook's errors by budget, and its budgets by error."""
+    budgets = {"difference": result.budget_for(difference=0.5), "width": result.budget_for(width=0.3, confidence=0.9)}
+    return {"table": result.table(difference=0.4)} | budgets
 
 
 FIELDS: dict[type, Callable[[Any], dict[str, Any]]] = {

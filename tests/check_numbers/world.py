@@ -1,4 +1,4 @@
-"""Seeded pools that the package makes itself, their labels, and the plans that many cases share."""
+"""Seeded pools from the simulated collection, their labels, and plans shared by many cases."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ VARIANTS: dict[str, dict[str, dict[str, Any]]] = {
 
 
 def kept(make: Callable[..., Any]) -> Callable[..., Any]:
-    """Make it once, whichever case comes first; its warnings belong to none."""
+    """Cache a function's results, and ignore its warnings, so that the order of the cases does not matter."""
 
     @cache
     @wraps(make)
@@ -96,20 +96,20 @@ def world(rankers: int = 2) -> World:
 
 
 def created(level: str, rankers: int, measure: str, variant: str = "plain") -> pta.Plan:
-    """A plan, made anew."""
+    """A new plan."""
     options = {"budget": BUDGET[level]} | VARIANTS[level][variant]
     return pta.Plan.create(world(rankers).graded, None, measure, level=level, seed=5, **options)
 
 
 @kept
 def plan_of(level: str, rankers: int, measure: str, variant: str = "plain") -> pta.Plan:
-    """A plan that is shared."""
+    """A plan shared by several cases."""
     return created(level, rankers, measure, variant)
 
 
 @kept
 def extended(rankers: int, measure: str, refitted: bool) -> tuple[pta.Plan, ...]:
-    """A plan of documents after one, two and three rounds; the last perhaps with the grades of another model."""
+    """A plan of documents after one, two and three rounds; ``refitted`` gives the last one new grades."""
     first = plan_of("document", rankers, measure)
     second = first.extend(100, judged(first), seed=8)
     graded, columns = world(rankers).graded, [f"grade_{g}" for g in range(4)]
@@ -118,20 +118,20 @@ def extended(rankers: int, measure: str, refitted: bool) -> tuple[pta.Plan, ...]
 
 
 def judged(*rounds: Any) -> pd.DataFrame:
-    """The labels of what was drawn, in one round or in several."""
+    """The labels of all drawn documents, in one round or several."""
     asked = pd.concat([each.assessments[["qid", "docno"]] for each in rounds])
     return asked.merge(world(3).labels, on=["qid", "docno"])
 
 
 def first_half(plan: pta.Plan, qrels: pd.DataFrame) -> pd.DataFrame:
-    """The labels of the queries that were drawn first; of documents, which have no order, of one half."""
+    """The labels of the queries drawn first; for plans of documents, which have no order, of one half."""
     drawn = plan.queries.query("q_draws > 0")
     drawn = drawn.sort_values("q_priority") if "q_priority" in drawn.columns else drawn
     return qrels[qrels["qid"].isin(drawn["qid"].head(len(drawn) // 2))]
 
 
 def answers(plan: pta.Plan, qrels: pd.DataFrame, **how: Any) -> dict[str, Any]:
-    """All that a plan and its labels say of the rankers."""
-    found: dict[str, Any] = {"estimate": plan.estimate(qrels, **how)}
-    found |= {"compare": plan.compare(qrels, **how, **PAIR)} if len(plan.rankers) > 1 else {}
-    return found | ({"rank": plan.rank(qrels, **how)} if len(plan.rankers) > 2 else {})
+    """All answers of a plan about its rankers."""
+    replies: dict[str, Any] = {"estimate": plan.estimate(qrels, **how)}
+    replies |= {"compare": plan.compare(qrels, **how, **PAIR)} if len(plan.rankers) > 1 else {}
+    return replies | ({"rank": plan.rank(qrels, **how)} if len(plan.rankers) > 2 else {})

@@ -1,4 +1,4 @@
-"""The simulated collection: the same for a seed, and true to what it claims."""
+"""The simulated collection is the same for a seed, and has the properties that it claims."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The reproductions of comparisons on a small generated pool, and the numbers that they share."""
+"""The reproductions of comparisons on a small generated pool, and their shared functions."""
 
 from __future__ import annotations
 

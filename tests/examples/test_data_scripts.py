@@ -1,4 +1,4 @@
-"""The scripts in ``data_scripts/`` on small files: what they write, and what they say of files that are wrong."""
+"""The scripts in ``data_scripts/`` on small files: their output, and their messages for malformed files."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def folder(tmp_path, monkeypatch):
 
 
 def call(script, *words, out="pool.parquet"):
-    """The exit code."""
+    """Run a script and return its exit code."""
     module, writer = importlib.import_module(script), importlib.import_module("pool_writer")
     return writer.run(module.main, [*words, "--out", out])
 
 
 def run(script, *words):
-    """The written pool."""
+    """Run a script and return the pool that it wrote."""
     Path("pool.parquet").unlink(missing_ok=True)
     assert call(script, *words) == 0
     return pd.read_parquet("pool.parquet")
 
 
 def complaint(capsys, script, *words):
-    """The line on stderr; nothing is left behind."""
+    """Run a script on bad input, check that it leaves no files, and return its line on stderr."""
     before = set(Path().iterdir())
     assert call(script, *words, out="new.parquet") == 2
     assert set(Path().iterdir()) == before
@@ -66,7 +66,7 @@ def sha(path):
 
 
 def check_ranks(pool, ranker, higher=lambda row, ranker: row[f"score_{ranker}"]):
-    """Ranks run from 0 without a gap, and are those of counting who is before by (score, docno), both descending."""
+    """Check that ranks have no gaps and count the documents that come before by (score, docno), both descending."""
     for _, query in pool.groupby("qid"):
         found = query[query[f"rank_{ranker}"] >= 0].to_dict("records")
         keys = [(np.float32(higher(row, ranker)), row["docno"]) for row in found]
@@ -166,7 +166,7 @@ def test_values_too_large_count_as_missing(folder):
 @pytest.fixture
 def learnable(folder):
     importlib.import_module("sklearn.ensemble")
-    with threadpool_limits(1):  # of what is loaded; data this small are slower on several threads
+    with threadpool_limits(1):  # of the loaded libraries; data this small are slower on several threads
         yield from arrays_of_folds(folder)
 
 
@@ -204,7 +204,7 @@ def test_the_seed_is_that_of_the_learners(learnable):
 
 def test_learners_see_whole_queries_up_to_a_limit(learnable, monkeypatch):
     script = importlib.import_module("letor_to_pool")
-    monkeypatch.setattr(script, "LEARN_FROM", 55)
+    monkeypatch.setattr(script, "MAX_TRAINING_DOCUMENTS", 55)
     seen = []
     monkeypatch.setattr(script, "learned", lambda _, features, *__: seen.append(features) or (lambda x: x[:, 0]))
     pool = run("letor_to_pool", *learnable, "--ranker", "f=forest")

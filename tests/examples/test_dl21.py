@@ -1,4 +1,4 @@
-"""The whole road on real submissions of the TREC 2021 Deep Learning track; skipped where the files are not there."""
+"""All steps on real submissions to the TREC 2021 Deep Learning track; skipped if the files are absent."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 FOLDER = ROOT.parent / "shared" / "data" / "dl21"
 
 CUT_BY_ITS_OWN_RANKS = "uogTrPC"
-"""Its ranks are not in the order of its scores, and the stored file keeps the first 50 ranks: the documents that its
-scores put on top, and so its published value, cannot be had from it. trec_eval on the stored file is the reference."""
+"""A run whose ranks disagree with its scores. The stored file keeps the first 50 ranks, so it lacks some documents with
+top scores, and its published value cannot be recomputed. The reference is trec_eval on the stored file."""
 
 pytestmark = [
     pytest.mark.skipif(not FOLDER.is_dir(), reason="the track's files are not here"),

@@ -1,4 +1,4 @@
-"""The reproductions of errors and sampling distributions on a small generated pool, and what theory says of savings."""
+"""The reproductions of errors and sampling distributions on a small generated pool, and savings in theory."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_the_relative_probabilities_average_to_one(script) -> None:
 
 
 def population(rng: np.random.Generator, m: int) -> Population:
-    """One system, whose grade model is right about half of what varies."""
+    """One system, whose grade model explains half of the variance."""
     model, noise, cost = rng.normal(3, 1, m), rng.normal(0, 1, m), rng.uniform(1, 5, m)
     moments = Moments(model[:, None], np.ones((m, 1, 1)))
     documents = np.ones(m, dtype=np.int64)
@@ -93,7 +93,7 @@ def population(rng: np.random.Generator, m: int) -> Population:
 
 
 def test_a_large_pool_saves_what_theory_says(script) -> None:
-    """The best saving is known by hand; replays from a pool far larger than the sample agree with that of a design."""
+    """The best saving is computed by hand; replays from a very large pool agree with a design's predicted saving."""
     figures, pool = script("figures"), population(np.random.default_rng(1), 2000)
     assert figures.asymptotic_saving(pool, pool.weight) == pytest.approx(0)
     saving = figures.asymptotic_savings(pool)

@@ -57,7 +57,7 @@ def test_risks_on_pools(script, pool_file, tmp_path, monkeypatch, capsys) -> Non
     assert (wide["width"][100] < wide["width"][50]).all()
     assert (wide["rmse"][100] < wide["rmse"][50]).mean() > 0.8
     precision = wide["rmse"][100].xs("precision", level="risk_name").unstack()
-    assert (precision["active"] < precision["passive"]).all(), "only what is called relevant is drawn for precision"
+    assert (precision["active"] < precision["passive"]).all(), "precision draws only pairs that are predicted relevant"
     assert table["coverage"].between(0.75, 1).mean() > 0.9
     truth, quality = table.groupby("predictor")["risk"].first(), pd.read_csv(tmp_path / "risk_on_pools_quality.csv")
     assert truth["good"] < truth["poor"]
@@ -184,7 +184,7 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
 
 
 def test_half_as_wide_intervals_would_not_pass(script, monkeypatch) -> None:
-    """The command tells intervals that are too narrow."""
+    """The command detects intervals that are too narrow."""
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
     case = coverage.CASES["error"]

@@ -1,4 +1,4 @@
-"""The reproductions of audits on scikit-learn's data, in quick mode, and the pools that they share."""
+"""The reproductions of audits on scikit-learn's data, in quick mode, and their shared pools."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_model_comparison(script, tmp_path, monkeypatch, capsys) -> None:
 
 @pytest.fixture
 def contest(script):
-    """Three predictors of two grades, the second of which is far better."""
+    """Three predictors of two grades; the second predictor is far better."""
     rng = np.random.default_rng(0)
     chance, label = rng.random((60, 3)), rng.integers(0, 2, 60).astype(float)
     chance[:, 1] = np.where(rng.random(60) < 0.9, label, 1 - label)
@@ -100,7 +100,7 @@ def test_the_test_pools_are_another_distribution(script) -> None:
 
 
 def test_a_certain_model_without_a_clue_does_no_harm(script) -> None:
-    """Naive Bayes is certain of almost every pair: a line through the few others must not carry the estimate away."""
+    """Naive Bayes is certain of almost every pair; a regression line through the others must not ruin the estimate."""
     curves = script("risk_curves")
     problem = curves.problem_of("digits, naive Bayes", 10, 0)
     rows = script("audit_replays").rows_of(problem, [100], 100, 0).set_index("method")

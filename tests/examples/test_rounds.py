@@ -1,4 +1,4 @@
-"""The reproduction of active testing runs, and its table is what it says."""
+"""The reproduction of active testing runs, and its table holds what its docstring says."""
 
 from __future__ import annotations
 

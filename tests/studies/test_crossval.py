@@ -1,4 +1,4 @@
-"""Learning algorithms: the test by enumeration and simulation, the folds, and what learners may and may not see."""
+"""Comparison of learners: its test by enumeration and simulation, its folds, and the data that learners see."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FEATURES = 4
 
 
 class SignLearner(pt.Estimator):
-    """Learns whether more of one feature is better; keeps a diary of the queries that it was shown."""
+    """Learns whether larger values of one feature are better, and records the queries that it sees in a diary."""
 
     def __init__(self, feature: int, diary: list | None = None) -> None:
         self.feature, self.diary, self.slope, self.fits = feature, diary, 0.0, 0
@@ -109,7 +109,7 @@ def test_the_first_published_example() -> None:
 
 
 def test_the_second_published_example() -> None:
-    """Han, Kamber and Pei (2012), exercise 8.14: ten rounds; t is the mean over σ, and not over σ²."""
+    """Han, Kamber and Pei (2012), exercise 8.14: ten rounds; t is the mean divided by σ, not by σ²."""
     first = [30.5, 32.2, 20.7, 20.6, 31.0, 41.0, 27.7, 26.0, 21.5, 26.0]
     second = [22.4, 14.5, 22.4, 19.6, 20.7, 20.4, 22.1, 19.4, 16.2, 35.0]
     differences = np.subtract(first, second)[None, :]
@@ -137,8 +137,8 @@ def test_the_squared_errors_are_unbiased_for_the_correlation_that_they_assume(re
 def simulated_differences(rng: np.random.Generator, folds: int, repeats: int, samples: int) -> np.ndarray:
     """float64[samples, R, K], fold differences of two learners that are equally good by symmetry, on 20 queries.
 
-    There are two independent features that matter alike. Each learner sees one of them, learns whether more of it is
-    better, and is measured by the worth of the document that it puts first of five.
+    Two independent features are equally important. Each learner sees one of them, learns whether larger values are
+    better, and is measured by the value of the document that it ranks first of five.
     """
     x = rng.normal(size=(samples, 2, 20, 5))
     worth = 0.05 * x.sum(axis=1, keepdims=True) + rng.normal(size=(samples, 1, 20, 5))
@@ -230,7 +230,7 @@ def test_every_number_is_what_a_loop_by_hand_gives(data) -> None:
 
 
 class FirstRows(SignLearner):
-    """Learns from the rows that come first."""
+    """Learns from the first rows alone."""
 
     def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
         super().fit(topics_or_res_tr.head(2), qrels_tr)
@@ -262,7 +262,7 @@ def nine() -> LearnerComparison:
 @settings(max_examples=5)
 @given(names=st.permutations(range(9)), prefix=st.sampled_from(["", "x", "é"]))
 def test_names_of_queries_and_documents_mean_nothing(nine: LearnerComparison, names: list[int], prefix: str) -> None:
-    """With one query a fold there is one split only, so queries may have any names; elsewhere their order decides."""
+    """With one query per fold there is only one split, so names do not matter; otherwise their order decides."""
     results, qrels = collection(queries=9)
     new = {f"q{i:03d}": f"{prefix}{name}" for i, name in enumerate(names)}
 
@@ -332,7 +332,7 @@ def test_a_function_that_hands_on_what_it_has_made_is_refused(data, what: str) -
 
 
 class Locked(pt.Transformer):
-    """Cannot be copied, as a connection cannot."""
+    """A transformer that cannot be copied, such as one with a connection."""
 
     def __init__(self) -> None:
         self.lock, self.calls = threading.Lock(), 0
@@ -356,7 +356,7 @@ def test_parts_that_learn_nothing_are_shared(data) -> None:
 
 
 class Vandal(SignLearner):
-    """Writes into the frames that it is given."""
+    """Writes into the frames that it receives."""
 
     def fit(self, topics_or_res_tr, qrels_tr, topics_or_res_va=None, qrels_va=None) -> None:
         super().fit(topics_or_res_tr, qrels_tr)
@@ -491,7 +491,7 @@ def test_bad_frames_and_measures_are_found_before_any_training(data) -> None:
 
 
 def test_topics_may_come_without_documents(data) -> None:
-    """Pipelines then retrieve for themselves."""
+    """With topics alone, the pipelines retrieve the documents."""
     results, qrels = data
     retrieve = pt.apply.generic(lambda topics: results.merge(topics[["qid"]], on="qid"))
     topics = results[["qid", "query"]].drop_duplicates()
