@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import ir_measures.measures as irm
@@ -17,7 +18,8 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
-from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
@@ -261,7 +263,7 @@ def _judged(
     controls: dict[str, str | None],
     unlabelled: tuple[tuple[str, str], ...],
     missing: str,
-) -> JudgedSample:
+) -> JudgedQueries:
     """One measure of all systems on the sampled queries, with the model's values where it has them."""
     tables, sample = plan.tables, plan.sample
     own = values[values["measure"] == str(measure)].pivot(index="qid", columns="name", values="value")
@@ -271,7 +273,7 @@ def _judged(
         for s, name in enumerate(names):
             if (ranker := controls[name]) is not None:
                 model[:, s] = means[:, plan.rankers.index(ranker)]
-    queries = sample_of(tables.queries, bool(plan.manifest["census"]))
+    queries = sample_of(tables.queries, tables.manifest.census)
     basis = Basis(
         measure=str(measure),
         estimator="",
@@ -285,11 +287,11 @@ def _judged(
         ignored=0,
     )
     measured = own.loc[sample["qid"], names].to_numpy()
-    return JudgedSample(tuple(names), queries, measured, tables.pool.query_weight, model, basis)
+    return JudgedQueries(tuple(names), basis, queries, measured, tables.pool.query_weight, model)
 
 
 def _summary(
-    judged: dict[irm.Measure, JudgedSample],
+    judged: dict[irm.Measure, JudgedQueries],
     controls: dict[str, str | None],
     baselines: dict[int, str],
     confidence: float,
@@ -299,9 +301,10 @@ def _summary(
     estimators = ["snis" if ranker is None else "regression" for ranker in controls.values()]
     columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
     for measure, sample in judged.items():
-        columns |= _means(str(measure), sample, estimators, confidence)
+        columns |= _means(How(measure, confidence=confidence), sample, estimators)
     for measure, sample in judged.items():
-        pvalues = {s: _pvalues(sample, estimators, s, confidence) for s in baselines}
+        how = How(measure, confidence=confidence)
+        pvalues = {s: _pvalues(how, sample, estimators, s) for s in baselines}
         found = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
         for s, suffix in baselines.items():
             columns |= _against(str(measure), suffix, sample, s, pvalues[s])
@@ -310,9 +313,10 @@ def _summary(
     return pd.DataFrame(columns)
 
 
-def _means(measure: str, sample: JudgedSample, estimators: list[str], confidence: float) -> dict[str, Any]:
-    estimates = [sample.estimate(s, e, "effective", confidence) for s, e in enumerate(estimators)]
+def _means(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]) -> dict[str, Any]:
+    estimates = [sample.estimate(s, replace(how, estimator=name)) for s, name in enumerate(estimators)]
     intervals = [estimate.confidence_interval() for estimate in estimates]
+    measure = str(how.measure)
     return {
         measure: [estimate.value for estimate in estimates],
         f"{measure} low": [low for low, _ in intervals],
@@ -320,13 +324,13 @@ def _means(measure: str, sample: JudgedSample, estimators: list[str], confidence
     }
 
 
-def _pvalues(sample: JudgedSample, estimators: list[str], baseline: int, confidence: float) -> np.ndarray:
+def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str], baseline: int) -> np.ndarray:
     """float64[k], of each system against a baseline; NaN for itself."""
     pvalue = np.full(len(estimators), np.nan)
     for s in range(len(estimators)):
         if s != baseline:
             both = "regression" if {estimators[s], estimators[baseline]} == {"regression"} else "snis"
-            pvalue[s] = sample.compare(s, baseline, both, "effective", confidence).pvalue
+            pvalue[s] = sample.compare(s, baseline, replace(how, estimator=both)).pvalue
     return pvalue
 
 
@@ -344,7 +348,7 @@ def _corrected(
     return found
 
 
-def _against(measure: str, suffix: str, sample: JudgedSample, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
+def _against(measure: str, suffix: str, sample: JudgedQueries, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
     """Improved and degraded queries and p-values against a baseline; None and NaN in its own row."""
     gain = sample.values - sample.values[:, [baseline]]
     counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}

@@ -26,11 +26,12 @@ from tqdm import tqdm
 
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.ratios import RISK_ESTIMATORS
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
 from pt_active.relevance.losses import Loss
 from pt_active.risk import CostMatrix, Precision, Recall, Squared, ZeroOne
-from pt_active.risk.judged import JudgedPairs
+from pt_active.risk.judged import JudgedPairs, usual_estimator
 from pt_active.risk.kept import draw_pairs
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
@@ -168,17 +169,16 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
         seed: Of the draws.
     """
     drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
-    rows = np.flatnonzero(drawn.sample.draws > 0)
-    size = float(effective_size(drawn.sample.draws[rows], drawn.sample.importance[rows]))
-    basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.sample.census, (), "error", 0, "pair")
-    return JudgedPairs(pairs, drawn, rows, pairs.observed(rows, label[rows]), basis)
+    size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
+    basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.census, (), "error", 0, "pair")
+    return JudgedPairs(pairs.names, basis, pairs, drawn, pairs.observed(drawn.rows, label[drawn.rows]))
 
 
 def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:
     """What the audit says."""
-    if case.compare:
-        return sample.compare(0, 1, estimator, reference, 0.95)
-    return sample.estimate(0, estimator, reference, 0.95)
+    estimator = usual_estimator(sample.sample, reference) if estimator is None else estimator
+    how = How(case.loss, estimator, reference=reference)
+    return sample.compare(0, 1, how) if case.compare else sample.estimate(0, how)
 
 
 def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -> Iterator[tuple[str, bool, float]]:

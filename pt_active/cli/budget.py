@@ -15,7 +15,7 @@ from pt_active.cli.pools import PoolFiles
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import kept_unit, unit_of
+from pt_active.relevance.costs import unit_of
 
 
 def budget(
@@ -68,7 +68,7 @@ def budget(
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
         loaded, labels = read_judged(plan, qrels or [], so_far)
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
-        priced, unit = loaded.manifest["arguments"]["cost"], _unit(loaded).strip()
+        priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
     if budget or (width is None and difference is None):
         table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
     else:
@@ -80,11 +80,6 @@ def budget(
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
-
-
-def _unit(plan: Plan) -> str:
-    arguments = plan.manifest["arguments"]
-    return kept_unit(arguments["cost"], arguments.get("cost_unit"))
 
 
 def _check_alone(given: list[str]) -> None:
@@ -103,18 +98,17 @@ def _draw(table: pd.DataFrame, options: list[str]) -> str:
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
     """What a plan lacks; documents can be added to it, queries need another plan."""
-    own = own_method(plan)
-    row = table[(table["level"] == plan.manifest["arguments"]["level"]) & (table["design"] == own.design)]
-    lacking = float(row["budget"].iloc[0]) - plan.manifest["spent"]
+    own, manifest, arguments = own_method(plan), plan.tables.manifest, plan.tables.manifest.arguments
+    row = table[(table["level"] == arguments.level) & (table["design"] == own.design)]
+    lacking = float(row["budget"].iloc[0]) - manifest.spent
     if lacking <= 0:
         return "The plan's own budget is enough."
-    arguments = plan.manifest["arguments"]
-    lack = f"The plan lacks {lacking:.4g}{_unit(plan)} of it"
+    lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
     if not (own.of_documents and qrels):
-        again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments['seed']}"
-        begins = "" if own.of_documents or arguments["replace"] else ": that sample begins with the same queries"
+        again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments.seed}"
+        begins = "" if own.of_documents or arguments.replace else ": that sample begins with the same queries"
         return f"{lack}: plan again as before, but with {again}{begins}."
     out = new_path(folder.with_name(f"{folder.name}-more"))
     more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", out)

@@ -91,7 +91,7 @@ def _draw_answers(axes: Axes, demo: Demo) -> None:
     axes.set_yticks(range(len(demo.answers)), [_LOOKS[name].label for name in demo.answers], fontsize=12)
     axes.set_ylim(len(demo.answers) - 0.5, -0.6)
     axes.set_xlabel(f"difference in {MEASURE}, {RANKERS[0]} − {RANKERS[1]}")
-    everything = demo.answers["active"].plan.manifest["pool_cost"]
+    everything = demo.answers["active"].plan.tables.manifest.pool_cost
     axes.set_title(f"Answers from {demo.budget:,.0f} of {everything:,.0f} judgments", loc="left")
     handles = [
         Line2D([], [], color=_INK, marker="o", lw=1.8, label="one sample, its 95% interval"),

@@ -147,7 +147,7 @@ class Demo:
         return {**head, "truth": truth, **answers, "repetitions": repetitions}
 
     def __str__(self) -> str:
-        pool_cost = self.answers["active"].plan.manifest["pool_cost"]
+        pool_cost = self.answers["active"].plan.tables.manifest.pool_cost
         head = (
             "SIMULATED: no query, document or judgment here is real.\n\n"
             f"Two rankers, {len(self.collection.topics)} queries, {pool_cost:,.0f} documents in their top 10s; "
@@ -278,9 +278,10 @@ def _third(pool: pd.DataFrame) -> float:
 
 def _answer(method: Method, pool: pd.DataFrame, collection: DemoCollection, seed: int, budget: float) -> Answer:
     plan = Plan.create(pool, collection.topics, MEASURE, budget=budget, design=method.design, seed=seed)
-    if plan.manifest["census"]:
+    manifest = plan.tables.manifest
+    if manifest.census:
         raise ValueError(
-            f"a budget of {budget:g} judges every query, which costs {plan.manifest['pool_cost']:g}; the demo shows "
+            f"a budget of {budget:g} judges every query, which costs {manifest.pool_cost:g}; the demo shows "
             "sampling, so choose a smaller one"
         )
     labels = collection.judge(plan.assessments)

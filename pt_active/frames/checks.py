@@ -82,7 +82,7 @@ class ArgumentError(ValueError):
 
 
 def shown(value: Any) -> str:
-    """A value in one short line, for an error message."""
+    """A value as one line of at most 80 characters, for an error message."""
     text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
     return text if len(text) <= 80 else f"{text[:79]}…"
 
@@ -189,18 +189,18 @@ def file_path(name: str, value: Any) -> Path:
 
 
 HELP = "https://github.com/pt-active/pt_active"
-"""Where PyTerrier's schematics point; without it PyTerrier would ask the network."""
+"""The page to which PyTerrier's schematics link. Without it PyTerrier would look one up over the network."""
 
 
 def some(items: Iterable[object], limit: int = 5) -> str:
-    """Name the first few items for an error message.
+    """The first few items as text, for an error message.
 
     Args:
-        items: What is to be named.
-        limit: How many names to print before ``…``.
+        items: Any items.
+        limit: The largest number of items to print; ``…`` stands for further ones.
 
     Returns:
-        ``'a', 'b', … (12 in all)``.
+        Text such as ``'a', 'b', … (12 in all)``.
     """
     listed = list(items)
     text = ", ".join(repr(item) for item in listed[:limit])

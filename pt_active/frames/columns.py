@@ -1,7 +1,7 @@
-"""Frames as PyTerrier knows them, checked once on the way in.
+"""The columns of PyTerrier's frames: ids, ranks, grades and query attributes, checked once when a frame comes in.
 
-Every function takes a frame, leaves it untouched, and returns a checked copy with string ids, so that the
-rest of the package never meets an integer qid, a duplicated document or a half label.
+No function changes the frame that it is given. Frames that have passed these checks have string ids, and no document
+twice in a query.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ import pandas as pd
 from pt_active.frames.checks import shown, some
 
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
+"""The probability that a document has a grade, ``grade_0 … grade_G``."""
 
 DESIGN_COLUMN = re.compile(
     r"^q_(prob|cost|weight|draws|importance|inclusion|priority|opening_cost|drawing|cov|mean_.+|var_.+|mc_error_.+)$"
 )
+"""A column that a design or a sample adds to each query."""
 
 
 def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
@@ -48,27 +50,27 @@ def _id_string(value: object) -> str:
 
 
 def pair_codes(frame: pd.DataFrame) -> np.ndarray:
-    """int64[N], a number for each distinct (qid, docno) of a frame without missing ids."""
+    """int64[N], a code for each row, equal for rows with the same (qid, docno); no id may be missing."""
     query, docno = pd.factorize(frame["qid"])[0], pd.factorize(frame["docno"])[0]
     return query * np.int64(docno.max(initial=0) + 1) + docno
 
 
 def check_pairs(frame: pd.DataFrame, what: str, codes: np.ndarray | None = None) -> None:
-    """Refuse a frame that holds a document twice for one query.
+    """Raise if a frame has more than one row for a query and document.
 
     Args:
         frame: A frame with ``qid`` and ``docno``.
-        what: How to call the frame in the message, such as ``run 'candidate'``.
-        codes: Its `pair_codes`, where they are known already.
+        what: The name of the frame in the message, such as ``run 'candidate'``.
+        codes: int64[N], the frame's `pair_codes` if they are already known.
 
     Raises:
-        ValueError: If a (qid, docno) pair stands in more than one row.
+        ValueError: If a (qid, docno) pair occurs in more than one row.
     """
     repeated = pd.Series(pair_codes(frame) if codes is None else codes).duplicated().to_numpy()
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise ValueError(
-            f"{what}: {int(repeated.sum())} duplicate rows; document {row.docno!r} stands more than once "
+            f"{what}: {int(repeated.sum())} duplicate rows; document {row.docno!r} occurs more than once "
             f"in query {row.qid!r}"
         )
 
@@ -77,17 +79,17 @@ def grade_columns(columns: Iterable[object]) -> list[str]:
     """The columns ``grade_0 … grade_G`` of a frame, in order.
 
     Returns:
-        The names, or an empty list if there are none.
+        The names; an empty list if there are no grade columns.
 
     Raises:
         ValueError: If the grades do not run from 0 without a gap, or there is only one.
     """
-    found = sorted(int(m.group(1)) for c in columns if (m := GRADE_COLUMN.match(str(c))))
-    if found and found != list(range(len(found))):
-        raise ValueError(f"grade columns must run from grade_0 without a gap, got {found}")
-    if len(found) == 1:
+    grades = sorted(int(m.group(1)) for c in columns if (m := GRADE_COLUMN.match(str(c))))
+    if grades and grades != list(range(len(grades))):
+        raise ValueError(f"grade columns must run from grade_0 without a gap, got {grades}")
+    if len(grades) == 1:
         raise ValueError("there must be at least two grades, got grade_0 alone")
-    return [f"grade_{g}" for g in found]
+    return [f"grade_{g}" for g in grades]
 
 
 def ranker_names(columns: Iterable[object]) -> list[str]:
@@ -96,22 +98,22 @@ def ranker_names(columns: Iterable[object]) -> list[str]:
 
 
 def query_columns(columns: Iterable[object]) -> list[str]:
-    """The columns that belong to the query: those that start with ``q``, as in PyTerrier, and ``traffic``.
+    """The columns that describe the query: those that start with ``q``, as in PyTerrier, and ``traffic``.
 
-    Not those of a design or a sample, which belong to the plan that they come from.
+    Columns that match `DESIGN_COLUMN` are left out, since they belong to the plan that added them.
     """
     return [str(c) for c in columns if (str(c).startswith("q") or c == "traffic") and not DESIGN_COLUMN.match(str(c))]
 
 
 def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
-    """One row a query with the query columns.
+    """The query columns of a frame, with one row per query.
 
     Args:
         frame: Any frame with ``qid``.
-        qids: The queries wanted, in the order wanted.
+        qids: The queries to return, in this order.
 
     Returns:
-        The first row of each query; columns that the frame has for a query, ``qid`` first.
+        ``qid`` and the frame's `query_columns`, taken from the first row of each query.
     """
     columns = ["qid", *(c for c in query_columns(frame.columns) if c != "qid")]
     table = frame[columns].drop_duplicates("qid").set_index("qid")
@@ -119,17 +121,17 @@ def query_table(frame: pd.DataFrame, qids: Sequence[str]) -> pd.DataFrame:
 
 
 def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
-    """Restrict a frame to the queries of the topics, and give it the topics' query columns.
+    """Keep the rows whose query is in the topics, and take the query columns from the topics.
 
     Args:
         frame: A result frame with string ids.
-        topics: One row a query, with string ids.
+        topics: One row per query, with string ids.
 
     Returns:
-        The frame's rows whose query is in the topics.
+        The remaining rows, with the topics' query columns in place of the frame's columns of the same names.
 
     Raises:
-        ValueError: If the topics hold a query twice.
+        ValueError: If a query occurs more than once in the topics.
     """
     if topics["qid"].duplicated().any():
         raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
@@ -139,14 +141,14 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
 
 
 def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
-    """bool[N], the rows of a slice; all of them without one.
+    """bool[N], whether each row is in the slice.
 
     Args:
         frame: ``qid, docno``, and the column.
-        column: Its name, or None.
+        column: The name of a boolean column, true inside the slice. None stands for all rows.
 
     Raises:
-        ValueError: If there is no such column, it is not true or false everywhere, or nowhere true.
+        ValueError: If there is no such column, a value is neither true nor false, or no value is true.
     """
     if column is None:
         return np.ones(len(frame), dtype=bool)
@@ -166,14 +168,14 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
 
 
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
-    """Refuse grade probabilities that are none.
+    """Raise if a row of grade probabilities is not a distribution.
 
     Args:
-        frame: ``qid, docno`` of each row, to name one that is wrong.
-        grades: float64[N, G+1].
+        frame: ``qid, docno`` of each row, for the message.
+        grades: float64[N, G+1], ``P(y = g)``.
 
     Raises:
-        ValueError: If one is NaN or negative, or a row does not sum to 1.
+        ValueError: If a probability is NaN or negative, or the probabilities of a row do not sum to 1.
     """
     total = grades.sum(axis=1)
     for wrong, rule in (

@@ -1,4 +1,4 @@
-"""Judgments: which labels count, what they say, and which are missing."""
+"""Judgments: which labels are valid, which grade each document has, and which labels are missing."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from pt_active.frames.checks import Argument, ArgumentError, Method, Named, data
 from pt_active.frames.columns import with_string_ids
 
 UNJUDGED = -1
-"""TREC's label for a document that was pooled but not judged: as good as no label."""
+"""TREC's label for a document that was pooled but not judged. It counts as no label."""
 
 SPAM = -2
-"""The TREC Web track's label for spam and junk: judged, and worth nothing (grade 0)."""
+"""The TREC Web track's label for spam and junk. It counts as a judgment of grade 0."""
 
 HIGHEST_LABEL = 1000
-"""A label above it is taken for a mistake: 2 to its power has no finite gain."""
+"""Higher labels are taken for mistakes: the gain ``2^label − 1`` overflows a double at 1024."""
 
 
 def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataFrame:
     """Check relevance judgments and give them whole-number labels.
 
-    ``-1`` (pooled but unjudged) counts as no label: such rows are dropped. ``-2`` (the Web track's spam)
-    counts as judged and becomes grade 0. Rows that repeat the same label for a pair are merged.
+    Rows with the label ``-1`` (pooled but unjudged) are dropped. The label ``-2`` (the Web track's spam) becomes
+    grade 0. Rows that repeat the same label for a pair are merged.
 
     Args:
         qrels: A frame with ``qid``, ``docno``, ``label``.
-        max_grade: The highest grade that is allowed, if there is one.
+        max_grade: The highest grade that is allowed; None allows labels up to `HIGHEST_LABEL`.
 
     Returns:
-        ``qid, docno, label`` with string ids and int64 labels from 0.
+        ``qid, docno, label`` with string ids, int64 labels from 0, and one row per pair.
 
     Raises:
         ValueError: If a label is not a whole number, is below -2 or above ``max_grade``, or if a pair has
@@ -57,24 +57,24 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
 
 
 def check_highest_grade(qrels: pd.DataFrame, max_grade: int) -> None:
-    """Refuse labels above the highest grade.
+    """Raise if a label is above the highest grade.
 
     Args:
-        qrels: ``qid, docno, label``, whole numbers.
+        qrels: ``qid, docno, label``, with whole-number labels.
         max_grade: The highest grade.
 
     Raises:
-        ValueError: If there is one.
+        ValueError: If a label is above ``max_grade``; the message names its document.
     """
     wrong = qrels["label"].to_numpy() > max_grade
     _refuse_labels(qrels, wrong, f"must not be above the highest grade, {max_grade}")
 
 
 def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
-    """``qid, docno, label`` of judgments, as they came.
+    """The columns ``qid, docno, label`` of judgments, unchanged.
 
     Raises:
-        ValueError: If that is no frame, or a column is missing.
+        ValueError: If ``qrels`` is not a DataFrame, or a column is missing.
     """
     columns = ["qid", "docno", "label"]
     if missing := set(columns) - set(data_frame("qrels", qrels).columns):
@@ -83,6 +83,7 @@ def label_columns(qrels: pd.DataFrame) -> pd.DataFrame:
 
 
 def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
+    """Raise if any row is marked in ``wrong``, bool[N]; the message states the rule that its label breaks."""
     if wrong.any():
         row = qrels[wrong].iloc[0]
         raise ValueError(
@@ -92,7 +93,7 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
 
 
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
-"""What to do about a sampled document without a label: refuse, take grade 0, or take the model's mean."""
+"""What to do about a sampled document without a label: raise, use grade 0, or use the grade model's mean."""
 
 LOOK_SO_FAR: tuple[str | Named, ...] = (
     "; or look at what is judged so far: ",
@@ -107,8 +108,8 @@ class Labels:
 
     Attributes:
         label: int64[N]; -1 where there is none.
-        missing: The (qid, docno) pairs without a label that are needed.
-        ignored: How many labels belong to nothing that was sampled.
+        missing: The (qid, docno) pairs that need a label and have none.
+        ignored: The number of labels of documents outside the sample.
     """
 
     label: np.ndarray
@@ -117,20 +118,23 @@ class Labels:
 
 
 def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
-    """Refuse a policy that is none.
+    """Raise if ``missing`` is not a known policy.
 
     Raises:
-        ValueError: With those there are.
+        ValueError: If it is not in ``policies``; the message lists them.
     """
     if missing not in policies:
         raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(policies)}")
 
 
 def check_judged(qrels: pd.DataFrame) -> None:
-    """Refuse qrels without a judgment.
+    """Raise if the qrels contain no judgment.
+
+    Args:
+        qrels: The result of `checked_qrels`, without rows of unjudged documents.
 
     Raises:
-        ValueError: If there is no row left.
+        ValueError: If there are no rows.
     """
     if qrels.empty:
         raise ValueError("the qrels hold no judgment: they are empty, or all labels are negative, which says unjudged")
@@ -143,20 +147,29 @@ def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
         keys: ``qid, docno``, string ids, N rows.
         qrels: ``qid, docno, label``, each pair once.
     """
-    found = keys[["qid", "docno"]].merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])
-    return found["label"].to_numpy(dtype=np.float64)
+    matched = keys[["qid", "docno"]].merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])
+    return matched["label"].to_numpy(dtype=np.float64)
 
 
 def whole_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the grade of each document; -1 where there is none; see `labels_of`."""
+    """int64[N], the grade of each document; -1 where there is none.
+
+    Args:
+        keys: ``qid, docno``, string ids, N rows.
+        qrels: ``qid, docno, label``, each pair once.
+    """
     return np.nan_to_num(labels_of(keys, qrels), nan=-1.0).astype(np.int64)
 
 
 def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
-    """The labels of `whole_labels`, some of which must fit.
+    """int64[N], the grade of each document of a plan; -1 where there is none.
+
+    Args:
+        keys: ``qid, docno`` of the plan's documents, string ids, N rows.
+        qrels: ``qid, docno, label``, each pair once.
 
     Raises:
-        ValueError: If there is no label, or none belongs to a document of the plan.
+        ValueError: If the qrels are empty, or none of their labels belongs to a document of the plan.
     """
     check_judged(qrels)
     label = whole_labels(keys, qrels)
@@ -168,19 +181,19 @@ def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
 def drawn_labels(
     keys: pd.DataFrame, qrels: pd.DataFrame, max_grade: int | None, what: str = "document"
 ) -> tuple[np.ndarray, int]:
-    """The label of each drawn document, and how many labels belong to none of them, of which a warning tells.
+    """The label of each drawn document, and the number of labels of other documents, which are ignored with a warning.
 
     Args:
-        keys: ``qid, docno``, n rows, those that were drawn.
+        keys: ``qid, docno`` of the n documents that were drawn.
         qrels: ``qid, docno, label``, each pair once.
-        max_grade: The highest grade that a label may have; None for real labels.
-        what: What was drawn, ``document`` or ``pair``.
+        max_grade: The highest grade that a label may have; None for real-valued labels.
+        what: What was drawn, ``document`` or ``pair``, for messages.
 
     Returns:
-        float64[n], NaN where there is no label, and the number.
+        The labels, float64[n], NaN where there is none; and the number of labels that are ignored.
 
     Raises:
-        ValueError: If a label lies above the highest grade, or no label belongs to anything drawn.
+        ValueError: If a label is above the highest grade, or no label belongs to a drawn document.
     """
     check_judged(qrels)
     label = labels_of(keys, qrels)
@@ -195,11 +208,11 @@ def drawn_labels(
 
 
 def warn_of_ignored(number: int, what: str) -> None:
-    """Say how many labels are not used, if any.
+    """Warn if labels are ignored.
 
     Args:
-        number: Of labels.
-        what: What they are of.
+        number: The number of ignored labels; there is no warning if it is 0.
+        what: What the labels are of, such as ``documents that were not drawn``.
     """
     if number:
         warnings.warn(
@@ -215,18 +228,18 @@ def missing_pairs(
     others: bool = True,
     otherwise: Sequence[str | Named] = (),
 ) -> tuple[tuple[str, str], ...]:
-    """The (qid, docno) pairs of some documents.
+    """The (qid, docno) pairs that should have a label and have none.
 
     Args:
         keys: ``qid, docno``, N rows.
-        unlabelled: bool[N], documents that should have a label.
-        missing: One of `MISSING_POLICIES`.
+        unlabelled: bool[N], whether the label of a row is missing.
+        missing: What to do about missing labels, one of `MISSING_POLICIES`.
         what: What was drawn, ``document`` or ``pair``.
         others: Whether the model can stand in for a label.
         otherwise: What else can be done about it; the end of the complaint.
 
     Raises:
-        ValueError: If there are any and ``missing`` is ``"error"``.
+        ValueError: If a label is missing and the policy is ``"error"``.
     """
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":

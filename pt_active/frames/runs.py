@@ -1,4 +1,4 @@
-"""The order of a run: score descending, ties by docno descending, as trec_eval has it."""
+"""The order of a run, as trec_eval defines it: by descending score, then by descending docno."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from pt_active.frames.columns import check_pairs, with_string_ids
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
-    """Order a run as trec_eval does and make sure that no document stands twice in a query.
+    """Order a run as trec_eval does, and check that no document occurs twice in a query.
+
+    A ``rank`` column of the run is replaced, with a warning if it contradicts the scores.
 
     Args:
         run: A result frame with ``qid``, ``docno`` and ``score``.
         name: The ranker's name, for messages.
 
     Returns:
-        As `ordered_run`.
+        The rows sorted by qid (in order of first appearance) and rank, with string ids and ``rank`` from 0.
 
     Raises:
-        ValueError: As `ordered_run`, and if the run holds a duplicate pair.
+        ValueError: If the run is empty, has a score that is not a number, or has a duplicate (qid, docno).
     """
     ranked = ordered_run(run, name)
     check_pairs(ranked, f"run {name!r}")
@@ -30,10 +32,10 @@ def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
 
 
 def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.DataFrame:
-    """Order a run as trec_eval does: score descending, ties by docno descending.
+    """Order a run as trec_eval does: by descending score, then by descending docno.
 
-    Scores are compared at single precision, as in trec_eval. A ``rank`` column that came with the run is
-    replaced; a warning says so where it contradicts the scores (another order of tied documents is no contradiction).
+    Scores are compared at single precision, as in trec_eval. A ``rank`` column of the run is replaced, with a warning
+    if it contradicts the scores. A different order of tied documents is not a contradiction.
 
     Args:
         run: A result frame with ``qid``, ``docno`` and ``score``.
@@ -70,7 +72,14 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
 
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
-    """Row order by query code, score descending, docno descending; docnos are only compared within ties."""
+    """int64[N], the rows sorted by query code, descending score, descending docno.
+
+    Args:
+        query: int64[N], query codes.
+        score: float32[N].
+        docno: N strings; only those of tied documents are compared.
+    """
+    # Strings are slow to sort, so docnos are compared only where the integer keys of query and score are equal.
     key = (query.astype(np.int64) << 32) | _descending_code(score)
     order = np.argsort(key)
     same = np.diff(key[order]) == 0
@@ -87,14 +96,15 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
 
 
 def _descending_code(score: np.ndarray) -> np.ndarray:
-    """Numbers from 0 to 2³² − 1 in the order of the float32 scores, highest first."""
+    """int64[N], codes from 0 to 2³² − 1 that ascend as the float32 scores descend."""
+    # The bits of IEEE floats sort as integers, except that negative numbers sort backwards. Adding 0 turns −0 into +0.
     bits = (score + np.float32(0)).view(np.uint32).astype(np.int64)
     ascending = np.where(bits < 1 << 31, bits + (1 << 31), (1 << 32) - 1 - bits)
     return (1 << 32) - 1 - ascending
 
 
 def _position_in_group(group: np.ndarray) -> np.ndarray:
-    """0, 1, 2, … within each run of equal values."""
+    """int64[N], the position from 0 of each row among consecutive rows of the same group."""
     start = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
     return np.arange(len(group)) - np.repeat(start, np.diff(np.append(start, len(group))))
 

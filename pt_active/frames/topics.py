@@ -1,4 +1,4 @@
-"""Queries and texts, from tables or TREC files."""
+"""Queries and document texts, read from tables, TREC files and Parquet."""
 
 from __future__ import annotations
 
@@ -19,18 +19,19 @@ from pt_active.frames.trec import NOT_UTF8, first_line, line_number, naming, rea
 def read_topics(path: str | Path) -> pd.DataFrame:
     """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
-    A table is a file whose first line names its columns, ``qid`` first, parted by tabs or commas. Of a TREC topic the
-    title or query is taken, not its description and narrative.
+    A table is a file whose first line names its columns, starting with ``qid`` and separated by tabs or commas. The
+    query of a TREC topic is its title or query field; its description and narrative are not read.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid`` and ``query``.
 
     Returns:
-        ``qid, query`` in the file's order; tables, whose cells are text, and Parquet frames keep their other columns.
+        ``qid, query`` in the file's order. Tables and Parquet frames keep their other columns; those of tables are
+        strings.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, has a line that is not of topics, or gives a qid two queries.
+        ValueError: If the file is empty, a line cannot be read as a topic, or a qid has two queries.
     """
     if Path(path).suffix == ".parquet":
         frame = read_parquet(path, ("qid", "query"))
@@ -47,17 +48,17 @@ def read_topics(path: str | Path) -> pd.DataFrame:
 def read_texts(path: str | Path) -> pd.DataFrame:
     """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
 
-    The first tab ends the docno; further tabs, and quotation marks, are part of the text.
+    The first tab ends the docno. Further tabs and quotation marks are part of the text.
 
     Args:
-        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; text may be compressed.
+        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; all but Parquet may be compressed.
 
     Returns:
         ``docno, text`` in the file's order; a Parquet frame keeps its other columns too.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, has a line that is not of texts, or gives a docno two texts.
+        ValueError: If the file is empty, a line cannot be read as a text, or a docno has two texts.
     """
     if Path(path).suffix == ".parquet":
         frame = read_parquet(path, ("docno", "text"))
@@ -69,7 +70,7 @@ def read_texts(path: str | Path) -> pd.DataFrame:
 
 
 def _read_pairs(path: str | Path, columns: tuple[str, str]) -> pd.DataFrame:
-    """Read lines of which the first tab separates two columns."""
+    """Read lines of two columns, which the first tab of each line separates."""
     rows = []
     with naming(path):
         for number, line in text_lines(path):
@@ -85,37 +86,37 @@ def _read_pairs(path: str | Path, columns: tuple[str, str]) -> pd.DataFrame:
 
 
 def _read_topic_table(path: str | Path, separator: str) -> pd.DataFrame:
-    """Read lines under a head; in a table with commas quotation marks hold cells together."""
+    """Read a table with a header line. Quotation marks enclose cells if commas separate them, not if tabs do."""
     with naming(path):
         quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
         table = csv.reader((line for _, line in text_lines(path)), delimiter=separator, quoting=quoting)
         head = [name.strip() for name in next(row for row in table if any(row))]
         if len(set(head)) < len(head) or "query" not in head or "" in head:
-            raise ValueError(f"the head must name qid, query and further columns, each once; got {some(head)}")
+            raise ValueError(f"the header must name qid, query and any further columns, each once; got {some(head)}")
         rows = [(table.line_num, row) for row in table if any(cell.strip() for cell in row)]
         for number, row in rows:
             if len(row) != len(head) or not row[0].strip() or NOT_UTF8.search("".join(row)):
-                raise ValueError(f"line {number}: expected {some(head)} in UTF-8, as in the head; got {some(row)}")
+                raise ValueError(f"line {number}: expected {some(head)} in UTF-8, as in the header; got {some(row)}")
         if not rows:
-            raise ValueError("the file has a head but no topics")
+            raise ValueError("the file has a header but no topics")
     frame = pd.DataFrame([row for _, row in rows], columns=head, dtype=object)
     further = [name for name in head if name not in ("qid", "query")]
     frame[further] = frame[further].where(frame[further] != "", None)
     frame = frame.drop_duplicates(ignore_index=True)
     if repeated := set(frame["qid"][frame["qid"].duplicated()]):
         raise ValueError(
-            f"{path}: each qid must have one row; these have several that differ: {some(sorted(repeated))}"
+            f"{path}: each qid must have one row; these have several different rows: {some(sorted(repeated))}"
         )
     return frame
 
 
 def _check_two_columns(frame: pd.DataFrame, path: str | Path) -> None:
-    """Refuse further columns that no head names."""
+    """Raise if lines without a header have more than two columns."""
     wide = frame[frame["query"].str.contains("\t", regex=False)]
     if len(wide):
         raise ValueError(
             f"{path}: line {line_number(path, int(wide.index[0]))}: expected qid<TAB>query; got more "
-            "columns. If they are meant, name all in a first line, such as qid<TAB>query<TAB>qlength"
+            "columns. To keep them, add a first line that names all columns, such as qid<TAB>query<TAB>qlength"
         )
 
 
@@ -131,6 +132,7 @@ def _read_tagged_topics(path: str | Path) -> pd.DataFrame:
 
 
 def _once_each(frame: pd.DataFrame, key: str, value: str, path: str | Path) -> pd.DataFrame:
+    """Drop repeated rows, and raise if a key has two values."""
     frame = with_string_ids(frame).drop_duplicates([key, value], ignore_index=True)
     repeated = frame[key][frame[key].duplicated()].unique()
     if len(repeated):

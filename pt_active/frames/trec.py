@@ -1,7 +1,7 @@
-"""Runs, judgments, topics and texts from TREC files and Parquet, and the digest of what was read.
+"""Runs and judgments read from TREC files and Parquet, with messages that name the wrong line.
 
-Text files (plain, or compressed, such as ``.gz``) are parsed at the speed of pandas' C parser. Only when that
-fails, or leaves something odd, are the lines read one by one, to say which of them is wrong.
+Text files, plain or compressed (such as ``.gz``), are parsed by pandas' C parser. If it fails or its result breaks a
+rule of the layout, the lines are read again one by one to find the first wrong one.
 """
 
 from __future__ import annotations
@@ -29,14 +29,22 @@ from pt_active.frames.qrels import SPAM, checked_qrels
 from pt_active.frames.runs import ranked_run
 
 _EXCESS = "_excess"
+"""The name of a column after the last one of a layout. It is filled where a line is too long."""
 
-_WRONG = (ValueError, pd.errors.ParserWarning, gzip.BadGzipFile, EOFError, zlib.error)
+_READ_ERRORS = (ValueError, pd.errors.ParserWarning, gzip.BadGzipFile, EOFError, zlib.error)
+"""What is raised for a line that cannot be parsed, or for a damaged compressed file."""
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""A lone surrogate, which Python's ``surrogateescape`` puts in place of a byte that is not UTF-8."""
 
 
 class Rule(NamedTuple):
-    """What the numbers of a column must be: in words, and as a test of each."""
+    """What the numbers of a column must be.
+
+    Attributes:
+        says: The rule in words, such as ``a number``, for messages.
+        holds: From float64[n] to bool[n], whether each number follows the rule.
+    """
 
     says: str
     holds: Callable[[np.ndarray], np.ndarray]
@@ -56,18 +64,18 @@ CODE = Rule(
 """An iteration, a method or a stratum."""
 
 INCLUSION = Rule("a number above 0 and up to 1", lambda values: (values > 0) & (values <= 1))
-"""The probability that a sampled document had of coming into the sample."""
+"""The probability with which a sampled document was included in the sample."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """What each line of a text file holds.
+    """The columns of a text file, which white space separates.
 
     Attributes:
         columns: The names of the columns, in order.
-        wanted: The columns that are needed; a Parquet file may leave out the others.
+        wanted: The columns that a Parquet file must have; it may leave out the others.
         rules: The columns that hold numbers, each with its rule.
-        exact: The columns with numbers that are read to the last bit, which is slower.
+        exact: The number columns that are parsed to the last bit. pandas' faster default may be off by one bit.
     """
 
     columns: tuple[str, ...]
@@ -77,11 +85,11 @@ class Layout:
 
     @property
     def shape(self) -> str:
-        """The line in words, for messages."""
+        """A description of the line for messages, such as ``4 columns, qid iteration docno label``."""
         return f"{len(self.columns)} columns, {' '.join(self.columns)}"
 
     def complaint(self, line: str) -> str | None:
-        """What is wrong with a line, or None if it is blank or in order."""
+        """What is wrong with a line; None if it is blank or correct."""
         fields = re.split(r"[ \t]+", line.strip(" \t\r\n"))
         if fields == [""]:
             return None
@@ -96,7 +104,7 @@ class Layout:
         return None
 
     def is_odd(self, frame: pd.DataFrame) -> bool:
-        """Whether a parsed frame shows signs of a line that was too short or too long, or breaks a rule."""
+        """Whether a line of a parsed frame was too short or too long, or a number breaks its rule."""
         ends = (frame[_EXCESS] != "").any() or (frame[self.columns[-1]] == "").any()
         return bool(ends) or not all(rule.holds(frame[name].to_numpy()).all() for name, rule in self.rules.items())
 
@@ -128,7 +136,7 @@ STRATA = Layout(
 def read_run(path: str | Path) -> pd.DataFrame:
     """Read a ranker's results from a TREC run (six columns) or a Parquet frame.
 
-    The scores decide the order, as in trec_eval; a warning says so where the file's own ranks disagree.
+    The scores decide the order, as in trec_eval; there is a warning if the file's own ranks contradict them.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``score``.
@@ -138,7 +146,7 @@ def read_run(path: str | Path) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, has a line that is not of a run, or holds a document twice for a query.
+        ValueError: If the file is empty, a line does not fit a run, or a document occurs twice in a query.
     """
     run = ranked_run(read_columns(path, RUN), str(path))
     first = ["qid", "docno", "score", "rank"]
@@ -148,17 +156,17 @@ def read_run(path: str | Path) -> pd.DataFrame:
 def read_qrels(path: str | Path) -> pd.DataFrame:
     """Read relevance judgments from a TREC qrels file (four columns) or a Parquet frame.
 
-    ``-1`` (pooled but unjudged) counts as no label: such rows are dropped. ``-2`` (spam) becomes grade 0.
+    Rows with the label ``-1`` (pooled but unjudged) are dropped. The label ``-2`` (spam) becomes grade 0.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``label``.
 
     Returns:
-        ``qid, docno, label``.
+        ``qid, docno, label`` with string ids and int64 labels from 0.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, has a line that is not of qrels, or gives a pair two labels.
+        ValueError: If the file is empty, a line does not fit qrels, or a pair has two labels.
     """
     frame = read_columns(path, QRELS)
     with naming(path):
@@ -166,14 +174,14 @@ def read_qrels(path: str | Path) -> pd.DataFrame:
 
 
 def read_columns(path: str | Path, layout: Layout) -> pd.DataFrame:
-    """Read a text file or a Parquet frame of one layout.
+    """Read a text file or a Parquet frame that has the columns of a layout.
 
     Args:
-        path: The file; its suffix says whether it is Parquet.
-        layout: What its lines hold.
+        path: The file, which is Parquet if its suffix is ``.parquet``.
+        layout: The columns of its lines.
 
     Returns:
-        The wanted columns and those with numbers; of a Parquet file all columns.
+        The wanted columns and those with numbers; all columns of a Parquet file.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -187,58 +195,66 @@ def read_columns(path: str | Path, layout: Layout) -> pd.DataFrame:
 
 
 def read_json_lines(path: str | Path, keys: tuple[str, ...]) -> pd.DataFrame:
-    """Read some keys, which every object must have, of a file with one JSON object a line.
+    """Read a file with one JSON object per line.
+
+    Args:
+        path: A text file, compressed or not.
+        keys: The keys to read, which every object must have.
 
     Returns:
-        One column a key; the index holds the line numbers.
+        One column per key; the index holds the line numbers, from 1.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, or a line is not an object with these keys.
     """
     with naming(path):
-        found = {number: _json_object(line, number, keys) for number, line in text_lines(path) if line.strip()}
-        if not found:
+        rows = {number: _json_object(line, number, keys) for number, line in text_lines(path) if line.strip()}
+        if not rows:
             raise ValueError(f"the file is empty; expected objects with {some(keys)}")
-        return pd.DataFrame.from_dict(found, orient="index", columns=list(keys))
+        return pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
 
 
 def first_line(path: str | Path) -> str:
-    """The first line that is not blank, or nothing.
+    """The first line that is not blank; an empty string if there is none.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is compressed and damaged.
+        ValueError: If the file is compressed and damaged; the message names it.
     """
     with naming(path):
         return next((line for _, line in text_lines(path) if line.strip()), "")
 
 
 def line_number(path: str | Path, row: int) -> int:
-    """The number, from 1, of the line that holds a row.
+    """The line number, from 1, of a row.
 
     Args:
         path: A text file.
-        row: The row's place among the lines that are not blank, from 0.
+        row: The index of the row among the lines that are not blank, from 0.
     """
     return next(islice((number for number, line in text_lines(path) if line.strip()), row, None))
 
 
 @contextmanager
 def naming(path: str | Path) -> Iterator[None]:
-    """Put the file's name before the message of any ValueError raised inside, and of damaged compression.
+    """Put the file's name in front of the message of any error in reading it.
 
     Raises:
-        ValueError: Instead of the exception that came.
+        ValueError: If the block raises a ValueError, or an error of a damaged compressed file.
     """
     try:
         yield
-    except _WRONG as error:
+    except _READ_ERRORS as error:
         raise ValueError(f"{path}: {error}") from error
 
 
 def existing_file(path: str | Path) -> Path:
-    """The path, after the operating system has found the file or raised its FileNotFoundError."""
+    """The path of a file that exists.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+    """
     Path(path).stat()
     return Path(path)
 
@@ -248,7 +264,10 @@ def _as_number(text: str) -> np.ndarray:
 
 
 def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """Number the lines as an editor does; bytes that are not UTF-8 become lone surrogates."""
+    """The lines of a text file with their numbers, from 1.
+
+    Bytes that are not UTF-8 become lone surrogates, so that `NOT_UTF8` finds them.
+    """
     reading = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": "\n"}
     with pt.io.autoopen(str(existing_file(path)), "rt", **reading) as lines:
         yield from enumerate(lines, start=1)
@@ -257,7 +276,7 @@ def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
 def _read_text(path: str | Path, layout: Layout) -> pd.DataFrame:
     try:
         frame = _parse(existing_file(path), layout)
-    except _WRONG as error:
+    except _READ_ERRORS as error:
         _check_lines(path, layout)
         raise ValueError(f"{path}: expected {layout.shape}; got {error}") from error
     if frame.empty:
@@ -268,7 +287,7 @@ def _read_text(path: str | Path, layout: Layout) -> pd.DataFrame:
 
 
 def _parse(path: Path, layout: Layout) -> pd.DataFrame:
-    """Parse at full speed; an extra column shows lines that are too long."""
+    """Parse a whole file with pandas; the column `_EXCESS` reveals lines that are too long."""
     types: dict[str, str | type] = dict.fromkeys((*layout.columns, _EXCESS), "category")
     types |= dict.fromkeys(layout.wanted, str) | dict.fromkeys(layout.rules, float)
     with warnings.catch_warnings():
@@ -288,7 +307,7 @@ def _parse(path: Path, layout: Layout) -> pd.DataFrame:
 
 
 def _check_lines(path: str | Path, layout: Layout) -> None:
-    """Raise for the first line that does not fit the layout, if there is one."""
+    """Raise if a line does not fit the layout; the message names the first such line."""
     with naming(path):
         for number, line in text_lines(path):
             complaint = layout.complaint(line)
@@ -297,7 +316,14 @@ def _check_lines(path: str | Path, layout: Layout) -> None:
 
 
 def read_parquet(path: str | Path, wanted: tuple[str, ...]) -> pd.DataFrame:
-    """Read a Parquet table that must have the wanted columns.
+    """Read a Parquet table.
+
+    Args:
+        path: The file.
+        wanted: The columns that it must have.
+
+    Returns:
+        All its columns, with ``qid`` and ``docno`` as strings.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -314,6 +340,7 @@ def read_parquet(path: str | Path, wanted: tuple[str, ...]) -> pd.DataFrame:
 
 
 def _json_object(line: str, number: int, keys: tuple[str, ...]) -> list[object]:
+    """The values of some keys of the JSON object in a line."""
     wanted = f"line {number}: expected a JSON object with the keys {some(keys)}"
     try:
         entry = json.loads(line)

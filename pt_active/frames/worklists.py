@@ -1,7 +1,7 @@
-"""Worklists for judges, in the formats that judging tools read, and the way back.
+"""Worklists in the formats of judging tools: written for judges, and read back with their labels.
 
-Each format is one entry of `FORMATS`: a function that writes assessments as text, one that reads the file
-once it is filled in, and a pattern that recognises such a file by its first line.
+Each format is one entry of `FORMATS`: a function that writes assessments as text, one that reads the filled-in file,
+and a pattern that recognises such a file by its first line.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SHOWN = ("qid", "docno", "query", "text")
 _JUDGED = ("qid", "docno", "label")
 
 _METHOD = 1
-"""What the files of `prels` say in the column method: sampled for an estimate with inclusion probabilities."""
+"""The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
 
 
 class Format(NamedTuple):
@@ -50,11 +50,12 @@ class Format(NamedTuple):
 
     Attributes:
         write: From an assessments frame to the text of the file.
-        read: From a filled-in file to ``qid, docno, label`` and the columns of ``design``, with the labels as
-            they stand there; the index says where each row stands.
-        place: What the index counts, such as ``line``.
-        first_line: Matches the first line of such a file.
-        design: The columns of the sampling design that the file holds too, both ways; each pair stands there once.
+        read: From a filled-in file to ``qid, docno, label`` and the columns of ``design``. Labels are not yet checked.
+            The index holds the position of each row in the file.
+        place: The unit of these positions, such as ``line``, for messages.
+        first_line: A pattern that matches the first line of such a file.
+        design: The columns of the sampling design that the file contains. With such columns, each pair must occur
+            once.
     """
 
     write: Callable[[pd.DataFrame], str]
@@ -65,31 +66,31 @@ class Format(NamedTuple):
 
 
 def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str = "trec") -> None:
-    """Write what is to be judged as a file in which judges fill in the labels.
+    """Write the pairs to be judged to a file in which judges fill in the labels.
 
     Formats:
 
-    - ``trec``: lines of ``qid 0 docno -1``; in TREC qrels -1 says "pooled, not judged".
-    - ``csv``: a table with the columns qid, docno, query, text (as far as there are such) and an empty label.
-    - ``jsonl``: the same, an object a line, with ``"label": null``.
+    - ``trec``: lines of ``qid 0 docno -1``; in TREC qrels -1 means "pooled, not judged".
+    - ``csv``: a table with the columns qid, docno, query, text (those that the assessments have) and an empty label.
+    - ``jsonl``: a JSON object per line with the keys qid, docno, query, text (those that the assessments have) and
+      ``"label": null``.
     - ``prels``: lines of ``qid docno -1 1 inclusion``, as in TREC's Million Query Track 2007-2009 and for statAP;
-      the inclusion probabilities read back exactly.
+      inclusion probabilities are written exactly.
     - ``strata``: lines of ``qid 0 docno stratum -1``, as NIST's ``sample_eval`` reads them for xinfAP.
 
-    The file is written whole or not at all.
+    If writing fails, no file is left.
 
     Args:
-        assessments: ``qid, docno``, and what the judges should see of ``query`` and ``text``; for ``prels`` also
+        assessments: ``qid, docno``, and optionally ``query`` and ``text`` for the judges; for ``prels`` also
             ``inclusion``, in (0, 1], and for ``strata`` also ``stratum``, from 0. A column ``label`` holds the labels
-            that are known already, NaN where there is none. Other columns stay inside, as ``inclusion`` does in the
-            other formats.
+            that are already known, NaN where there is none. Other columns are not written.
         path: The file to write.
         format: A key of `FORMATS`.
 
     Raises:
-        FileExistsError: If there is such a file already: it may hold judgments.
-        ValueError: If the format is not known, there is nothing to judge, a column is missing, a pair stands
-            there twice, or an id, an inclusion probability or a stratum does not fit the format.
+        FileExistsError: If the file already exists, since it may contain judgments.
+        ValueError: If the format is not known, there is nothing to judge, a column is missing, a pair occurs twice,
+            or an id, an inclusion probability or a stratum does not fit the format.
     """
     if format not in tuple(FORMATS):
         raise ArgumentError(Argument("format"), f" must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
@@ -103,12 +104,12 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
 def read_judgments(path: str | Path) -> pd.DataFrame:
     """Read the labels that judges filled in.
 
-    The format (any of `FORMATS`, plain qrels included) is recognised by the first line. Pairs whose label is
-    still empty, null or -1 are not judged; they are left out.
+    The first line determines the format, which is any of `FORMATS` or plain qrels. Pairs whose label is still empty,
+    null or -1 are not judged; they are left out.
 
     Two formats have five columns: ``prels``, where the third and fourth are whole numbers, and ``strata``, where the
-    second, fourth and fifth are. A first line such as ``5 0 7 1 1`` fits both: it is taken for ``strata`` if its
-    second column is literally 0, else for ``prels``. What `write_assessments` writes fits only one of them.
+    second, fourth and fifth are. A first line such as ``5 0 7 1 1`` fits both. It is read as ``strata`` if its second
+    column is literally 0, else as ``prels``. Files of `write_assessments` fit only one of the two.
 
     Args:
         path: The filled-in file.
@@ -120,7 +121,7 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line does not fit its format, a label is not a grade, a pair has two
-            labels, or stands twice in a file of ``prels`` or ``strata``.
+            labels, or a pair occurs twice in a ``prels`` or ``strata`` file.
     """
     opening = first_line(path)
     others = (format for name, format in FORMATS.items() if name != FORMAT)
@@ -136,10 +137,10 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
 
 
 def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
-    """What stands in a file; of a table without its header the complaint says so.
+    """The rows of a filled-in file.
 
     Raises:
-        ValueError: If a line does not fit the format.
+        ValueError: If a line does not fit the format; the message mentions the header if the file is a CSV table.
     """
     try:
         return format.read(path)
@@ -150,7 +151,7 @@ def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
 
 
 def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:
-    """The columns that the format may hold, checked."""
+    """The columns of the assessments that the format contains, after checks of the frame."""
     missing = [name for name in ("qid", "docno") if name not in assessments.columns]
     if missing:
         raise ValueError(f"assessments need the columns qid and docno; missing: {some(missing)}")
@@ -166,14 +167,14 @@ def _worklist(assessments: pd.DataFrame, format: str) -> pd.DataFrame:
 
 
 def _given(worklist: pd.DataFrame, unfilled: object) -> list[object]:
-    """The labels that are known already, and a mark where there is none."""
+    """The labels that are already known, and ``unfilled`` where there is none."""
     if "label" not in worklist.columns:
         return [unfilled] * len(worklist)
     return [unfilled if pd.isna(label) else int(label) for label in worklist["label"]]
 
 
 def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
-    """The labels as numbers, -1 where there is none."""
+    """float64[N], the labels as numbers; -1 where there is none."""
     text = given["label"].map(lambda label: "" if pd.isna(label) else str(label).strip())
     numbers = pd.to_numeric(text.astype(object), errors="coerce").to_numpy(dtype=np.float64)
     grades = np.where(text == "", UNJUDGED, numbers)
@@ -195,7 +196,7 @@ def _refuse_white_space(worklist: pd.DataFrame, format: str) -> None:
 
 
 def _numbers(worklist: pd.DataFrame, name: str, rule: Rule, format: str) -> np.ndarray:
-    """A column as float64, in which every number holds to the rule."""
+    """float64[N], the values of a column, all of which must follow the rule."""
     numbers = pd.to_numeric(worklist[name], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = ~rule.holds(numbers)
     if wrong.any():
@@ -242,7 +243,7 @@ def _read_strata(path: str | Path) -> pd.DataFrame:
 
 
 def _read_each_once(path: str | Path, layout: Layout) -> pd.DataFrame:
-    """Read lines of sampled documents, where even a repeated label would be a mistake."""
+    """Read lines of sampled documents, in which a pair may not be repeated, even with the same label."""
     given = read_columns(path, layout)
     twice = np.flatnonzero(given.duplicated(["qid", "docno"]))
     if len(twice):
@@ -255,7 +256,7 @@ def _read_each_once(path: str | Path, layout: Layout) -> pd.DataFrame:
 
 
 def _line_pattern(*columns: str) -> str:
-    """A pattern of a line with these columns."""
+    """A pattern for a line whose columns match the given patterns."""
     return r"[ \t]*" + r"[ \t]+".join(columns) + r"\s*$"
 
 
@@ -308,7 +309,7 @@ _STRATA_LINE = re.compile(
 _PRELS_LINE = re.compile(
     _line_pattern(_ANY, _ANY, _WHOLE, _WHOLE, _ANY) + "|" + _line_pattern(_ANY, _ANY, _ANY, _ANY, _FRACTION)
 )
-"""Wider than the format, so that a wrong number in the first line is named as such."""
+"""The pattern also matches some malformed lines, so that the message names the wrong number in a first line."""
 
 FORMATS: dict[str, Format] = {
     "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -15,24 +15,26 @@ from pt_active.frames import worklists
 from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
-from pt_active.plans.answers.judged import JudgedSample, judged_plan
 from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.documents import extended, first_round
+from pt_active.plans.making.documents import Extension, extended, first_round
 from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write_tables
 from pt_active.plans.making.labelled import model_means
-from pt_active.plans.making.pool import Pool, graded_frame
-from pt_active.plans.making.queries import in_drawing_order, plan_of_queries
+from pt_active.plans.making.manifest import PlanArguments, Source
+from pt_active.plans.making.pool import Pool, graded_frame, seen_by
+from pt_active.plans.making.queries import DESIGN, in_drawing_order, plan_of_queries
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
-from pt_active.relevance.measures import parse_lasting, parse_measure
-
-if TYPE_CHECKING:
-    from pt_active.plans.answers.report.report import Report
+from pt_active.relevance.measures import parse_lasting
+from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -114,24 +116,35 @@ class Plan(KeptArtifact[PlanTables]):
         grades = grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
-        arguments = {"measure": str(measure), "cost": repr(cost), "per_query": float(cost.per_query), "design": design}
-        arguments |= {"cost_unit": unit_of(cost)} if unit_of(cost) else {}
-        arguments |= {"level": level, "seed": seed, "budget": budget, "draws": draws, "replace": replace}
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
-        arguments |= {"defensive": defensive, "objective": objective, "pairs": weights}
-        if level == "document":
-            return cls._of(first_round(arrays, arguments, frame, topics))
-        return cls._of(plan_of_queries(arrays, measure, arguments, frame, topics))
+        usual_design, usual_defensive = _usual(level, arrays, measure)
+        arguments = PlanArguments(
+            measure=str(measure),
+            cost=repr(cost),
+            per_query=float(cost.per_query),
+            design=design or usual_design,
+            cost_unit=unit_of(cost) or None,
+            level=level,
+            seed=seed,
+            budget=budget,
+            draws=draws,
+            replace=replace,
+            defensive=usual_defensive if defensive is None else defensive,
+            objective=objective,
+            pairs=weights,
+        )
+        make = first_round if level == "document" else plan_of_queries
+        return cls._of(make(Source(arrays, measure, frame, topics), arguments))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Seed, versions, arguments, measure, budget, counts, and digests of the inputs."""
-        return self.tables.manifest
+        return self.tables.manifest.to_json()
 
     @property
     def measure(self) -> irm.Measure:
         """What the sample was designed for."""
-        return parse_measure(self.manifest["arguments"]["measure"])
+        return self.tables.measure
 
     @property
     def rankers(self) -> tuple[str, ...]:
@@ -187,8 +200,9 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
                 left to judge.
         """
-        seed = self.manifest["arguments"]["seed"] if seed is None else whole_number("seed", seed, 0)
-        return self._of(extended(self.tables, positive("budget", budget), qrels, grades, topics, texts, seed, missing))
+        seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
+        asked_for = Extension(positive("budget", budget), qrels, grades, topics, texts, seed, missing)
+        return self._of(extended(self.tables, asked_for))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].
@@ -271,8 +285,9 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
-        judged = self.judged(qrels, measure, missing)
-        return {name: judged.estimate(s, estimator, reference, confidence) for s, name in enumerate(judged.names)}
+        how = asked(self.tables, measure, estimator, confidence, missing, reference)
+        judged = labelled_plan(self.tables, qrels).judged(how)
+        return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
     def compare(
         self,
@@ -294,8 +309,9 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
         """
-        pair = named_pair(self.rankers, first, second)
-        return self.judged(qrels, measure, missing).compare(*pair, estimator, reference, confidence)
+        one, other = named_pair(self.rankers, first, second)
+        how = asked(self.tables, measure, estimator, confidence, missing, reference)
+        return labelled_plan(self.tables, qrels).judged(how).compare(one, other, how)
 
     def rank(
         self,
@@ -316,7 +332,8 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: As `estimate`, and if the plan has one ranker.
         """
-        return rank_judged(self.judged(qrels, measure, missing), estimator, reference, confidence, correction)
+        how = asked(self.tables, measure, estimator, confidence, missing, reference)
+        return rank_judged(labelled_plan(self.tables, qrels).judged(how), how, correction)
 
     def status(
         self,
@@ -336,8 +353,8 @@ class Plan(KeptArtifact[PlanTables]):
                 the queries; None: when all is judged. The intervals of all looks hold together.
             margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
             confidence: Of all intervals together.
-            first: See `compare`, like ``second``.
-            second: Another.
+            first: The ranker that is compared; the first of the plan if left out.
+            second: The ranker that it is compared with; of two rankers the other one if left out.
 
         Raises:
             ValueError: If an argument is out of range, no label fits, or the plan knows no order.
@@ -361,36 +378,32 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Report:
         """Write all that the plan and its labels say into one HTML file.
 
-        Args:
-            path: A new file.
-            qrels: As for `Report.of`, like all that follow.
-            measure: …
-            estimator: …
-            confidence: …
-            missing: …
-            slices: …
-            first: …
-            second: …
-            status: …
+        ``path`` is a new file; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
 
         Raises:
             FileExistsError: If the file exists.
             ValueError: As `Report.of` does.
         """
-        from pt_active.plans.answers.report.report import Report, check_page
-
         check_page(Path(path))
-        more: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
-        found = Report.of(self, qrels, measure, estimator, confidence, missing, **more)
+        about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
+        found = Report.of(self, qrels, measure, estimator, confidence, missing, **about)
         found.save(path)
         return found
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
-    ) -> JudgedSample | JudgedDocuments:
-        """What the labels say of every draw, from which `estimate` and `compare` follow; see there."""
-        wanted = self.measure if measure is None else parse_measure(measure, self.tables.pool.max_grade)
-        return judged_plan(self.tables, wanted, qrels, missing)
+    ) -> JudgedQueries | JudgedDocuments:
+        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow.
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`.
+            measure: Another measure than the plan's, on the same labels.
+            missing: What to do about a sampled document without a label, as in `estimate`.
+
+        Raises:
+            ValueError: If an argument is unknown or the labels do not fit the plan.
+        """
+        return labelled_plan(self.tables, qrels).judged(asked(self.tables, measure, missing=missing))
 
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
@@ -398,3 +411,10 @@ class Plan(KeptArtifact[PlanTables]):
 
     def __str__(self) -> str:
         return in_words(self.tables)
+
+
+def _usual(level: str, pool: Pool, measure: irm.Measure) -> tuple[str, float]:
+    """The design and the defensive share or variance of a level, if none is said."""
+    if level == "query":
+        return DESIGN, DEFENSIVE_SHARE
+    return natural_drawing(seen_by(measure, pool).form), DEFENSIVE_VARIANCE

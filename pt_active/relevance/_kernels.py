@@ -1,8 +1,7 @@
-"""Compiled loops over queries: pure functions of arrays in CSR form.
+"""Compiled loops that compute measures, their moments and their gradients for arrays of documents.
 
-All take ``indptr`` (m+1 offsets: the documents of query x are ``indptr[x]:indptr[x+1]``), ``ranks[k, N]``
-(rank of each document in each of k systems, from 1; 0 = not retrieved) and ``weights`` (``d(i)`` or ``u(i)``
-for ranks 1, 2, …; ranks beyond its end do not count). The document variables are independent given the query.
+The documents of query x are ``indptr[x]:indptr[x+1]``. The rank weights ``d(i)`` and ``u(i)`` are those of the ranks
+1, 2, …; deeper ranks do not count. The document variables are independent given the query.
 """
 
 from __future__ import annotations
@@ -10,8 +9,8 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-_NEGLIGIBLE = 1e-200
-"""A chance of reaching a rank below which nothing further can change a sum of doubles."""
+_MIN_REACH = 1e-200
+"""If the probability of reaching a rank is below this, deeper ranks cannot change a sum of doubles."""
 
 _compiled = numba.njit(cache=True, nogil=True, error_model="numpy", fastmath={"contract"})
 
@@ -21,8 +20,8 @@ def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # typ
     """Moments of ``Σ_z d_s(z) gain(y_z)`` [theory 3, T A.3, A.12], written into ``mean`` and ``covariance``.
 
     Args:
-        indptr: int64[m+1].
-        ranks: int32[k, N].
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
         variable: float64[N, 2], mean and raw second moment of each document's gain.
         weights: float64[L], ``d(i)``.
         mean: float64[m, k], zeros on entry.
@@ -49,16 +48,16 @@ def additive_moments(indptr, ranks, variable, weights, mean, covariance):  # typ
 
 @_compiled
 def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covariance):  # type: ignore[no-untyped-def]
-    """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into the last two.
+    """Moments of ``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` [theory 3, T A.9, A.18], written into ``mean`` and ``covariance``.
 
     Args:
-        indptr: int64[m+1].
-        ranks: int32[k, N].
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
         variable: float64[N, 2], mean and raw second moment of each document's κ.
         weights: float64[L], ``u(i)``.
-        quasi_linear: whether pairs of systems go through the segment tree or the plain double loop.
-        mean: float64[m, k].
-        covariance: float64[m, k, k].
+        quasi_linear: Whether covariances of two systems are computed with the segment tree or the plain double loop.
+        mean: float64[m, k], overwritten.
+        covariance: float64[m, k, k], overwritten.
     """
     k = ranks.shape[0]
     depth = len(weights)
@@ -92,14 +91,14 @@ def cascade_moments(indptr, ranks, variable, weights, quasi_linear, mean, covari
 
 @_compiled
 def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no-untyped-def]
-    """``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` of any real κ, written into ``values``.
+    """``Σ_i u(i) κ_i Π_{l<i} (1 − κ_l)`` for any real κ, written into ``values``.
 
     Args:
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        variable: float64[N, 2], κ in the first column.
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        variable: float64[N, 2], κ in the first column; the second is not used.
         weights: float64[L], ``u(i)``.
-        values: float64[m, k].
+        values: float64[m, k], overwritten.
     """
     depth = len(weights)
     order = np.empty(depth, dtype=np.int64)
@@ -115,7 +114,7 @@ def cascade_values(indptr, ranks, variable, weights, values):  # type: ignore[no
 
 @_compiled
 def _same(order_1, order_2):  # type: ignore[no-untyped-def]
-    """Whether two rankings agree, so that their values do too, without rounding."""
+    """Whether two rankings are identical. Their values are then equal, without rounding errors."""
     if len(order_1) != len(order_2):
         return False
     for i in range(len(order_1)):  # noqa: SIM110
@@ -126,7 +125,10 @@ def _same(order_1, order_2):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _by_rank(start, stop, rank, variable, order, moment):  # type: ignore[no-untyped-def]
-    """Documents and their two moments by rank; a rank where none stands gets κ = 0, which changes nothing."""
+    """Write the documents of a query, in the order of one system, to ``order``, and their two moments to ``moment``.
+
+    A rank without a document gets -1 and κ = 0, which changes no value. Returns the deepest rank with a document.
+    """
     depth = len(order)
     deepest = 0
     for z in range(start, stop):
@@ -143,7 +145,10 @@ def _by_rank(start, stop, rank, variable, order, moment):  # type: ignore[no-unt
 
 @_compiled
 def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
-    """``E[ℓ]`` and ``E[ℓ²]`` by a backward tail and a forward pass; no division, so κ = 1 is safe."""
+    """``E[ℓ]`` and ``E[ℓ²]`` of a cascade measure, by a backward and a forward pass over the ranks.
+
+    Nothing is divided by ``1 − κ``, so that κ = 1 is allowed. ``tails`` is overwritten.
+    """
     tail = 0.0
     for i in range(n - 1, -1, -1):
         tails[i] = tail
@@ -159,9 +164,10 @@ def _cascade_one(n, mu, second, weights, tails):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _cascade_pair_tree(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, tree):  # type: ignore[no-untyped-def]
-    """``E[ℓ_1 ℓ_2]`` in O(|r_1| + |r_2| + shared · log |r_2|): a segment tree over the positions of r_2.
+    """``E[ℓ_1 ℓ_2]`` of two rankings, in O(|r_1| + |r_2| + shared · log |r_2|).
 
-    A node holds ``(P, S)`` of the monoid ``(P, S)·(P', S') = (P P', S + P S')``.
+    Each node of a segment tree over r_2 holds ``(P, S)`` of the monoid ``(P, S)·(P', S') = (P P', S + P S')``: the
+    probability that the reader passes its positions, and their expected value.
     """
     size = 1
     while size < n_2:
@@ -181,18 +187,17 @@ def _cascade_pair_tree(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, t
         value = _climb(size + j, weights[j], first, moment_1[1, i], tree) if 0 <= j < n_2 else tree[1, 1]
         expected += base * weights[i] * first * value
         base *= 1.0 - first
-        if base < _NEGLIGIBLE:
+        if base < _MIN_REACH:
             break
     return expected
 
 
 @_compiled
 def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
-    """One climb that does two things, since neither changes the siblings that it reads.
+    """Climb the segment tree once for both outcomes at a document, neither of which changes the siblings on the way.
 
-    Returns the root's S if the document at the leaf stopped the reader (weighted by κ), and leaves in the
-    tree what holds once it was passed (weighted by 1 − κ). Left and right differ by arithmetic, not by a
-    branch that no processor could predict.
+    Returns S of the root if the reader stops at the document (weighted by κ), and leaves the tree as it is if the
+    reader passes it (weighted by 1 − κ).
     """
     cross = first - second
     miss = 1.0 - first
@@ -204,6 +209,7 @@ def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
         tree[node, 0], tree[node, 1] = p, s
         sibling = node ^ one
         sibling_p, sibling_s = tree[sibling, 0], tree[sibling, 1]
+        # Arithmetic in place of a branch: which child a node is cannot be predicted by the processor.
         is_right = np.float64(node & one)
         is_left = 1.0 - is_right
         before, scale, after = is_right * sibling_s, is_left + is_right * sibling_p, is_left * sibling_s
@@ -218,7 +224,7 @@ def _climb(leaf, weight, first, second, tree):  # type: ignore[no-untyped-def]
 
 @_compiled
 def _cascade_pair_plain(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, leaves):  # type: ignore[no-untyped-def]
-    """The same by walking all of r_2 for each document of r_1: O(|r_1| · |r_2|), as in [T A.18]."""
+    """``E[ℓ_1 ℓ_2]`` of two rankings, by a walk through r_2 for each document of r_1: O(|r_1| · |r_2|) [T A.18]."""
     for j in range(n_2):
         leaves[j, 0] = 1.0 - moment_2[0, j]
         leaves[j, 1] = weights[j] * moment_2[0, j]
@@ -242,23 +248,23 @@ def _cascade_pair_plain(n_1, order_1, moment_1, rank_2, n_2, moment_2, weights, 
         if shared and miss > 0.0:
             leaves[j, 0], leaves[j, 1] = (miss - cross) / miss, weights[j] * cross / miss
         base *= miss
-        if base < _NEGLIGIBLE:
+        if base < _MIN_REACH:
             break
     return expected
 
 
 @_compiled
 def ndcg(labels, ranks, gain, cutoff):  # type: ignore[no-untyped-def]
-    """NDCG with ``log2(i + 1)`` discounts of B label vectors, ideal over all documents of the query.
+    """NDCG of one query for B label vectors, with ``log2(i + 1)`` discounts; its ideal ranking may use all n documents.
 
     Args:
-        labels: int64[B, n].
-        ranks: int32[k, n].
-        gain: float64[G+1].
-        cutoff: Ranks that count.
+        labels: int64[B, n], grades.
+        ranks: int32[k, n], from 1; 0 = not retrieved.
+        gain: float64[G+1], the gain of each grade.
+        cutoff: The number of ranks that count.
 
     Returns:
-        float64[B, k]; 0 where no document has a gain.
+        float64[B, k]; 0 where no document has a positive gain.
     """
     samples, n = labels.shape
     k = ranks.shape[0]
@@ -292,15 +298,15 @@ def ndcg(labels, ranks, gain, cutoff):  # type: ignore[no-untyped-def]
 
 @_compiled
 def average_precision(relevant, ranks, cutoff):  # type: ignore[no-untyped-def]
-    """AP of B label vectors: precision at each relevant rank over all relevant documents of the query.
+    """Average precision of one query for B label vectors: the precisions at relevant ranks over all relevant documents.
 
     Args:
         relevant: bool[B, n].
-        ranks: int32[k, n].
-        cutoff: Ranks that count.
+        ranks: int32[k, n], from 1; 0 = not retrieved.
+        cutoff: The number of ranks that count.
 
     Returns:
-        float64[B, k]; 0 where nothing is relevant.
+        float64[B, k]; 0 where no document is relevant.
     """
     samples, n = relevant.shape
     k = ranks.shape[0]
@@ -322,27 +328,28 @@ def average_precision(relevant, ranks, cutoff):  # type: ignore[no-untyped-def]
         if total == 0:
             continue
         for a in range(k):
-            found = 0
+            hits = 0
             for i in range(deepest):
                 z = order[a, i]
                 if z >= 0 and relevant[b, z]:
-                    found += 1
-                    values[b, a] += found / (i + 1.0)
+                    hits += 1
+                    values[b, a] += hits / (i + 1.0)
             values[b, a] /= total
     return values
 
 
 @_compiled
 def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # type: ignore[no-untyped-def]
-    """``∂ℓ_s/∂κ_z = (u(i) − S_i) Π_{l<i} (1 − κ_l)`` [theory 9], written into the last.
+    """``∂ℓ_s/∂κ_z = (u(i) − S_i) Π_{l<i} (1 − κ_l)`` [theory 9], written into ``gradient``.
+
+    ``S_i`` is the expected value of the ranks below i, given that the reader reaches them.
 
     Args:
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        variable: float64[N, 2], the value of each document's κ, and the second moment that stands for its square
-            in the product.
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        variable: float64[N, 2], each document's κ, and the second moment used for κ² in the product.
         weights: float64[L], ``u(i)``.
-        spread: whether the product is the root of ``Π E[(1 − κ_l)²]`` instead of ``Π (1 − κ_l)``.
+        spread: Whether the product is the root of ``Π E[(1 − κ_l)²]`` instead of ``Π (1 − κ_l)``.
         gradient: float64[k, N], zeros on entry.
     """
     depth = len(weights)
@@ -366,16 +373,16 @@ def cascade_gradients(indptr, ranks, variable, weights, spread, gradient):  # ty
 
 @_compiled
 def revealed(indptr, ranks, variable, observed, order, weights, step):  # type: ignore[no-untyped-def]
-    """What each label changes in the expectation of a cascade measure when labels become known one by one.
+    """The change of a cascade measure's expectation at each label, if labels become known one by one.
 
     Args:
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        variable: float64[N, 2], in the first column what is expected of each document; overwritten by ``observed``.
-        observed: float64[N], what was found.
-        order: int64[n], the judged documents, query by query, in the order in which they become known.
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        variable: float64[N, 2], the expected κ of each document in the first column; the second is not used.
+        observed: float64[N], the κ of each judged document.
+        order: int64[n], the judged documents, query by query, in the order in which their labels become known.
         weights: float64[L], ``u(i)``.
-        step: float64[k, N], zeros on entry.
+        step: float64[k, N], zeros on entry; overwritten with the changes at the judged documents.
     """
     k, depth = ranks.shape[0], len(weights)
     by_rank = np.empty((k, depth), dtype=np.int64)

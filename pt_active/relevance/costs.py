@@ -1,4 +1,4 @@
-"""What a judgment costs: one positive number a document, and an overhead a query.
+"""What a judgment costs: a positive number for each document, and an overhead for each query.
 
 A cost reads columns and returns numbers; it never changes a frame. Costs are in the user's own unit: documents,
 minutes, money. The budget of a plan is in the same unit. A new cost is a class below and an entry in `COSTS`.
@@ -30,17 +30,17 @@ class Cost(Protocol):
         """The fixed cost of opening a query."""
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """Cost of judging each document.
+        """The cost of judging each document.
 
         Args:
-            columns: The frame's columns for the documents that the measure sees.
-            query: int64[N], the query that each document belongs to, from 0.
+            columns: The columns of the pool, N values each, for the documents that the measure depends on.
+            query: int64[N], the index of each document's query, from 0.
 
         Returns:
             float64[N], positive.
 
         Raises:
-            ValueError: If a cost would be missing, infinite, zero or negative.
+            ValueError: If a cost is missing, infinite, zero or negative.
         """
 
 
@@ -55,16 +55,21 @@ class UnitCost:
     per_query: float = 0.0
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """Ones, float64[N]; see `Cost.document_costs`."""
+        """float64[N], all 1.
+
+        Args:
+            columns: The columns of the pool; none is read.
+            query: int64[N], the index of each document's query, from 0.
+        """
         return np.ones(len(query))
 
 
 @dataclass(frozen=True)
 class ColumnCost:
-    """A column of the frame holds the cost of each document.
+    """The cost of each document is given in a column of the frame.
 
     Args:
-        column: Its name.
+        column: The name of the column.
         per_query: Overhead of opening a query, in the column's unit.
     """
 
@@ -72,27 +77,43 @@ class ColumnCost:
     per_query: float = 0.0
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """The column's numbers, float64[N]; see `Cost.document_costs`."""
+        """float64[N], the values of the column.
+
+        Args:
+            columns: The columns of the pool, N values each.
+            query: int64[N], the index of each document's query, from 0.
+
+        Raises:
+            ValueError: If there is no such column, or a value is not a positive, finite number.
+        """
         return _positive(columns, self.column, _column(columns, self.column))
 
 
 @dataclass(frozen=True)
 class LogLengthCost:
-    """Proportional to the logarithm of the document's length; the average query costs 1 [T 6.4].
+    """The cost of a document is proportional to the logarithm of its length; the average query costs 1 [T 6.4].
 
-    A document of n words costs ``log(1 + n)`` (an empty one counts as one word), divided by the mean over
-    queries of the sum over their documents.
+    A document of n words costs ``log(1 + n)``, divided by the average total of a query. An empty document counts as
+    one word.
 
     Args:
-        column: Text, whose words are counted, or a length in numbers.
-        per_query: Overhead of opening a query, in average queries.
+        column: The name of a column of texts, whose words are counted, or of lengths.
+        per_query: Overhead of opening a query, as a multiple of the documents of an average query.
     """
 
     column: str = "text"
     per_query: float = 0.0
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """Scaled log lengths, float64[N]; see `Cost.document_costs`."""
+        """float64[N], the scaled logarithms of the lengths.
+
+        Args:
+            columns: The columns of the pool, N values each.
+            query: int64[N], the index of each document's query, from 0.
+
+        Raises:
+            ValueError: If there is no such column, or a length is missing or negative.
+        """
         values = _column(columns, self.column)
         if not np.issubdtype(values.dtype, np.number):
             values = np.array([len(text.split()) if isinstance(text, str) else np.nan for text in values])
@@ -105,11 +126,11 @@ class LogLengthCost:
 
 @dataclass(frozen=True)
 class TimeCost:
-    """Hours of judging, from the seconds that a document and the opening of a query take.
+    """Hours of judging, computed from the seconds that a document and the opening of a query take.
 
     Args:
-        seconds_per_document: To read and label one document.
-        seconds_per_query: To understand what a query asks for, before its first document.
+        seconds_per_document: The time to read and label one document.
+        seconds_per_query: The time to understand what a query asks for, before its first document.
 
     Raises:
         ArgumentError: If a document takes no time, or a query less than none.
@@ -134,7 +155,12 @@ class TimeCost:
         return self.seconds_per_query / 3600
 
     def document_costs(self, columns: Mapping[str, np.ndarray], query: np.ndarray) -> np.ndarray:
-        """Hours of each document, float64[N]; see `Cost.document_costs`."""
+        """float64[N], the hours that each document takes.
+
+        Args:
+            columns: The columns of the pool; none is read.
+            query: int64[N], the index of each document's query, from 0.
+        """
         return np.full(len(query), self.seconds_per_document / 3600)
 
 
@@ -148,10 +174,10 @@ COSTS: dict[str, type[Any]] = {
 
 
 def check_per_query(cost: Cost) -> float:
-    """The overhead of a query.
+    """The overhead of opening a query, in the unit of the cost.
 
     Raises:
-        ValueError: If it is negative or not a finite number, or that is no cost.
+        ValueError: If ``cost`` is not a labelling cost, or its overhead is negative or not finite.
     """
     if isinstance(cost, type) or not (hasattr(cost, "per_query") and hasattr(cost, "document_costs")):
         raise ValueError(f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {cost!r}")

@@ -1,4 +1,4 @@
-"""What a label model expects of a loss: the moments behind every design and every control variate [theory 6]."""
+"""The moments of a loss under the label model, on which designs and control variates are based [theory 6]."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import numpy as np
 from pt_active.relevance.losses import Loss, label_table
 from pt_active.relevance.moments import Moments
 
-BOUND = 0.01
-"""How near the introspective risk may come to 0, as a share of the risk under uniform grades; a proportion comes no
-nearer to 1 either. Where the label model goes further, it is mixed with uniform grades until it does not."""
+MIN_RISK_SHARE = 0.01
+"""The least introspective risk, as a share of the risk under uniform grades. For a proportion, the same holds for its
+distance from 1. A label model whose risk is more extreme is mixed with uniform grades until the bound holds."""
 
 
 @dataclass(frozen=True)
 class Introspection:
-    """What a label model expects of k predictors on N pairs.
+    """The moments of the losses of k predictors on N pairs, under a label model.
 
     Attributes:
         numerator: float64[N, k], ``E[u]``.
         weight: float64[N, k], ``E[w]``.
         risk: float64[k], the introspective ``Ǧ = Σ p E[u] / Σ p E[w]``.
-        moments: Of ``(u − Ǧ w) / Σ p E[w]``, the part that a pair has in the error of an estimated risk. So a
-            difference of two risks has the moments of a difference, and every design of `designs` serves.
+        moments: Mean and covariance of ``(u − Ǧ w) / Σ p E[w]``, the contribution of a pair to the error of an
+            estimated risk. A difference of two risks has the moments of the difference, as in designs of queries.
     """
 
     numerator: np.ndarray
@@ -36,13 +36,16 @@ class Introspection:
 def label_tables(
     loss: Loss, predictions: np.ndarray, grades: int, member: np.ndarray
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """``u`` and ``w`` of each predictor for every label; see `losses.label_table`.
+    """``u`` and ``w`` of each predictor for every label that a pair may have.
 
     Args:
-        loss: Any but one of real labels.
+        loss: A loss of grades; not `GaussianSquared`, whose labels are real numbers.
         predictions: float64[N, k].
-        grades: G + 1.
-        member: bool[N], the loss's slice.
+        grades: The number of grades, G + 1.
+        member: bool[N], whether each pair is in the loss's slice; u and w are 0 outside it.
+
+    Returns:
+        For each of the k predictors u and w, float64[N, G+1] each.
     """
     return [label_table(loss, column, grades, member) for column in predictions.T]
 
@@ -50,17 +53,17 @@ def label_tables(
 def introspection(
     tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> Introspection:
-    """Exact moments, by enumeration of the label [theory 6].
+    """Exact moments, by enumeration of the labels [theory 6].
 
     Args:
-        tables: As `label_tables` returns them.
+        tables: For each predictor u and w, float64[N, G+1] each, from `label_tables`.
         grades: float64[N, G+1], ``P(y = g)``.
         pair_weight: float64[N], p, sums to 1.
-        proportion: Whether the risk lies in [0, 1]; see `BOUND`.
+        proportion: Whether the risk lies in [0, 1], so that `MIN_RISK_SHARE` keeps it away from 1 too.
 
     Raises:
-        ValueError: If no label at all would give a predictor's pairs a weight, such as the precision of one that
-            predicts no pair to be relevant.
+        ValueError: If a predictor's pairs have no weight whatever their labels, such as in the precision of a
+            predictor that predicts no pair to be relevant.
     """
     grades = _bounded(tables, grades, pair_weight, proportion)
     numerator = np.column_stack([_expected(grades, u) for u, _ in tables])
@@ -85,17 +88,17 @@ def gaussian_introspection(
 ) -> Introspection:
     """Moments of squared losses where the label comes from the equal mixture of ``N(f_c, τ_c²)`` [ARE 13, AC Deriv. 5].
 
-    With ``a = f_c − f_1`` and ``b = f_c − f_2``, given component c ``E[ℓ_1] = τ² + a²`` and
-    ``Cov[ℓ_1, ℓ_2] = 2 τ⁴ + 4 τ² a b``; the covariance of the components' means comes on top.
+    Given component c, and with ``a = f_c − f_1`` and ``b = f_c − f_2``, ``E[ℓ_1] = τ² + a²`` and
+    ``Cov[ℓ_1, ℓ_2] = 2 τ⁴ + 4 τ² a b``. The covariance between the means of the components is added.
 
     Args:
         predictions: float64[N, k], f.
         variances: float64[N, k], τ².
         pair_weight: float64[N], p, sums to 1.
-        member: bool[N], the loss's slice.
+        member: bool[N], whether each pair is in the loss's slice.
 
     Raises:
-        ValueError: If the slice is empty.
+        ValueError: If the slice contains no pair with a weight.
     """
     total = _some_weight(float(pair_weight @ member))
     k, inside = predictions.shape[1], member.astype(np.float64)
@@ -120,7 +123,7 @@ def _expected(grades: np.ndarray, table: np.ndarray) -> np.ndarray:
 def _bounded(
     tables: list[tuple[np.ndarray, np.ndarray]], grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> np.ndarray:
-    """The grades, mixed with as little of uniform ones as `BOUND` asks for."""
+    """The grade probabilities, float64[N, G+1], mixed with the least share of uniform ones that keeps the bound."""
     share = max(_uniform_share(u, w, grades, pair_weight, proportion) for u, w in tables)
     return grades if share == 0 else (1 - share) * grades + share / grades.shape[1]
 
@@ -128,13 +131,16 @@ def _bounded(
 def _uniform_share(
     u: np.ndarray, w: np.ndarray, grades: np.ndarray, pair_weight: np.ndarray, proportion: bool
 ) -> float:
-    """The least t for which ``(1 − t) P + t/|Y|`` keeps the bounds; each is linear in t and holds at t = 1."""
+    """The least t in [0, 1] for which ``(1 − t) P + t/|Y|`` keeps the bounds of `MIN_RISK_SHARE`.
+
+    The slack of each bound is linear in t and not negative at t = 1, so t is the zero of the line through both ends.
+    """
     model = [float(pair_weight @ _expected(grades, table)) for table in (u, w)]
     plain = [float(pair_weight @ table.mean(axis=1)) for table in (u, w)]
     risk = plain[0] / _some_weight(plain[1])
-    rules = [(-BOUND * risk, 1.0, 0.0), (1.0, 0.0, BOUND * plain[1])]
+    rules = [(-MIN_RISK_SHARE * risk, 1.0, 0.0), (1.0, 0.0, MIN_RISK_SHARE * plain[1])]
     if proportion:
-        rules.append((1 - BOUND * (1 - risk), -1.0, 0.0))
+        rules.append((1 - MIN_RISK_SHARE * (1 - risk), -1.0, 0.0))
     slack = [[a * weight + b * loss - least for a, b, least in rules] for loss, weight in (model, plain)]
     return float(max([0.0, *(-now / (then - now) for now, then in zip(*slack, strict=True) if now < 0 < then)]))
 

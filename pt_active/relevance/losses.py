@@ -1,9 +1,8 @@
-"""Losses of a predicted grade, and the generalised risks that they make up [theory 6].
+"""Losses of predicted grades, and the generalised risks that are their means [theory 6].
 
-A loss says what a prediction f earns when the label is y: a numerator ``u = w ℓ`` and a weight ``w``. Its risk over
-the pool is ``G = Σ p E[u] / Σ p E[w]`` [T 3.31]. A predictor that gives a distribution over grades predicts by the
-loss's `decision`. A new loss is a class with `terms` and `decision` and a line in `LOSSES`; audits and active tests
-take it.
+For a prediction f and a label y, a loss gives a numerator ``u = w ℓ`` and a weight ``w``. Its risk over the pool is
+``G = Σ p E[u] / Σ p E[w]`` [T 3.31]. The `decision` of a loss turns a distribution over grades into a prediction. A
+new loss is a class with `terms` and `decision` and an entry in `LOSSES`; audits and active tests then accept it.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 Terms = tuple[np.ndarray, np.ndarray]
-"""``u`` and ``w``."""
+"""The numerator ``u = w ℓ`` and the weight ``w``, two float64[...] of one shape."""
 
 MIN_PROBABILITY = 1e-15
 """Smaller probabilities count as this in the cross-entropy, which would otherwise be infinite."""
@@ -28,7 +27,7 @@ class PairMeasure:
     """What is measured of a predictor on query–document pairs.
 
     Args:
-        slice: A boolean column; pairs outside it do not count.
+        slice: The name of a boolean column; only pairs where it is true count. None counts all pairs.
     """
 
     slice: str | None = None
@@ -39,10 +38,10 @@ class PairMeasure:
         return type(self).__name__
 
     def grades_allowed(self, max_grade: int) -> int:
-        """The highest grade that a prediction may have, where labels go up to ``max_grade``.
+        """The highest grade that a prediction may have if labels go up to ``max_grade``.
 
         Raises:
-            ValueError: If the measure does not fit such labels.
+            ValueError: If the measure is not defined for these labels.
         """
         return max_grade
 
@@ -60,11 +59,11 @@ class Loss(PairMeasure, ABC):
 
     Attributes:
         proportion: Whether the risk lies in [0, 1].
-        lower_is_better: Whether a smaller risk is the better one.
-        needs_grades: Whether a prediction must be one of the grades, rather than any number.
+        lower_is_better: Whether a smaller risk is better.
+        needs_grades: Whether a prediction must be one of the grades; otherwise it may be any number.
         needs_distribution: Whether a prediction is a distribution over the grades.
-        drawn_by_mean: Whether pairs are drawn in rounds in proportion to the expected loss, as the loss's source has
-            it, and not to the root of the expected squared deviation from the risk.
+        drawn_by_mean: Whether active tests draw pairs in proportion to the expected loss, as in the loss's source;
+            otherwise in proportion to the root of the expected squared deviation from the risk.
     """
 
     proportion: ClassVar[bool] = True
@@ -78,28 +77,28 @@ class Loss(PairMeasure, ABC):
         """``u`` and ``w`` of predictions and labels.
 
         Args:
-            prediction: float64[...], f; of distributions float64[..., G+1].
-            label: float64[...], y; broadcast against the predictions.
+            prediction: float64[...], f; float64[..., G+1] if predictions are distributions.
+            label: float64[...], y, broadcast against the predictions.
 
         Returns:
-            Two float64[...], neither of them negative.
+            u and w, float64[...] each, not negative.
         """
 
     @abstractmethod
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """What a predictor that says ``P(y = g)`` predicts under this loss.
+        """The predictions of a predictor that gives each grade a probability.
 
         Args:
-            grades: float64[N, G+1].
+            grades: float64[N, G+1], ``P(y = g)``.
 
         Returns:
-            float64[N], f; float64[N, G+1] if the loss is one of distributions.
+            float64[N], f; float64[N, G+1] if predictions are distributions.
         """
 
 
 @dataclass(frozen=True)
 class ZeroOne(Loss):
-    """The share of wrong predictions: ``ℓ = 1[f ≠ y]``, ``w = 1`` [ARE 12]."""
+    """The proportion of wrong predictions: ``ℓ = 1[f ≠ y]``, ``w = 1`` [ARE 12]."""
 
     @property
     def name(self) -> str:
@@ -107,32 +106,32 @@ class ZeroOne(Loss):
         return "Error"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`."""
+        """``u`` and ``w`` of each prediction and label, float64[...] each."""
         return _weighted(prediction != label)
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """The most probable grade, the lower of ties."""
+        """float64[N], the most probable grade; the lowest one of ties."""
         return grades.argmax(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Accuracy(Loss):
-    """The share of right predictions: ``ℓ = 1[f = y]``, ``w = 1``."""
+    """The proportion of correct predictions: ``ℓ = 1[f = y]``, ``w = 1``."""
 
     lower_is_better: ClassVar[bool] = False
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`."""
+        """``u`` and ``w`` of each prediction and label, float64[...] each."""
         return _weighted(prediction == label)
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """The most probable grade, the lower of ties."""
+        """float64[N], the most probable grade; the lowest one of ties."""
         return grades.argmax(axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
 class Squared(Loss):
-    """The mean squared error ``ℓ = (f − y)²``, ``w = 1``; of relevance probabilities, the Brier score."""
+    """The mean squared error ``ℓ = (f − y)²``, ``w = 1``; for probabilities of relevance the Brier score."""
 
     proportion: ClassVar[bool] = False
     needs_grades: ClassVar[bool] = False
@@ -143,27 +142,27 @@ class Squared(Loss):
         return "SquaredError"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`."""
+        """``u`` and ``w`` of each prediction and label, float64[...] each."""
         return _weighted((prediction - label) ** 2)
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """The mean grade."""
+        """float64[N], the mean grade."""
         return np.asarray(grades @ np.arange(grades.shape[1], dtype=np.float64))
 
 
 @dataclass(frozen=True)
 class GaussianSquared(Squared):
-    """The mean squared error where labels are real numbers and each prediction has a Gaussian variance τ² [ARE 13].
+    """The mean squared error for real-valued labels, where each prediction has a Gaussian variance τ² [ARE 13].
 
-    The variance of a prediction column ``f`` stands in the column ``f_variance``. Labels need no grade columns: with
-    k predictors they are taken to come from the equal mixture of the k normals [AC Deriv. 5].
+    The variance of a prediction column ``f`` is in the column ``f_variance``. Grade columns are not needed: the label
+    model is the equal mixture of the k predictors' normal distributions [AC Deriv. 5].
     """
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """None.
+        """Not defined, since real-valued labels have no grades.
 
         Raises:
-            ValueError: Always: real labels have no grades.
+            ValueError: Always.
         """
         raise ValueError("GaussianSquared is for real labels without grades; the squared error of grades is Squared()")
 
@@ -173,10 +172,10 @@ class CostMatrix(Loss):
     """The mean cost ``ℓ = matrix[f][y]``, ``w = 1``.
 
     Args:
-        matrix: A row for each grade that is predicted, a column for each true grade; costs are not negative.
+        matrix: A row for each predicted grade and a column for each true grade; costs must not be negative.
 
     Raises:
-        ValueError: If it is no such table.
+        ValueError: If it is not such a table.
     """
 
     matrix: tuple[tuple[float, ...], ...] | Sequence[Sequence[float]] = ()
@@ -201,18 +200,18 @@ class CostMatrix(Loss):
         return "Cost"
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`."""
+        """``u`` and ``w`` of each prediction and label, float64[...] each."""
         return _weighted(np.asarray(self.matrix)[prediction.astype(np.int64), label.astype(np.int64)])
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """The grade of the least expected cost, the lower of ties."""
+        """float64[N], the grade with the least expected cost; the lowest one of ties."""
         return (grades @ np.asarray(self.matrix).T).argmin(axis=1).astype(np.float64)
 
     def grades_allowed(self, max_grade: int) -> int:
-        """The last row of the matrix.
+        """The grade of the last row of the matrix.
 
         Raises:
-            ValueError: If the matrix has not one column for each grade of the labels.
+            ValueError: If the number of columns is not the number of grades, ``max_grade + 1``.
         """
         rows, columns = np.shape(self.matrix)
         if columns != max_grade + 1:
@@ -224,7 +223,7 @@ class CostMatrix(Loss):
 
 @dataclass(frozen=True)
 class CrossEntropy(Loss):
-    """The mean ``ℓ = −log f(y)``, ``w = 1``, of a predictor that gives each grade a probability f [AI]."""
+    """The mean ``ℓ = −log f(y)``, ``w = 1``, for a predictor that gives each grade a probability f [AI]."""
 
     proportion: ClassVar[bool] = False
     needs_grades: ClassVar[bool] = False
@@ -237,7 +236,7 @@ class CrossEntropy(Loss):
         return _weighted(-np.log(np.maximum(chance, MIN_PROBABILITY)))
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """The distribution itself."""
+        """float64[N, G+1], the distributions themselves."""
         return grades
 
 
@@ -245,15 +244,15 @@ class CrossEntropy(Loss):
 class FMeasure(Loss):
     """``F_η``: precision at η = 1, recall at η = 0, F1 at η = ½ [T 4.18–4.20].
 
-    With ``f`` and ``y`` as 1 from grade ``rel`` on and 0 below: ``w = η f + (1 − η) y`` and ``ℓ = 1[f = y]``, so that
-    ``Σ w ℓ`` counts the true positives and ``Σ w`` is ``η (TP + FP) + (1 − η)(TP + FN)``.
+    Let ``f`` and ``y`` be 1 from grade ``rel`` upwards and 0 below. Then ``w = η f + (1 − η) y`` and ``ℓ = 1[f = y]``,
+    so that ``Σ w ℓ`` is the number of true positives and ``Σ w`` is ``η (TP + FP) + (1 − η)(TP + FN)``.
 
     Args:
         eta: η in [0, 1].
         rel: The lowest grade that counts as relevant, at least 1.
 
     Raises:
-        ValueError: If one is out of range.
+        ValueError: If ``eta`` or ``rel`` is out of range.
     """
 
     eta: float = 0.5
@@ -267,24 +266,24 @@ class FMeasure(Loss):
 
     @property
     def name(self) -> str:
-        """``Precision``, ``Recall``, ``F1``, or ``F``."""
+        """``Precision``, ``Recall`` or ``F1`` at η = 1, 0 or ½, else ``F``."""
         return {1.0: "Precision", 0.0: "Recall", 0.5: "F1"}.get(float(self.eta), "F")
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`."""
+        """``u`` and ``w`` of each prediction and label, float64[...] each."""
         positive, relevant = prediction >= self.rel, label >= self.rel
         weight = self.eta * positive + (1 - self.eta) * relevant
         return weight * (positive == relevant), weight
 
     def decision(self, grades: np.ndarray) -> np.ndarray:
-        """``rel`` where ``P(y ≥ rel) ≥ ½``, else 0."""
+        """float64[N], ``rel`` where ``P(y ≥ rel) ≥ ½``, else 0."""
         return np.where(relevance(grades, self.rel) >= 0.5, float(self.rel), 0.0)
 
     def grades_allowed(self, max_grade: int) -> int:
-        """The highest grade.
+        """The highest grade of the labels.
 
         Raises:
-            ValueError: If no grade counts as relevant.
+            ValueError: If ``rel`` is above it, so that no grade counts as relevant.
         """
         check_rel(self.rel, max_grade)
         return max_grade
@@ -295,10 +294,10 @@ class FMeasure(Loss):
 
 
 Precision = partial(FMeasure, 1.0)
-"""``FMeasure(1)``: of what is predicted to be relevant, the share that is."""
+"""``FMeasure(1)``: the proportion of relevant pairs among those predicted to be relevant."""
 
 Recall = partial(FMeasure, 0.0)
-"""``FMeasure(0)``: of what is relevant, the share that is predicted to be."""
+"""``FMeasure(0)``: the proportion of the relevant pairs that are predicted to be relevant."""
 
 F1 = partial(FMeasure, 0.5)
 """``FMeasure(½)``: the harmonic mean of precision and recall."""
@@ -320,10 +319,10 @@ def relevance(grades: np.ndarray, rel: int) -> np.ndarray:
 
 
 def check_rel(rel: int, max_grade: int | None = None) -> None:
-    """Refuse what cannot be the lowest relevant grade.
+    """Raise if ``rel`` cannot be the lowest relevant grade.
 
     Raises:
-        ValueError: If it is no whole number of at least 1, or above the highest grade.
+        ValueError: If it is not a whole number of at least 1, or is above the highest grade.
     """
     if isinstance(rel, bool) or not isinstance(rel, (int, np.integer)) or rel < 1:
         raise ValueError(f"rel must be a whole number of at least 1, got {rel!r}")
@@ -335,20 +334,20 @@ def label_table(loss: Loss, prediction: np.ndarray, grades: int, member: np.ndar
     """``u`` and ``w`` of a predictor for every label that a pair may have, float64[N, G+1] each.
 
     Args:
-        loss: Any but one of real labels.
-        prediction: float64[N], or float64[N, G+1] of distributions.
-        grades: G + 1.
-        member: bool[N], the loss's slice.
+        loss: A loss of grades; not `GaussianSquared`, whose labels are real numbers.
+        prediction: float64[N], or float64[N, G+1] if predictions are distributions.
+        grades: The number of grades, G + 1.
+        member: bool[N], whether each pair is in the loss's slice; u and w are 0 outside it.
     """
     u, w = loss.terms(prediction[:, None], np.arange(grades, dtype=np.float64)[None, :])
     return (u, w) if member.all() else (u * member[:, None], w * member[:, None])
 
 
 def described(loss: Loss) -> dict[str, Any]:
-    """A loss as plain values, for JSON; see `from_description`.
+    """A loss as plain values for JSON: the name of its class, and its arguments.
 
     Raises:
-        ValueError: If the loss is not one of `LOSSES`, so that what is saved could not name it.
+        ValueError: If the loss is not one of `LOSSES`, so that it could not be loaded again by its name.
     """
     if LOSSES.get(type(loss).__name__) is not type(loss):
         hint = f"write {loss.__name__}()" if isinstance(loss, type) else f"the losses are {', '.join(LOSSES)}"
@@ -357,11 +356,11 @@ def described(loss: Loss) -> dict[str, Any]:
 
 
 def from_description(description: Mapping[str, Any]) -> Loss:
-    """The loss that `described` described."""
+    """The loss with a description: the name of its class under ``loss``, and its arguments."""
     arguments = dict(description)
     return LOSSES[arguments.pop("loss")](**arguments)
 
 
 def _weighted(loss: np.ndarray) -> Terms:
-    """A plain loss: each pair weighs 1."""
+    """The terms of a loss in which each pair has the weight 1."""
     return loss.astype(np.float64), np.ones(loss.shape)

@@ -1,4 +1,4 @@
-"""A measure on a run and qrels: per-query values, and our measures inside `ir_measures`."""
+"""The values of a measure for a run and qrels, query by query, and this package's measures as part of `ir_measures`."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from pt_active.relevance.montecarlo import evaluator
 
 
 def measure_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: str | irm.Measure) -> pd.DataFrame:
-    """A measure for each query, as `ir_measures` and trec_eval report it.
+    """The value of a measure for each query, as `ir_measures` and trec_eval report it.
 
-    Documents without a label count as not relevant, and queries of the qrels that the run does not answer get the
-    measure's default (0); queries without qrels are left out.
+    Documents without a label count as not relevant. Queries of the qrels without results in the run get the measure's
+    default (0). Queries without qrels are left out.
 
     Args:
-        run: ``qid, docno, score``; ids of any kind.
+        run: ``qid, docno, score``; ids may be strings or numbers.
         qrels: ``qid, docno, label``.
         measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, ``nDCG@10``, …
 
     Returns:
-        ``qid, value``, in the order in which the queries first appear in the qrels.
+        ``qid, value``, in the order in which the queries first occur in the qrels.
 
     Raises:
-        ValueError: If the run or the qrels are malformed, the measure is unknown or its ``max_rel`` is open, or a
-            label lies above it.
+        ValueError: If the run or the qrels are malformed, the measure is unknown or an ERR without ``max_rel``, or a
+            label is above ``max_rel``.
     """
     measure = parse_measure(measure)
     run, qrels = ranked_run(run), checked_qrels(qrels)
@@ -54,18 +54,18 @@ def _as_ir_measures(qrels: pd.DataFrame, run: pd.DataFrame) -> tuple[pd.DataFram
 
 
 def _is_ours(measure: irm.Measure) -> bool:
-    """Whether we compute the measure: exact ones, and the nDCG for which `ir_measures` would start Perl."""
+    """Whether this package computes the measure: additive and cascade ones, and nDCG where `ir_measures` needs Perl."""
     needs_perl = measure.NAME == "nDCG" and measure["dcg"] == "exp-log2" and not measure["judged_only"]
     return has_rank_form(measure) or needs_perl
 
 
 def _values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
-    """Values on a ranked run and checked qrels, indexed by qid."""
+    """The values for a ranked run and checked qrels, indexed by qid."""
     return (_rank_form_values if has_rank_form(measure) else _pool_values)(run, qrels, measure)
 
 
 def _pool_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
-    """Values of a measure that also depends on judged documents which the run does not retrieve."""
+    """The values of a measure that also depends on judged documents outside the run, indexed by qid."""
     evaluate = evaluator(measure, int(qrels["label"].max()))
     run = run.loc[run["qid"].isin(qrels["qid"]), ["qid", "docno", "rank"]]
     documents = qrels.merge(run, how="outer", on=["qid", "docno"])
@@ -79,7 +79,7 @@ def _pool_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -
 
 
 def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measure) -> pd.Series:
-    """Values of an additive or cascade measure on a ranked run and checked qrels, indexed by qid."""
+    """The values of an additive or cascade measure for a ranked run and checked qrels, indexed by qid."""
     run = run[run["qid"].isin(qrels["qid"])]
     if run.empty:
         return pd.Series(dtype=np.float64)
@@ -93,7 +93,7 @@ def _rank_form_values(run: pd.DataFrame, qrels: pd.DataFrame, measure: irm.Measu
 
 
 class ActiveProvider(providers.Provider):
-    """Lets `ir_measures`, and so ``pt.Experiment``, compute DCG, ERR with ``max_rel``, RBP, and nDCG without Perl."""
+    """Lets `ir_measures` and ``pt.Experiment`` compute DCG, ERR with ``max_rel``, RBP, and nDCG without Perl."""
 
     NAME = "pt_active"
 

@@ -1,4 +1,4 @@
-"""Measures: `ir_measures` objects, and what each makes of a label at a rank.
+"""Measures as `ir_measures` objects, with the value of a label and the weight of a rank in each.
 
 ``DCG`` and ``ERR`` are ours (`ir_measures` has no DCG, and its ERR needs Perl, numeric qids and five grades);
 ``P``, ``RBP`` and ``RR`` are `ir_measures`' own. For these five `rank_form` gives the weights and label values
@@ -17,14 +17,14 @@ import numpy as np
 from ir_measures import measures as irm
 
 GDEVAL_MAX_REL = 4
-"""The highest grade that gdeval.pl, the reference for `ir_measures`' own ERR, has fixed."""
+"""The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR."""
 
 
 class _DCG(irm.Measure):
     """Discounted Cumulative Gain [T 6.1]: ``Σ_i gain(y_i) / log2(i + 1)``, not normalised.
 
     Args:
-        cutoff: Ranks that count, as in ``DCG@10``; all of them if left out.
+        cutoff: The number of ranks that count, as in ``DCG@10``; all ranks if omitted.
         gain: ``"exponential"``, ``2^y − 1`` (default), or ``"linear"``, ``y``.
     """
 
@@ -44,9 +44,9 @@ class _ERR(irm.Measure):
     """Expected Reciprocal Rank [T 6.2]: ``Σ_i κ_i / i · Π_{l<i} (1 − κ_l)``, ``κ = (2^y − 1) / 2^max_rel``.
 
     Args:
-        cutoff: Ranks that count, as in ``ERR(max_rel=3)@20``; all of them if left out.
-        max_rel: The highest grade of the scale. It changes every value, so it has no default; inside a plan
-            or a graded frame it is the highest grade there.
+        cutoff: The number of ranks that count, as in ``ERR(max_rel=3)@20``; all ranks if omitted.
+        max_rel: The highest grade of the scale. It has no default, since every value depends on it. In a plan and in
+            a graded frame it is the highest grade of the grade columns.
     """
 
     __name__ = "ERR"
@@ -81,18 +81,18 @@ class RankForm:
 
 
 def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:
-    """Turn a measure or its name into the measure that is meant, ready to be computed.
+    """The measure that an object or a name stands for, with checked parameters.
 
     Args:
-        measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, any `ir_measures` measure or name. `ir_measures`' own
-            ERR becomes ours with gdeval's five grades, whose values it shares.
-        max_grade: The highest grade of the scale, for an ERR that does not say its ``max_rel``.
+        measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, or any `ir_measures` measure or name. `ir_measures`' own ERR
+            becomes this package's ERR with ``max_rel=4``, which has the same values.
+        max_grade: The highest grade of the scale, for an ERR without ``max_rel``.
 
     Returns:
-        The measure, with checked parameters.
+        The measure, ready to be computed.
 
     Raises:
-        ValueError: If the name or a parameter is unknown or out of range, or ERR's ``max_rel`` is open.
+        ValueError: If the name or a parameter is unknown or out of range, or the highest grade of ERR is not known.
     """
     measure = _by_name(measure) if isinstance(measure, str) else measure
     if not isinstance(measure, irm.Measure):
@@ -104,10 +104,20 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
 
 
 def parse_lasting(measure: str | irm.Measure, max_grade: int | None = None) -> irm.Measure:
-    """As `parse_measure`, for a plan that is saved.
+    """The measure that an object or a name stands for, provided that its name is enough to find it again.
+
+    A saved plan keeps the name alone.
+
+    Args:
+        measure: ``DCG@10``, ``"ERR(max_rel=3)@20"``, or any `ir_measures` measure or name.
+        max_grade: The highest grade of the scale, for an ERR without ``max_rel``.
+
+    Returns:
+        The measure, with checked parameters.
 
     Raises:
-        ValueError: As `parse_measure` does, and if the measure could not be found again by its name.
+        ValueError: If the name or a parameter is unknown or out of range, the highest grade of ERR is not known, or
+            the measure cannot be found by its name.
     """
     measure = parse_measure(measure, max_grade)
     try:
@@ -167,10 +177,10 @@ def _check_parameters(measure: irm.Measure) -> None:
 
 
 def cutoff_of(measure: irm.Measure) -> int | None:
-    """How deep the measure sees a ranking; None for all of it.
+    """The deepest rank that changes the measure; None if there is no such limit.
 
-    A measure that is neither additive nor cascade (nDCG, AP) is normalised by documents anywhere in the
-    judged pool, so it sees the whole pool whatever its cutoff.
+    A measure that is neither additive nor cascade (nDCG, AP) is normalised by documents anywhere in the judged pool,
+    so it depends on the whole pool whatever its cutoff.
     """
     return measure.params.get("cutoff") if has_rank_form(measure) else None
 
@@ -191,12 +201,12 @@ def rank_form(measure: irm.Measure, max_grade: int, depth: int) -> RankForm:
     """The label values and rank weights of an additive or cascade measure.
 
     Args:
-        measure: A measure for which `has_rank_form` holds, as `parse_measure` returns it.
+        measure: An additive or cascade measure with its parameters, the result of `parse_measure`.
         max_grade: The highest grade that occurs, G.
         depth: The deepest rank that occurs.
 
     Raises:
-        ValueError: If a grade lies above ERR's ``max_rel``.
+        ValueError: If a grade is above ERR's ``max_rel``.
     """
     depth = min(depth, measure.params.get("cutoff") or depth)
     return RANK_FORMS[str(measure.NAME)].form(measure, np.arange(max_grade + 1), np.arange(1, depth + 1))

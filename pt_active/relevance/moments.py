@@ -1,4 +1,4 @@
-"""Mean and covariance of a measure, per query, when labels are drawn from the graded-relevance model."""
+"""The mean and covariance of a measure, query by query, if labels are drawn from the graded-relevance model."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
 
 @dataclass(frozen=True)
 class Moments:
-    """What the model expects of k systems on m queries [theory 3].
+    """The moments of a measure for k systems on m queries, under the graded-relevance model [theory 3].
 
     Attributes:
         mean: float64[m, k], ``M(x)``.
         covariance: float64[m, k, k], ``C(x)``.
-        monte_carlo_error: float64[m, k], the standard error of ``mean`` from drawing label vectors; None
-            where the moments are exact.
+        monte_carlo_error: float64[m, k], the standard error of ``mean`` because label vectors were sampled; None if
+            the moments are exact.
     """
 
     mean: np.ndarray
@@ -27,7 +27,7 @@ class Moments:
     monte_carlo_error: np.ndarray | None = None
 
     def of(self, systems: list[int]) -> Moments:
-        """The moments of some of the systems, in the order given."""
+        """The moments of some of the systems, in the given order."""
         error = self.monte_carlo_error
         return Moments(
             self.mean[:, systems],
@@ -47,26 +47,28 @@ def label_moments(
     quasi_linear: bool = True,
     progress: bool = False,
 ) -> Moments:
-    """Moments of a measure under independent document labels [theory 3].
+    """The moments of a measure if the labels of documents are independent [theory 3].
 
-    Exact for additive and cascade measures, in time linear in the documents (times the pairs of systems, and
-    for cascade measures the logarithm of the list length); by seeded Monte Carlo for any other.
+    They are exact for additive and cascade measures, and estimated by seeded Monte Carlo for any other. The exact ones
+    take time linear in the number of documents, times the pairs of systems, and for cascade measures times the
+    logarithm of the list length.
 
     Args:
-        measure: As `parse_measure` returns it.
-        indptr: int64[m+1], the documents of query x are ``indptr[x]:indptr[x+1]``.
-        ranks: int32[k, N], rank of each document in each system from 1; 0 = not retrieved.
+        measure: A measure with its parameters, the result of `parse_measure`.
+        indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
+        ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
         grades: float64[N, G+1], ``P(y = g)``.
-        samples: Label vectors per query for Monte Carlo.
-        seed: Of the Monte Carlo draws.
-        quasi_linear: Whether two-system cascade moments use the segment tree or the plain double loop.
+        samples: The number of label vectors per query for Monte Carlo.
+        seed: The seed of the Monte Carlo draws.
+        quasi_linear: Whether covariances of two systems under a cascade measure are computed with the segment tree or
+            the plain double loop.
         progress: Whether Monte Carlo shows a progress bar.
 
     Returns:
-        The moments; ``monte_carlo_error`` is None where they are exact.
+        The moments; ``monte_carlo_error`` is None if they are exact.
 
     Raises:
-        ValueError: If a grade lies above ERR's ``max_rel``.
+        ValueError: If a grade is above ERR's ``max_rel``.
     """
     if not has_rank_form(measure):
         return Moments(*montecarlo.sampled_moments(measure, indptr, ranks, grades, samples, seed, progress))
@@ -77,17 +79,17 @@ def label_moments(
 def document_moments(
     measure: irm.Measure, indptr: np.ndarray, ranks: np.ndarray, values: np.ndarray, max_grade: int
 ) -> np.ndarray:
-    """The measure when each document's variable is known or replaced by its mean.
+    """The expectation of a measure given some of the labels.
 
-    An additive measure is linear and a cascade measure multilinear in the document variables [theory 2], so
-    this is the measure itself for observed labels and its expectation where ``values`` holds means.
+    An additive measure is linear and a cascade measure multilinear in the document variables [theory 2]. So its
+    expectation follows from the mean of each variable; if all labels are known, it is the measure itself.
 
     Args:
         measure: An additive or cascade measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        values: float64[N, G+1], one-hot for an observed label, probabilities for a missing one.
-        max_grade: G.
+        indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
+        ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
+        values: float64[N, G+1], one-hot for a known label, probabilities for a missing one.
+        max_grade: G, the highest grade.
 
     Returns:
         float64[m, k].
@@ -97,12 +99,12 @@ def document_moments(
 
 
 def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray) -> np.ndarray:
-    """A measure as a function of its document variables, whatever real numbers they are [theory 2].
+    """The measure as a function of its document variables, which may be any real numbers [theory 2].
 
     Args:
-        form: Of the measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
+        form: The label values and rank weights of the measure.
+        indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
+        ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
         variable: float64[N], the gain or κ of each document.
 
     Returns:
@@ -121,12 +123,20 @@ def variable_values(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, varia
 
 
 def discounts(form: RankForm, ranks: np.ndarray) -> np.ndarray:
-    """``d_s(z)`` of an additive measure, float64[k, N]; 0 where a system does not retrieve the document."""
+    """``d_s(z)``, the rank weight of each document in each system under an additive measure.
+
+    Args:
+        form: The label values and rank weights of the measure.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+
+    Returns:
+        float64[k, N]; 0 where a system does not retrieve the document above the cutoff.
+    """
     return np.r_[0.0, form.weights, 0.0][np.minimum(ranks, len(form.weights) + 1)]
 
 
 def _exact(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variable: np.ndarray, quasi_linear: bool) -> Moments:
-    """Moments from the mean and raw second moment of each document's variable, float64[N, 2]."""
+    """The moments of a measure, from the mean and raw second moment of each document's variable, float64[N, 2]."""
     from pt_active.relevance import _kernels
 
     m, k = len(indptr) - 1, len(ranks)

@@ -1,6 +1,6 @@
-"""Moments of measures that are neither additive nor cascade, from seeded draws of label vectors.
+"""The moments of measures that are neither additive nor cascade, estimated from seeded draws of label vectors.
 
-nDCG and AP have compiled evaluators; whatever else `ir_measures` computes is computed by `ir_measures`.
+nDCG and AP have compiled evaluators; all other measures are evaluated by `ir_measures`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 Evaluator = Callable[[np.ndarray, np.ndarray], np.ndarray]
-"""(labels int64[B, n], ranks int32[k, n] of one query) → values float64[B, k]."""
+"""From labels, int64[B, n], and ranks, int32[k, n], of one query to values, float64[B, k]."""
 
 
 def sampled_moments(
@@ -25,12 +25,21 @@ def sampled_moments(
     seed: int,
     progress: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Sample mean and covariance over ``samples`` label vectors a query [theory 3].
+    """Sample mean and covariance of a measure over label vectors drawn for each query [theory 3].
 
-    The queries share one generator in the order given, so the same seed gives the same answer.
+    One generator draws for all queries in their order, so that the same seed gives the same moments.
+
+    Args:
+        measure: A measure with its parameters, the result of `parse_measure`.
+        indptr: int64[m+1]; the documents of query x are ``indptr[x]:indptr[x+1]``.
+        ranks: int32[k, N], rank of each document in each system, from 1; 0 = not retrieved.
+        grades: float64[N, G+1], ``P(y = g)``.
+        samples: The number of label vectors per query.
+        seed: The seed of the draws.
+        progress: Whether a progress bar is shown.
 
     Returns:
-        ``M`` float64[m, k], ``C`` float64[m, k, k], and the Monte-Carlo standard error of ``M``, float64[m, k].
+        ``M``, float64[m, k]; ``C``, float64[m, k, k]; and the Monte Carlo standard error of ``M``, float64[m, k].
 
     Raises:
         ValueError: If there are fewer than two samples.
@@ -53,6 +62,7 @@ def sampled_moments(
 
 
 def _draw_labels(cumulative: np.ndarray, samples: int, rng: np.random.Generator) -> np.ndarray:
+    """int64[samples, n], grades drawn from the cumulative probabilities of n documents, float64[n, G+1]."""
     uniform = rng.random((samples, len(cumulative)))
     labels = np.zeros(uniform.shape, dtype=np.int64)
     for bound in cumulative[:, :-1].T:
@@ -61,17 +71,19 @@ def _draw_labels(cumulative: np.ndarray, samples: int, rng: np.random.Generator)
 
 
 def evaluator(measure: irm.Measure, max_grade: int) -> Evaluator:
-    """The fastest way to value many label vectors of one query at once.
+    """The fastest function that evaluates a measure for many label vectors of one query at once.
 
     Args:
-        measure: As `parse_measure` returns it.
+        measure: A measure with its parameters, the result of `parse_measure`.
         max_grade: The highest grade that occurs.
 
     Raises:
         ValueError: If the measure depends on which documents are judged.
     """
     if measure.NAME == "Judged" or measure.params.get("judged_only"):
-        raise ValueError(f"{measure} depends on which documents are judged, so a sample of judgments cannot tell it")
+        raise ValueError(
+            f"{measure} depends on which documents are judged, so a sample of judgments cannot estimate it"
+        )
     compiled = {"nDCG": _ndcg, "AP": _average_precision}.get(str(measure.NAME))
     return compiled(measure, max_grade) if compiled else _with_ir_measures(measure)
 
@@ -106,6 +118,7 @@ def _with_ir_measures(measure: irm.Measure) -> Evaluator:
 
 
 def _values(fixed: ir_measures.Evaluator, rank: np.ndarray, names: list[str], samples: int) -> np.ndarray:
+    """float64[samples], the values of one system, whose ranking is repeated as one query per label vector."""
     scores = {names[z]: -float(rank[z]) for z in np.flatnonzero(rank)}
     if not scores:
         return np.zeros(samples)

@@ -11,14 +11,25 @@ import pandas as pd
 
 from pt_active.frames import columns, worklists
 from pt_active.frames.checks import number, positive, truth_value, whole_number
+from pt_active.frames.qrels import check_policy
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import JudgedPairs, judged_pairs
-from pt_active.risk.kept import AuditTables, audit_manifest, draw_pairs, pair_table, read_audit, worklist, write_audit
+from pt_active.risk.judged import MISSING_LABELS, JudgedPairs, judged_pairs, usual_estimator
+from pt_active.risk.kept import (
+    AuditArguments,
+    AuditTables,
+    audit_manifest,
+    draw_pairs,
+    pair_table,
+    read_audit,
+    worklist,
+    write_audit,
+)
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
 from pt_active.sampling.designs import check_design, default_defensive
@@ -92,15 +103,23 @@ class Audit(KeptArtifact[AuditTables]):
         cost = UnitCost() if cost is None else cost
         pairs = Pairs.from_frame(frame, predictions, loss, cost)
         sample = draw_pairs(pairs, design, budget, draws, replace, defensive, seed)
-        arguments = {"predictions": dict(predictions), "cost": repr(cost), "budget": budget, "draws": draws}
-        arguments |= {"design": design, "defensive": defensive, "replace": replace, "seed": seed}
+        arguments = AuditArguments(
+            predictions=dict(predictions),
+            cost=repr(cost),
+            budget=budget,
+            draws=draws,
+            design=design,
+            defensive=defensive,
+            replace=replace,
+            seed=seed,
+        )
         manifest = audit_manifest(arguments, pairs, sample, frame)
         return cls._of(AuditTables(pairs, sample, worklist(pairs, sample, columns.with_string_ids(frame)), manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Seed, versions, arguments, loss, counts, and the digest of the frame."""
-        return self.tables.manifest
+        return self.tables.manifest.to_json()
 
     @property
     def loss(self) -> Loss:
@@ -165,13 +184,18 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: If an argument is unknown, the labels do not fit the audit, or pairs that count could never be
                 drawn.
         """
-        judged = self.judged(qrels, missing)
-        found = [judged.estimate(s, estimator, reference, confidence) for s in range(len(self.predictors))]
+        how, judged = self._asked(estimator, confidence, missing, reference), self.judged(qrels, missing)
+        found = [judged.estimate(s, how) for s in range(len(self.predictors))]
         return {each.name: self._with_caution(each) for each in found}
+
+    def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
+        check_policy(missing, MISSING_LABELS)
+        estimator = usual_estimator(self.tables.sample, reference) if estimator is None else estimator
+        return How(self.loss, estimator, confidence, missing, reference)
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Say so where the pairs were drawn for differences, which says little of what both predictors get right."""
-        for_differences = len(self.predictors) > 1 and self.manifest["arguments"]["design"] not in SUIT_SINGLE_RISKS
+        for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SUIT_SINGLE_RISKS
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
@@ -190,8 +214,8 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Comparison:
         """Estimate and test the difference of two predictors' risks, first minus second.
 
-        The arguments are those of `estimate`, but for the binomial references, and two predictors, as for
-        `Plan.compare`.
+        The arguments are those of `estimate`, but for the binomial references, and two predictors: ``first``, the first
+        of the audit if left out, and ``second``, of two predictors the other one if left out.
 
         Returns:
             The comparison. Its ``winner`` is the predictor with the smaller error or cost, or the larger accuracy,
@@ -200,8 +224,9 @@ class Audit(KeptArtifact[AuditTables]):
         Raises:
             ValueError: As `estimate`, and if there is one predictor, or more than two and none are named.
         """
-        pair = named_pair(self.predictors, first, second, "predictor", "audit")
-        return self.judged(qrels, missing).compare(*pair, estimator, reference, confidence)
+        one, other = named_pair(self.predictors, first, second, "predictor", "audit")
+        how = self._asked(estimator, confidence, missing, reference)
+        return self.judged(qrels, missing).compare(one, other, how)
 
     def rank(
         self,
@@ -215,7 +240,9 @@ class Audit(KeptArtifact[AuditTables]):
     ) -> Ranking:
         """Estimate all predictors, test all their differences, and say which cannot be told apart [theory 5].
 
-        The arguments are those of `compare`, and a ``correction``, as for `Plan.rank`.
+        The arguments are those of `estimate`, but for the binomial references, and a ``correction`` of the p-values:
+        ``"tukey"``, or a method of statsmodels' ``multipletests``. The level of all tests together is 1 minus the
+        confidence.
 
         Returns:
             The predictors, the best first: that with the smallest error or cost, or the largest accuracy, precision,
@@ -225,20 +252,28 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: As `estimate` and `compare`, and if there is one predictor.
         """
         refuse_binomial(reference)
-        judged, lower_is_better = self.judged(qrels, missing), self.loss.lower_is_better
-        ranking = rank_judged(judged, estimator, reference, confidence, correction, lower_is_better)
+        how = self._asked(estimator, confidence, missing, reference)
+        ranking = rank_judged(self.judged(qrels, missing), how, correction)
         return replace(ranking, estimates=tuple(map(self._with_caution, ranking.estimates)))
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
-        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow; see there."""
+        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow.
+
+        Args:
+            qrels: ``qid, docno, label``, the labels of `assessments`.
+            missing: What to do about a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+
+        Raises:
+            ValueError: If the policy is unknown or the labels do not fit the audit.
+        """
         return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
 
     def __str__(self) -> str:
-        counts, arguments = self.manifest["counts"], self.manifest["arguments"]
-        repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
-        kind = "census" if self.manifest["census"] else f"{repeated}by {arguments['design']}"
+        manifest, counts, arguments = self.tables.manifest, self.tables.manifest.counts, self.tables.manifest.arguments
+        repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
+        kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
         return (
             f"Audit of {', '.join(self.predictors)} for {self.loss}\n"
-            f"  judge     {counts['assessments']} of {counts['pairs']} pairs of {counts['queries']} queries ({kind})\n"
-            f"  cost      {self.manifest['spent']:.6g} of {self.manifest['pool_cost']:.6g} for all pairs"
+            f"  judge     {counts.assessments} of {counts.pairs} pairs of {counts.queries} queries ({kind})\n"
+            f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g} for all pairs"
         )

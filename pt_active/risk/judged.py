@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import level
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, label_columns, missing_pairs
 from pt_active.inference.estimators import MeanEstimate, effective_size, is_rounding
-from pt_active.inference.intervals import counted, reference_degrees
+from pt_active.inference.intervals import counted
 from pt_active.inference.ratios import (
     Domain,
     Scores,
@@ -22,7 +21,8 @@ from pt_active.inference.ratios import (
     risk_domain,
     stratified_estimate,
 )
-from pt_active.plans.answers.results import Basis, Comparison, Estimate, kept_to
+from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
+from pt_active.plans.answers.results import Basis, Estimate
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.sampling.designs import STRATIFIED
@@ -36,71 +36,76 @@ DEFAULT_ESTIMATOR = "regression"
 
 
 @dataclass(frozen=True)
-class JudgedPairs:
+class JudgedPairs(Judged):
     """What the labels say of every drawn pair.
 
     Attributes:
         pairs: All of them.
         sample: The n pairs that were drawn.
         observed: u and w of each predictor, float64[n] each.
-        basis: What every inference rests on, but for the estimator.
     """
 
     pairs: Pairs
     sample: Sample
     observed: list[tuple[np.ndarray, np.ndarray]]
-    basis: Basis
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The k predictors."""
-        return self.pairs.names
+    def lower_is_better(self) -> bool:
+        """Whether the loss is an error or a cost."""
+        return self.pairs.loss.lower_is_better
 
     def scores(self, predictor: int) -> Scores:
         """What labels and label model say of one predictor."""
         view = self.pairs.introspection
         return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
 
-    def estimate(self, predictor: int, estimator: str | None, reference: str, confidence: float) -> Estimate:
+    def estimate(self, system: int, how: How[Any]) -> Estimate:
         """Estimate the risk of one predictor [theory 6].
 
         Args:
-            predictor: Its index.
-            estimator: A name in `RISK_ESTIMATORS`, or `stratified`; None takes the one that fits.
-            reference: A name in `intervals.REFERENCES` or `BINOMIAL_REFERENCES`.
-            confidence: Level of the interval, in (0, 1).
+            system: Its place in ``names``.
+            how: What is asked. The interval of a share may be read off one of `BINOMIAL_REFERENCES`.
 
         Raises:
-            ValueError: If an argument is unknown or does not fit, or a pair that counts could never be drawn.
+            ValueError: If the estimator or the reference is unknown or does not fit, or a pair that counts could never
+                be drawn.
         """
-        counts = self.pairs.counts(predictor)
-        self._check_drawable(counts, f"that count in the risk of {self.pairs.names[predictor]!r}")
-        if reference in tuple(BINOMIAL_REFERENCES):
-            return self._proportion(predictor, estimator, reference, confidence)
-        scores, estimator = self.scores(predictor), self._estimator(estimator)
-        domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
-        mean = self._mean([scores], domain, estimator)
-        fields = self._fields(mean, [scores], counts, estimator, reference, confidence)
-        if reference == "effective" and estimator != "difference":
-            fields = kept_to(self.pairs.bounds(predictor), fields)
-        return Estimate(name=self.pairs.names[predictor], value=float(mean.value), **fields)
+        if how.reference in tuple(BINOMIAL_REFERENCES):
+            return self._proportion(system, how)
+        return super().estimate(system, how)
 
-    def compare(self, first: int, second: int, estimator: str | None, reference: str, confidence: float) -> Comparison:
-        """Estimate and test the difference of two risks, first minus second; see `estimate`."""
-        refuse_binomial(reference)
-        estimator, pairs = self._estimator(estimator), self.pairs
-        scores, names = [self.scores(first), self.scores(second)], (pairs.names[first], pairs.names[second])
+    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+        """The risk of a predictor, or the difference of two, by a name in `RISK_ESTIMATORS` or ``stratified``."""
+        if contrast.second is None:
+            return self._risk(contrast.first, how)
+        return self._difference(contrast.first, contrast.second, how)
+
+    def _risk(self, predictor: int, how: How[Any]) -> Measured:
+        scores, counts = self.scores(predictor), self._counts(predictor)
+        self._check_estimator(how.estimator)
+        domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
+        found = self._measured(self._mean([scores], domain, how.estimator), [scores], counts, how.estimator)
+        keeps = how.reference == "effective" and how.estimator != "difference"
+        return found._replace(bounds=self.pairs.bounds(predictor)) if keeps else found
+
+    def _difference(self, first: int, second: int, how: How[Any]) -> Measured:
+        refuse_binomial(how.reference)
+        self._check_estimator(how.estimator)
+        pairs, scores, names = self.pairs, [self.scores(first), self.scores(second)], self.names
         domain, differ = None, pairs.counts(first) | pairs.counts(second)
         if pairs.known_differences(first, second):
             differ = pairs.differ(first, second)
             if not differ.any():
-                return self._agreeing(*names, estimator, confidence)
+                return self._agreeing(names[first], names[second], how.estimator)
             domain = difference_domain(scores[0], scores[1], differ, pairs.weight)
-        self._check_drawable(differ, f"that count in the difference of {names[0]!r} and {names[1]!r}")
-        mean = self._mean(scores, domain, estimator)
-        fields = self._fields(mean, scores, differ, estimator, reference, confidence)
-        fields |= {"lower_is_better": pairs.loss.lower_is_better}
-        return Comparison.tested(*names, float(mean.value), fields)
+        self._check_drawable(differ, f"that count in the difference of {names[first]!r} and {names[second]!r}")
+        return self._measured(self._mean(scores, domain, how.estimator), scores, differ, how.estimator)
+
+    def _counts(self, predictor: int) -> np.ndarray:
+        """bool[N], the pairs that count in the risk of a predictor, all of which could be drawn."""
+        counts = self.pairs.counts(predictor)
+        self._check_drawable(counts, f"that count in the risk of {self.names[predictor]!r}")
+        return counts
 
     def _mean(self, scores: list[Scores], domain: Domain | None, estimator: str) -> MeanEstimate:
         if estimator == STRATIFIED:
@@ -109,27 +114,24 @@ class JudgedPairs:
             return ratio_estimate(scores, self.sample, self.pairs.weight, estimator)
         return domain_estimate(domain, self.sample, estimator)
 
-    def _proportion(self, predictor: int, estimator: str | None, method: str, confidence: float) -> ProportionEstimate:
-        if estimator not in (None, "snis"):
-            raise ValueError(f"a {method} interval belongs to the plain share, estimator='snis', not to {estimator!r}")
-        scores, p = self.scores(predictor), self.pairs.weight
-        successes, trials = counted(
-            scores.numerator, scores.weight, self.sample.count, self.sample.importance(p), method
-        )
-        mean = ratio_estimate([scores], self.sample, p, "snis")
-        counts, name, value = self.pairs.counts(predictor), self.pairs.names[predictor], float(mean.value)
-        fields = self._fields(mean, [scores], counts, "snis", "normal", confidence) | {"degenerate": False}
-        return ProportionEstimate(name=name, value=value, successes=successes, trials=trials, method=method, **fields)
+    def _proportion(self, predictor: int, how: How[Any]) -> ProportionEstimate:
+        counts, method = self._counts(predictor), how.reference
+        if how.estimator != "snis":
+            raise ValueError(
+                f"a {method} interval belongs to the plain share, estimator='snis', not to {how.estimator!r}"
+            )
+        scores, sample, p = self.scores(predictor), self.sample, self.pairs.weight
+        successes, trials = counted(scores.numerator, scores.weight, sample.count, sample.importance(p), method)
+        found = self._measured(ratio_estimate([scores], sample, p, "snis"), [scores], counts, "snis")
+        fields = inferred(found, replace(how, reference="normal")) | {"degenerate": False}
+        fields |= {"name": self.names[predictor], "value": found.value}
+        return ProportionEstimate(successes=successes, trials=trials, method=method, **fields)
 
-    def _estimator(self, estimator: str | None) -> str:
-        stratified = self.sample.stratum is not None
-        if estimator is None:
-            estimator = STRATIFIED if stratified else DEFAULT_ESTIMATOR
-        if stratified != (estimator == STRATIFIED):
+    def _check_estimator(self, estimator: str) -> None:
+        if (estimator == STRATIFIED) != is_stratified(self.sample):
             raise ValueError(
                 f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does; leave it out"
             )
-        return estimator
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
         never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
@@ -144,42 +146,59 @@ class JudgedPairs:
         certain = self.sample.rows[self.sample.expected == 1]
         return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
 
-    def _fields(
-        self,
-        mean: MeanEstimate,
-        scores: list[Scores],
-        count: np.ndarray,
-        estimator: str,
-        reference: str,
-        confidence: float,
-    ) -> dict[str, Any]:
-        """The fields that `Estimate` and `Comparison` have in common."""
-        confidence = level("confidence", confidence)
-        draws, census = self.sample.count, self._all_judged(count)
-        size = np.max([np.abs(score.numerator) for score in scores], axis=0)
-        still, undefined = bool(is_rounding(mean.standard_error, draws, size)), bool(np.isnan(mean.value))
-        degrees = reference_degrees(reference, mean.degrees_of_freedom, self.basis.n_draws)
-        reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
-        exact = census and not undefined
-        v = self.sample.importance(self.pairs.weight) * self.sample.of(count)
-        importance = [v * score.weight for score in scores]
-        found: dict[str, Any] = {"estimator": estimator, "census": exact, "caution": reason if undefined else ""}
-        found |= {"n_effective": min(float(effective_size(draws, v)) for v in importance)}
-        return {
-            "basis": replace(self.basis, **found),
-            "standard_error": 0.0 if exact or still else float(mean.standard_error),
-            "degrees_of_freedom": np.inf if exact else float(degrees),
-            "confidence_level": confidence,
-            "degenerate": undefined or (bool(self.basis.missing) if census else still),
-        }
+    def _measured(self, mean: MeanEstimate, scores: list[Scores], count: np.ndarray, estimator: str) -> Measured:
+        """What an estimate from some scores rests on.
 
-    def _agreeing(self, first: str, second: str, estimator: str, confidence: float) -> Comparison:
+        Args:
+            mean: The estimate.
+            scores: Of the one predictor, or of two.
+            count: bool[N], the pairs that count in it.
+            estimator: Its name.
+        """
+        draws, undefined = self.sample.count, bool(np.isnan(mean.value))
+        size = np.max([np.abs(score.numerator) for score in scores], axis=0)
+        reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
+        importance = self.sample.importance(self.pairs.weight) * self.sample.of(count)
+        certain = self._all_judged(count) and not undefined
+        basis = replace(
+            self.basis,
+            estimator=estimator,
+            census=certain,
+            caution=reason if undefined else "",
+            n_effective=min(float(effective_size(draws, importance * score.weight)) for score in scores),
+        )
+        return Measured(
+            value=float(mean.value),
+            standard_error=float(mean.standard_error),
+            degrees=float(mean.degrees_of_freedom),
+            basis=basis,
+            certain=certain,
+            still=bool(is_rounding(mean.standard_error, draws, size)),
+            unusable=undefined,
+        )
+
+    def _agreeing(self, first: str, second: str, estimator: str) -> Measured:
         """Two predictors whose difference is 0 on every pair, whatever the labels."""
         caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
         basis = replace(self.basis, estimator=estimator, caution=caution)
-        fields = {"basis": basis, "standard_error": 0.0, "degrees_of_freedom": np.inf, "degenerate": True}
-        fields |= {"confidence_level": confidence, "lower_is_better": self.pairs.loss.lower_is_better}
-        return Comparison.tested(first, second, 0.0, fields)
+        return Measured(0.0, 0.0, np.inf, basis, certain=True, still=True, unusable=True)
+
+
+def is_stratified(sample: Sample) -> bool:
+    """Whether the pairs were drawn from strata."""
+    return sample.stratum is not None
+
+
+def usual_estimator(sample: Sample, reference: str = "effective") -> str:
+    """The estimator if none is named.
+
+    Args:
+        sample: The draws.
+        reference: What the interval is read off.
+    """
+    if reference in tuple(BINOMIAL_REFERENCES):
+        return "snis"
+    return STRATIFIED if is_stratified(sample) else DEFAULT_ESTIMATOR
 
 
 def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
@@ -214,7 +233,8 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         ignored=ignored,
         level="pair",
     )
-    return JudgedPairs(pairs, sample, pairs.observed(sample.rows, np.where(absent, 0.0, label)), basis)
+    observed = pairs.observed(sample.rows, np.where(absent, 0.0, label))
+    return JudgedPairs(pairs.names, basis, pairs, sample, observed)
 
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ import pandas as pd
 from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.making import artifact
+from pt_active.plans.making.artifact import Record
 from pt_active.relevance.losses import described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
@@ -112,9 +113,71 @@ FORMAT_VERSION = 1
 _NO_STRATUM = -1
 """In the place of a stratum where there are none."""
 
-_NEEDED_ARGUMENTS = {"design", "replace"}
 
-_NEEDED = {"arguments", "loss", "predictors", "census", "counts", "spent", "pool_cost"}
+@dataclass(frozen=True, kw_only=True)
+class AuditArguments(Record):
+    """The arguments of ``Audit.create``.
+
+    Attributes:
+        predictions: Name of a predictor → its column.
+        cost: Its ``repr``.
+        budget: What may be spent; None where a number of draws was said.
+        draws: How many; None where a budget was said.
+        design: A name in `designs.audit_designs`.
+        defensive: Share of plain random sampling in the design.
+        replace: Whether a pair can be drawn more than once.
+        seed: Of the draws.
+    """
+
+    predictions: dict[str, str] = field(default_factory=dict)
+    cost: str = ""
+    budget: float | None = None
+    draws: int | None = None
+    design: str
+    defensive: float = 0.0
+    replace: bool
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class AuditCounts(Record):
+    """How many there are in the pool, and how many of them in the sample."""
+
+    pairs: int
+    queries: int
+    draws: int
+    assessments: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditManifest(Record):
+    """Everything that is needed to make an audit again, and to see that it is the same.
+
+    Attributes:
+        format_version: Of the tables on disk.
+        versions: Package → version.
+        arguments: Of ``Audit.create``.
+        loss: As `losses.described` has it.
+        predictors: Their names.
+        census: Whether nothing was left to chance.
+        counts: Of the pool and of the sample.
+        spent: What the labels cost.
+        pool_cost: What labelling the whole pool would cost.
+        inputs: Digest of the frame.
+    """
+
+    PARTS: ClassVar = {"arguments": AuditArguments, "counts": AuditCounts}
+
+    format_version: int = FORMAT_VERSION
+    versions: dict[str, str] = field(default_factory=dict)
+    arguments: AuditArguments
+    loss: dict[str, Any]
+    predictors: tuple[str, ...]
+    census: bool
+    counts: AuditCounts
+    spent: float
+    pool_cost: float
+    inputs: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -131,7 +194,7 @@ class AuditTables:
     pairs: Pairs
     sample: Sample
     assessments: pd.DataFrame
-    manifest: dict[str, Any]
+    manifest: AuditManifest
 
 
 def worklist(pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
@@ -152,26 +215,21 @@ def worklist(pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
     return table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=inclusion)
 
 
-def audit_manifest(arguments: dict[str, Any], pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> dict[str, Any]:
-    """Everything that is needed to make the audit again, and to see that it is the same."""
+def audit_manifest(arguments: AuditArguments, pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> AuditManifest:
+    """The manifest of a new audit."""
     packages = ("pt-active", "pyterrier", "numpy", "pandas")
-    return {
-        "format_version": FORMAT_VERSION,
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
-        "arguments": arguments,
-        "loss": described(pairs.loss),
-        "predictors": list(pairs.names),
-        "census": sample.census,
-        "counts": {
-            "pairs": len(pairs.keys),
-            "queries": int(pairs.keys["qid"].nunique()),
-            "draws": int(sample.draws),
-            "assessments": len(sample.rows),
-        },
-        "spent": float(pairs.cost[sample.rows].sum()),
-        "pool_cost": float(pairs.cost.sum()),
-        "inputs": {"frame": artifact.digest(frame)},
-    }
+    counts = AuditCounts(len(pairs.keys), int(pairs.keys["qid"].nunique()), int(sample.draws), len(sample.rows))
+    return AuditManifest(
+        versions={"python": platform.python_version()} | {name: version(name) for name in packages},
+        arguments=arguments,
+        loss=described(pairs.loss),
+        predictors=pairs.names,
+        census=sample.census,
+        counts=counts,
+        spent=float(pairs.cost[sample.rows].sum()),
+        pool_cost=float(pairs.cost.sum()),
+        inputs={"frame": artifact.digest(frame)},
+    )
 
 
 def pair_table(tables: AuditTables) -> pd.DataFrame:
@@ -189,7 +247,7 @@ def write_audit(tables: AuditTables, folder: Path) -> None:
     """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
     pair_table(tables).to_parquet(folder / "pairs.parquet", index=False)
     tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(tables.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def read_audit(folder: Path) -> AuditTables:
@@ -203,26 +261,25 @@ def read_audit(folder: Path) -> AuditTables:
     if not file.is_file():
         raise FileNotFoundError(f"there is no audit at {folder}: it has no manifest.json")
     try:
-        manifest = json.loads(file.read_text(encoding="utf-8"))
-        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
-            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
-        if manifest.get("format_version") == FORMAT_VERSION:
+        values = json.loads(file.read_text(encoding="utf-8"))
+        manifest = AuditManifest.from_json(values)
+        if values.get("format_version") == FORMAT_VERSION:
             table, assessments = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pairs", "assessments"))
-            if len(table) != manifest["counts"]["pairs"]:
-                raise ValueError(f"pairs.parquet has {len(table)} rows for {manifest['counts']['pairs']} pairs")
+            if len(table) != manifest.counts.pairs:
+                raise ValueError(f"pairs.parquet has {len(table)} rows for {manifest.counts.pairs} pairs")
             return AuditTables(*_from_table(table, manifest), assessments, manifest)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the audit at {folder} is damaged or is none: {error}") from error
-    saved = manifest.get("format_version")
+    saved = values.get("format_version")
     raise ValueError(f"the audit at {folder} was saved in format {saved!r}; this version reads {FORMAT_VERSION}")
 
 
-def _from_table(table: pd.DataFrame, manifest: dict[str, Any]) -> tuple[Pairs, Sample]:
-    names, loss = manifest["predictors"], from_description(manifest["loss"])
+def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, Sample]:
+    names, loss = manifest.predictors, from_description(manifest.loss)
     variances = [f"variance_{name}" for name in names if f"variance_{name}" in table.columns]
     pairs = Pairs(
         keys=table[["qid", "docno"]],
-        names=tuple(names),
+        names=names,
         predictions=table[[f"prediction_{name}" for name in names]].to_numpy(np.float64),
         grades=np.ascontiguousarray(table[grade_columns(table.columns)].to_numpy(np.float64)),
         variances=table[variances].to_numpy(np.float64),
@@ -232,4 +289,4 @@ def _from_table(table: pd.DataFrame, manifest: dict[str, Any]) -> tuple[Pairs, S
     )
     q, draws, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "draws", "inclusion", "stratum"))
     known = None if (stratum == _NO_STRATUM).all() else stratum
-    return pairs, Sample.from_columns(q, draws, inclusion, manifest["census"], stratum=known)
+    return pairs, Sample.from_columns(q, draws, inclusion, manifest.census, stratum=known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import warnings
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -14,9 +15,10 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import level, shown, whole_number
+from pt_active.frames.checks import shown, whole_number
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference import weightings
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Estimate
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact
@@ -24,10 +26,14 @@ from pt_active.plans.making.pool import graded_frame
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.losses import MIN_PROBABILITY, Loss, PairMeasure
 from pt_active.rounds.instances import PairInstances
+from pt_active.rounds.judged import judged_instances
 from pt_active.rounds.kept import (
     FORMAT_VERSION,
     STRATEGIES,
+    ActiveTestArguments,
+    ActiveTestManifest,
     Progress,
+    RoundEntry,
     instances_of,
     kept_measure,
     read_state,
@@ -81,20 +87,20 @@ class ActiveTest(KeptArtifact[Progress]):
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
         packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas")
-        manifest = {
-            "format_version": FORMAT_VERSION,
-            "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
-            "arguments": {"measure": kept_measure(instances.measure), "seed": seed},
-            "inputs": {"pool": artifact.digest(frame)},
-            "rounds": [],
-        }
+        manifest = ActiveTestManifest(
+            format_version=FORMAT_VERSION,
+            versions={"python": platform.python_version()} | {name: version(name) for name in packages},
+            arguments=ActiveTestArguments(kept_measure(instances.measure), seed),
+            inputs={"pool": artifact.digest(frame)},
+            rounds=(),
+        )
         nothing = np.zeros(instances.number, dtype=bool)
         return cls._of(Progress(instances, Steps.none_yet(instances.score()), nothing, manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
         """Seed, versions, arguments, digests of the inputs, and a row for every round."""
-        return self.tables.manifest
+        return self.tables.manifest.to_json()
 
     @property
     def rounds(self) -> Steps:
@@ -154,12 +160,12 @@ class ActiveTest(KeptArtifact[Progress]):
         if left.any():
             _warn_of_the_last(size, int(left.sum()))
             sizes[left] = defended(expected[left], DEFENSIVE_SHARE)
-        rng = np.random.default_rng([state.manifest["arguments"]["seed"], len(state.manifest["rounds"])])
+        rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds)])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
         new = rounds.drawn & left
-        entry = {"size": size, "strategy": strategy, "drawing": drawing, "drawn": int(new.sum())}
-        entry["labels"] = None if qrels is None else artifact.digest(checked_qrels(qrels))
-        manifest = state.manifest | {"rounds": [*state.manifest["rounds"], entry]}
+        learnt_from = None if qrels is None else artifact.digest(checked_qrels(qrels))
+        entry = RoundEntry(size, strategy, drawing, int(new.sum()), learnt_from)
+        manifest = replace(state.manifest, rounds=(*state.manifest.rounds, entry))
         return self._of(Progress(state.instances, rounds, new, manifest))
 
     def estimate(
@@ -199,31 +205,44 @@ class ActiveTest(KeptArtifact[Progress]):
         state = self.tables
         if not state.rounds.drawn.any():
             so_far = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
-            if number := len(state.manifest["rounds"]):
+            if number := len(state.manifest.rounds):
                 so_far = (
                     f"a poisson round may draw nothing, and so it was in the {number} so far: call next_round again"
                 )
             raise ValueError(so_far)
-        confidence = level("confidence", confidence)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
         if estimator not in weightings.ROUND_ESTIMATORS:
             known = ", ".join(weightings.ROUND_ESTIMATORS)
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
-        return state.estimate(qrels, measure, estimator, confidence, missing, bandwidth, slice)
+        chosen = state.instances.parsed(state.instances.measure if measure is None else measure)
+        how = How(chosen, estimator, confidence, missing)
+        return judged_instances(state, qrels, how, bandwidth, slice).estimate(0, how)
 
     def export(self, path: str | Path, format: str = "trec") -> Path:
-        """Write the assessments of the last round for the judges; see `Plan.export`."""
+        """Write the assessments of the last round for the judges.
+
+        Args:
+            path: A new file.
+            format: A name in `worklists.FORMATS`, such as ``csv``.
+
+        Returns:
+            The path.
+
+        Raises:
+            FileExistsError: If the file exists.
+            ValueError: If the format is unknown.
+        """
         worklists.write_assessments(self.assessments, path, format)
         return Path(path)
 
     def __str__(self) -> str:
-        state, rows = self.tables, self.manifest["rounds"]
+        state, rounds = self.tables, self.tables.manifest.rounds
         what = "queries" if state.instances.level == "query" else "pairs"
         lines = [f"Active test of {state.instances.measure} of {state.instances.name}"]
         lines += [
-            f"  round {number}   {row['drawn']} {what} by {row['strategy']}, {row['drawing']}"
-            for number, row in enumerate(rows, 1)
+            f"  round {number}   {each.drawn} {what} by {each.strategy}, {each.drawing}"
+            for number, each in enumerate(rounds, 1)
         ]
         return "\n".join([*lines, f"  drawn     {int(state.rounds.drawn.sum())} of {state.instances.number} {what}"])
 

@@ -141,7 +141,7 @@ class QueryInstances(Instances):
         """Build the instances of a graded frame.
 
         Args:
-            frame: As for `Pool.from_frame`, of one or two rankers.
+            frame: A graded frame of one or two rankers: ``qid, docno``, their ranks, and ``grade_0 … grade_G``.
             measure: ``DCG@10``, …
 
         Raises:

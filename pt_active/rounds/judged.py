@@ -1,16 +1,84 @@
-"""What the labels of an active test answer."""
+"""What the labels of an active test answer [theory 7]."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from pt_active.inference.estimators import MeanEstimate, is_rounding
-from pt_active.inference.statistics import Area
+from pt_active.inference.estimators import is_rounding
+from pt_active.inference.statistics import Area, RoundEstimate, Statistic
+from pt_active.inference.weightings import CONTROLLED, estimate_mean, estimate_statistic
+from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Basis
 from pt_active.relevance.losses import Loss
 from pt_active.rounds.instances import Measure
+from pt_active.rounds.kept import Progress
+from pt_active.sampling.sample import Steps
+
+
+@dataclass(frozen=True)
+class JudgedInstances(Judged):
+    """What the labels of all rounds say. There is one system, the only one that can be asked for.
+
+    Attributes:
+        rounds: What was drawn.
+        statistic: The values of a mean, float64[N], or a statistic of the labels.
+        model: float64[N], what the model expects of the values; None for a statistic.
+        bandwidth: Of the kernel regressions; a rule of thumb if None.
+        beyond_score: Strategies of the rounds that looked at more than the model's score.
+    """
+
+    rounds: Steps
+    statistic: Statistic | np.ndarray
+    model: np.ndarray | None
+    bandwidth: float | str | None
+    beyond_score: tuple[str, ...]
+
+    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+        """The mean or the statistic over the whole pool, by a name in `weightings.ROUND_ESTIMATORS`."""
+        found, values = self._estimate(how.estimator)
+        undefined, census = not np.isfinite(found.value), self.rounds.census
+        certain = census and not undefined
+        basis = replace(
+            self.basis,
+            estimator=how.estimator,
+            n_effective=found.effective,
+            census=certain,
+            caution=self._caution(how, undefined),
+        )
+        still = not undefined and bool(is_rounding(found.standard_error, np.ones(len(values)), values))
+        return Measured(
+            value=float(found.value),
+            standard_error=float(found.standard_error),
+            degrees=float(found.degrees_of_freedom),
+            basis=basis,
+            certain=certain,
+            still=still,
+            unusable=undefined,
+            bounds=(0.0, 1.0) if is_share(how.measure) and how.estimator not in CONTROLLED else None,
+        )
+
+    def _estimate(self, estimator: str) -> tuple[RoundEstimate, np.ndarray]:
+        """The estimate, and values by whose size its error is told from rounding."""
+        if isinstance(self.statistic, np.ndarray):
+            found = estimate_mean(self.rounds, self.statistic, estimator, self.model, self.bandwidth)
+            return found, self.statistic
+        return estimate_statistic(self.rounds, self.statistic, estimator, self.bandwidth), np.ones(1)
+
+    def _caution(self, how: How[Any], undefined: bool) -> str:
+        if undefined:
+            lacking = "an instance that counts in its denominator"
+            lacking = how.measure.needs if isinstance(how.measure, Area) else lacking
+            return f"{how.measure} is undefined: it needs {lacking}, and the labels so far have none"
+        if self.beyond_score and how.estimator.startswith("ai") and not self.rounds.census:
+            return (
+                f"{how.estimator} takes for granted that what was drawn depends on the values through the model's own "
+                f"score alone; rounds drawn by {', '.join(self.beyond_score)} depend on more, so compare with lur"
+            )
+        return ""
 
 
 def is_share(measure: Measure) -> bool:
@@ -18,14 +86,37 @@ def is_share(measure: Measure) -> bool:
     return isinstance(measure, Area) or (isinstance(measure, Loss) and measure.proportion)
 
 
-def inferred(found: MeanEstimate, basis: Basis, values: np.ndarray, confidence: float) -> dict[str, Any]:
-    """The fields of an `Estimate` but for its name and value."""
-    undefined = not np.isfinite(found.value)
-    still = not undefined and bool(is_rounding(found.standard_error, np.ones(len(values)), values))
-    return {
-        "basis": basis,
-        "standard_error": 0.0 if still or basis.census else float(found.standard_error),
-        "degrees_of_freedom": np.inf if basis.census else float(found.degrees_of_freedom),
-        "confidence_level": confidence,
-        "degenerate": undefined or (bool(basis.missing) if basis.census else still),
-    }
+def judged_instances(
+    state: Progress, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
+) -> JudgedInstances:
+    """Labels beside the rounds that drew them.
+
+    Args:
+        state: Of an active test.
+        qrels: ``qid, docno, label``, of all rounds.
+        how: The measure, as `Instances.parsed` returns it, and what to do about missing labels.
+        bandwidth: Of the kernel regressions.
+        slice: A column that is true on a slice of the queries; all of them if None.
+
+    Raises:
+        ValueError: If the labels do not fit, or the slice is none.
+    """
+    instances, drawn = state.instances, state.rounds.drawn
+    labels = state.labels(qrels, how.measure, how.missing)
+    statistic, model = instances.statistic(how.measure, labels.label, how.missing == "expected", slice)
+    basis = Basis(
+        measure=str(how.measure),
+        estimator="",
+        n_draws=int(drawn.sum()),
+        n_queries=int(instances.frame["qid"][drawn[instances.instance]].nunique()),
+        n_judged=int((labels.label >= 0).sum()),
+        n_effective=np.nan,
+        census=state.rounds.census,
+        missing=labels.missing,
+        missing_policy=how.missing,
+        ignored=labels.ignored,
+        level=instances.level,
+        n_rounds=len(state.manifest.rounds),
+    )
+    beyond = {each.strategy for each in state.manifest.rounds} & instances.beyond_score
+    return JudgedInstances((instances.name,), basis, state.rounds, statistic, model, bandwidth, tuple(sorted(beyond)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ir_measures.measures as irm
 import numpy as np
@@ -14,10 +14,8 @@ import pandas as pd
 from pt_active.frames.checks import some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.qrels import Labels
-from pt_active.inference.estimators import MeanEstimate
-from pt_active.inference.statistics import Area, RoundEstimate
-from pt_active.inference.weightings import CONTROLLED, estimate_mean, estimate_statistic, inclusion_regression
-from pt_active.plans.answers.results import Basis, Estimate, kept_to
+from pt_active.inference.weightings import inclusion_regression
+from pt_active.plans.making.artifact import Record
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -35,7 +33,6 @@ from pt_active.relevance.losses import (
     from_description,
 )
 from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryInstances
-from pt_active.rounds.judged import inferred, is_share
 from pt_active.sampling.sample import Steps
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
@@ -45,12 +42,61 @@ those of a model that is fitted anew, or nobody's."""
 FORMAT_VERSION = 2
 """Of the files on disk."""
 
-_NEEDED = {"format_version", "versions", "arguments", "inputs", "rounds"}
-
-_NEEDED_ARGUMENTS = {"measure", "seed"}
-
 _MIN_LEAF = 5
 """Of the forest that ``rf`` fits: the labels are few."""
+
+
+@dataclass(frozen=True)
+class ActiveTestArguments(Record):
+    """The arguments of ``ActiveTest.create``.
+
+    Attributes:
+        measure: Fully spelt out, or as `losses.described` has it.
+        seed: Of everything random.
+    """
+
+    measure: str | dict[str, Any]
+    seed: int
+
+
+@dataclass(frozen=True)
+class RoundEntry(Record):
+    """What is kept of a round.
+
+    Attributes:
+        size: How many were asked for.
+        strategy: One of `STRATEGIES`.
+        drawing: How they were drawn.
+        drawn: How many were.
+        labels: Digest of the labels that it learnt from; None without any.
+    """
+
+    size: int
+    strategy: str
+    drawing: str
+    drawn: int
+    labels: str | None
+
+
+@dataclass(frozen=True)
+class ActiveTestManifest(Record):
+    """Everything that is needed to make an active test again, and to see that it is the same.
+
+    Attributes:
+        format_version: Of the files on disk.
+        versions: Package → version.
+        arguments: Of ``ActiveTest.create``.
+        inputs: Digest of the pool.
+        rounds: One entry a round.
+    """
+
+    PARTS: ClassVar = {"arguments": ActiveTestArguments, "rounds": RoundEntry}
+
+    format_version: int
+    versions: dict[str, str]
+    arguments: ActiveTestArguments
+    inputs: dict[str, str]
+    rounds: tuple[RoundEntry, ...]
 
 
 @dataclass(frozen=True)
@@ -67,7 +113,7 @@ class Progress:
     instances: Instances
     rounds: Steps
     new: np.ndarray
-    manifest: dict[str, Any]
+    manifest: ActiveTestManifest
 
     def worklist(self) -> pd.DataFrame:
         """What the last round asks for: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
@@ -99,7 +145,7 @@ class Progress:
                 f'strategy={strategy!r} learns from labels: draw the first round by "ori" or "uniform", and give the '
                 "labels of all rounds as qrels"
             )
-        labels = self._labels(qrels, self.instances.measure, missing).label
+        labels = self.labels(qrels, self.instances.measure, missing).label
         if strategy == "rec":
             weights = 1 / np.where(self.rounds.drawn, inclusion_regression(self.rounds), 1.0)
             return recalibrated_grades(grades, labels, weights[self.instances.instance])
@@ -114,66 +160,18 @@ class Progress:
         fitted = model.fit(self.instances.frame.drop(columns="label", errors="ignore"), known)
         return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
 
-    def estimate(
-        self,
-        qrels: pd.DataFrame,
-        measure: Measure | None,
-        estimator: str,
-        confidence: float,
-        missing: str,
-        bandwidth: float | str | None,
-        slice: str | None,
-    ) -> Estimate:
-        """As `ActiveTest.estimate`, with checked arguments."""
-        chosen = self.instances.parsed(self.instances.measure if measure is None else measure)
-        labels = self._labels(qrels, chosen, missing)
-        statistic, model = self.instances.statistic(chosen, labels.label, missing == "expected", slice)
-        if isinstance(statistic, np.ndarray):
-            found = estimate_mean(self.rounds, statistic, estimator, model, bandwidth)
-            values = statistic
-        else:
-            found = estimate_statistic(self.rounds, statistic, estimator, bandwidth)
-            values = np.ones(1)
-        basis = self._basis(chosen, estimator, labels, missing, found)
-        fields = inferred(found, basis, values, confidence)
-        if is_share(chosen) and estimator not in CONTROLLED:
-            fields = kept_to((0.0, 1.0), fields)
-        return Estimate(name=self.instances.name, value=float(found.value), **fields)
+    def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
+        """The labels of what was drawn.
 
-    def _labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
+        Args:
+            qrels: ``qid, docno, label``, of all rounds.
+            measure: Decides which documents need a label.
+            missing: One of `qrels.MISSING_POLICIES`.
+
+        Raises:
+            ValueError: If they do not fit.
+        """
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
-
-    def _basis(
-        self, measure: irm.Measure | PairMeasure, estimator: str, labels: Labels, missing: str, found: RoundEstimate
-    ) -> Basis:
-        drawn, frame = self.rounds.drawn, self.instances.frame
-        return Basis(
-            measure=str(measure),
-            estimator=estimator,
-            n_draws=int(drawn.sum()),
-            n_queries=int(frame["qid"][drawn[self.instances.instance]].nunique()),
-            n_judged=int((labels.label >= 0).sum()),
-            n_effective=found.effective,
-            census=self.rounds.census and bool(np.isfinite(found.value)),
-            missing=labels.missing,
-            missing_policy=missing,
-            ignored=labels.ignored,
-            level=self.instances.level,
-            n_rounds=len(self.manifest["rounds"]),
-            caution=self._caution(measure, estimator, found),
-        )
-
-    def _caution(self, measure: irm.Measure | PairMeasure, estimator: str, found: MeanEstimate) -> str:
-        if not np.isfinite(found.value):
-            lacking = measure.needs if isinstance(measure, Area) else "an instance that counts in its denominator"
-            return f"{measure} is undefined: it needs {lacking}, and the labels so far have none"
-        beyond = sorted({row["strategy"] for row in self.manifest["rounds"]} & self.instances.beyond_score)
-        if beyond and estimator.startswith("ai") and not self.rounds.census:
-            return (
-                f"{estimator} takes for granted that what was drawn depends on the values through the model's own "
-                f"score alone; rounds drawn by {', '.join(beyond)} depend on more, so compare with lur"
-            )
-        return ""
 
 
 def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
@@ -201,8 +199,8 @@ def kept_measure(measure: irm.Measure | Loss) -> str | dict[str, Any]:
     return described(measure) if isinstance(measure, Loss) else str(measure)
 
 
-def _measure_kept(arguments: dict[str, Any]) -> Measure:
-    kept = arguments["measure"]
+def _measure_kept(arguments: ActiveTestArguments) -> Measure:
+    kept = arguments.measure
     return kept if isinstance(kept, str) else from_description(kept)
 
 
@@ -225,7 +223,7 @@ def write_state(state: Progress, folder: Path) -> None:
     pd.DataFrame(columns).to_parquet(folder / "drawn.parquet", index=False)
     steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
     steps.to_parquet(folder / "steps.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(state.manifest, indent=2) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(state.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def read_state(folder: Path) -> Progress:
@@ -238,17 +236,14 @@ def read_state(folder: Path) -> Progress:
     if not (folder / "manifest.json").is_file():
         raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
     try:
-        manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        if absent := sorted(_NEEDED - set(manifest)) or sorted(_NEEDED_ARGUMENTS - set(manifest["arguments"])):
-            raise ValueError(f"manifest.json lacks {', '.join(absent)}")
-        if manifest.get("format_version") == 1:
-            manifest = _from_format_1(manifest)
-        if manifest.get("format_version") != FORMAT_VERSION:
-            raise ValueError(
-                f"its format is {manifest.get('format_version')}; this version reads format {FORMAT_VERSION}"
-            )
+        values = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        manifest = ActiveTestManifest.from_json(values)
+        if manifest.format_version == 1:
+            manifest = ActiveTestManifest.from_json(_from_format_1(values))
+        if manifest.format_version != FORMAT_VERSION:
+            raise ValueError(f"its format is {manifest.format_version}; this version reads format {FORMAT_VERSION}")
         pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
-        instances = instances_of(pool, _measure_kept(manifest["arguments"]))
+        instances = instances_of(pool, _measure_kept(manifest.arguments))
         if len(drawn) != instances.number:
             raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
     except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""Runs and qrels, checked on the way in."""
+"""Checks of the columns, the order and the labels of runs and qrels."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ def test_ids_become_strings() -> None:
 
 
 def test_trec_negative_labels() -> None:
-    found = checked_qrels(qrels(1, -1, -2, 0))
-    assert found[["docno", "label"]].values.tolist() == [["d0", 1], ["d2", 0], ["d3", 0]]
+    checked = checked_qrels(qrels(1, -1, -2, 0))
+    assert checked[["docno", "label"]].values.tolist() == [["d0", 1], ["d2", 0], ["d3", 0]]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""From a plan's assessments to a judge's file and back."""
+"""Worklists written from assessments, and labels read back from the filled-in files."""
 
 import csv
 import json
@@ -212,7 +212,7 @@ def test_a_failed_write_leaves_nothing(tmp_path, monkeypatch):
         (ASSESSMENTS, "xlsx", "format must be one of 'csv', 'jsonl', 'strata', 'prels', 'trec', got 'xlsx'"),
         (ASSESSMENTS[:0], "csv", "nothing to judge"),
         (ASSESSMENTS[["qid", "text"]], "csv", "need the columns qid and docno; missing: 'docno'"),
-        (pd.concat([ASSESSMENTS, ASSESSMENTS[:1]]), "csv", "'d1' stands more than once in query 'q1'"),
+        (pd.concat([ASSESSMENTS, ASSESSMENTS[:1]]), "csv", "'d1' occurs more than once in query 'q1'"),
         (pd.DataFrame({"qid": ["q"], "docno": ["d 1"]}), "trec", "no docno with white space: 'd 1'"),
         (pd.DataFrame({"qid": [""], "docno": ["d"]}), "trec", "no qid with white space: ''"),
         (ASSESSMENTS[["qid", "docno"]], "prels", "'prels' needs assessments with 'inclusion'; missing: 'inclusion'"),

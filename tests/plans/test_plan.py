@@ -29,7 +29,8 @@ from pt_active.demo.collection import DemoCollection
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval, reference_degrees
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.relevance.grades.learned import OrderedLogitGrades
 from pt_active.sampling.sample import Sample
 
@@ -114,11 +115,11 @@ def test_estimators_see_weights_values_and_model(plan: Plan, qrels: pd.DataFrame
 
 def test_a_comparison_sees_the_pool_of_differences(plan: Plan, qrels: pd.DataFrame) -> None:
     judged = plan.judged(qrels)
-    assert isinstance(judged, JudgedSample)
+    assert isinstance(judged, JudgedQueries)
     values, pool = (each[:, 0] - each[:, 1] for each in (judged.values, judged.pool_model))
     weighting = ESTIMATORS["regression"].weigh(judged.sample, Controls(judged.pool_weight, pool))
     expected = weighting.estimate(values)
-    found = judged.compare(0, 1, "regression", "effective", 0.95)
+    found = judged.compare(0, 1, How(plan.measure))
     assert found.difference == pytest.approx(expected.value, abs=1e-12)
     assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
 

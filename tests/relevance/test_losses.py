@@ -1,4 +1,4 @@
-"""Losses against counts of a confusion matrix, and what the label model expects of them against enumeration."""
+"""Losses compared with counts of a confusion matrix, and their moments under the label model with enumeration."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ DISTRIBUTIONS = [
     np.random.default_rng(11).dirichlet(np.full(3, 0.7), 200),
     np.array([list(row) for row in product((0.0, 0.25, 0.5, 0.75, 1.0), repeat=3) if sum(row) == 1]),
 ]
-"""Random ones, and all with quarters, among them ties."""
+"""Random distributions, and all those with multiples of ¼, which include ties."""
 
 
 def expected_losses(loss: Loss, predictions: np.ndarray, grades: np.ndarray) -> np.ndarray:

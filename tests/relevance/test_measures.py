@@ -1,4 +1,4 @@
-"""Definitions of the measures, and parity with the tools that people compare with."""
+"""Definitions of the measures, and agreement with ir_measures, gdeval and trec_eval."""
 
 from __future__ import annotations
 

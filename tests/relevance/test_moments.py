@@ -1,4 +1,4 @@
-"""Moments of measures against enumeration of all label vectors and against `ir_measures`."""
+"""Moments of measures compared with enumeration of all label vectors and with `ir_measures`."""
 
 import itertools
 import math
@@ -68,7 +68,7 @@ def label_vectors(grades):
 
 
 def enumerated_values(definition, ranks, grades):
-    """Chance of each label vector and the values of all systems for it."""
+    """The probability of each label vector, and the values of all systems for it."""
     chances, values = [], []
     for labels, chance in label_vectors(grades.tolist()):
         chances.append(chance)
@@ -87,7 +87,7 @@ def random_grades(rng, documents, max_grade):
 
 
 def random_ranks(rng, systems, documents, longest, gaps=False):
-    """Partially overlapping rankings; with gaps, a third of the ranks is left empty."""
+    """Partially overlapping rankings; with gaps, a third of the ranks has no document."""
     ranks = np.zeros((systems, documents), dtype=np.int32)
     for rank in ranks:
         length = min(longest, documents)
@@ -149,7 +149,7 @@ def test_moments_of_full_lists_of_six_with_five_grades_equal_enumeration(name):
 @pytest.mark.parametrize("quasi_linear", [True, False])
 @pytest.mark.parametrize("certain", [0, 1, 2, 3])
 def test_a_document_that_surely_stops_the_reader(certain, quasi_linear):
-    """κ = 1: the chance of going on is 0, by which nothing may be divided."""
+    """κ = 1: the probability of reading on is 0, so nothing may be divided by it."""
     rng = np.random.default_rng(certain)
     ranks = np.array([[1, 2, 3, 4, 0], [3, 1, 0, 2, 4]], dtype=np.int32)
     grades = random_grades(rng, 5, 3)
@@ -182,7 +182,7 @@ def test_several_queries_at_once_equal_each_alone():
 
 
 def extreme_grades(rng, documents):
-    """Grades spread out, next to certain either way, and certain."""
+    """Documents with uncertain, almost certain and certain grades."""
     grades = random_grades(rng, documents, 4)
     kind = rng.integers(0, 5, documents)
     for value, row in ((1, [1, 0, 0, 0, 0]), (2, [0, 0, 0, 0, 1]), (3, [1 - 1e-9, 0, 0, 0, 1e-9])):
@@ -204,7 +204,7 @@ def test_quasi_linear_kernel_equals_the_double_loop(measure, length):
 
 
 def sparse_grades(rng, documents):
-    """Seldom relevant, so that the reader walks down the whole of a long list."""
+    """Rarely relevant documents, so that the reader reaches the end of a long list."""
     relevant = rng.uniform(0, 2 / documents, documents)
     return np.column_stack([1 - relevant, *[relevant / 4] * 4])
 
@@ -340,7 +340,7 @@ def test_names_and_row_order_of_the_pool_do_not_matter(seed):
 
 
 def by_ir_measures(measure, labels, rank):
-    """The measure of one system for each label vector, all documents judged."""
+    """The measure of one system for each label vector, with all documents judged."""
     documents = range(labels.shape[1])
     qrels = {str(b): {f"d{z}": int(row[z]) for z in documents} for b, row in enumerate(labels)}
     run = {str(b): {f"d{z}": 1 / float(rank[z]) for z in documents if rank[z] > 0} for b in range(len(labels))}
@@ -437,7 +437,7 @@ def test_monte_carlo_moments_are_within_their_error_of_enumeration(name, definit
 
 
 def test_monte_carlo_grades_come_from_their_own_distribution():
-    """AP of a single document is 1 where it is relevant: a draw of its label; 4 standard errors."""
+    """AP of a single document is 1 if its drawn label is relevant; the tolerance is 4 standard errors."""
     ranks = np.array([[1]], dtype=np.int32)
     grades = np.array([[0.55, 0.25, 0.2]])
     for rel, chance in ((1, 0.45), (2, 0.2)):

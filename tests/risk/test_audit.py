@@ -534,7 +534,7 @@ def changed(frame: pd.DataFrame, **columns: object) -> pd.DataFrame:
 @pytest.mark.parametrize(
     ("change", "arguments", "message"),
     [
-        (lambda f: pd.concat([f, f[:1]]), {}, "document 'd0' stands more than once in query 'q00'"),
+        (lambda f: pd.concat([f, f[:1]]), {}, "document 'd0' occurs more than once in query 'q00'"),
         (lambda f: changed(f, a=np.nan), {}, "'a': values must be finite numbers; 1 are not.*'d3' of query 'q00'"),
         (lambda f: changed(f, a="good"), {}, "'a': values must be finite numbers"),
         (lambda f: changed(f, b=3), {}, "'b': values must be grades from 0 to 2; 1 are not, such as 3"),

@@ -458,7 +458,7 @@ def test_bad_learners(data) -> None:
         ),
         (
             {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(lambda r: pd.concat([r, r.head(1)]))},
-            "run 'b': 1 duplicate rows; document 'd....' stands more than once in query 'q...'",
+            "run 'b': 1 duplicate rows; document 'd....' occurs more than once in query 'q...'",
         ),
         (
             {"a": ridge(), "b": pt.apply.generic(lambda r: r.assign(score=np.nan))},

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.inference.documents import query_residuals
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
-from pt_active.plans.answers.judged import JudgedSample
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.relevance.montecarlo import Evaluator, evaluator
@@ -49,7 +52,7 @@ class Contributions:
     @classmethod
     def of(
         cls,
-        plan: Plan,
+        plan: KeptArtifact[PlanTables],
         qrels: pd.DataFrame,
         contrast: np.ndarray,
         measure: irm.Measure | None = None,
@@ -62,22 +65,36 @@ class Contributions:
             plan: Of queries or of documents.
             qrels: Its labels, of all rounds.
             contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            measure: Another than the plan's, as `measures.parse_measure` returns it.
-            estimator: As for `Plan.estimate`.
-            missing: See there.
+            measure: Another measure than the plan's, on the same labels.
+            estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in
+                `documents.DOCUMENT_ESTIMATORS`.
+            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
         Raises:
             ValueError: As `Plan.estimate` does, or if the contrast has not one entry a ranker.
         """
-        contrast = np.asarray(contrast, dtype=float)
-        if contrast.shape != (len(plan.rankers),):
-            raise ValueError(f"the contrast needs one number for each of {len(plan.rankers)} rankers, got {contrast}")
-        measure = measure or plan.measure
-        judged = plan.judged(qrels, measure, missing)
+        how = asked(plan.tables, measure, estimator, missing=missing)
+        return cls.of_labelled(labelled_plan(plan.tables, qrels), contrast, how)
+
+    @classmethod
+    def of_labelled(cls, labelled: LabelledPlan[Any], contrast: np.ndarray, how: How[irm.Measure]) -> Contributions:
+        """Take an estimate of a plan with its labels apart.
+
+        Args:
+            labelled: The plan.
+            contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
+            how: What is asked.
+
+        Raises:
+            ValueError: If the contrast has not one entry a ranker, labels are missing, or the estimator is unknown.
+        """
+        contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
+        if contrast.shape != (k,):
+            raise ValueError(f"the contrast needs one number for each of {k} rankers, got {contrast}")
+        judged = labelled.judged(how)
         if isinstance(judged, JudgedDocuments):
-            return cls(*_of_documents(plan.tables.pool, judged, contrast, estimator))
-        label = whole_labels(plan.tables.pool.keys, checked_qrels(qrels))
-        return cls(*_of_queries(plan, judged, label, contrast, measure, estimator))
+            return cls(*_of_documents(labelled.tables.pool, judged, contrast, how.estimator))
+        return cls(*_of_queries(labelled, judged, contrast, how))
 
     def deciding(self, queries: int) -> pd.DataFrame:
         """The documents with the largest effects, `DECIDING` at most of each of the first queries.
@@ -91,7 +108,7 @@ class Contributions:
         return rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def influence(judged: JudgedSample, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
+def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
     """An estimator of queries as ``base + Σ a (ℓ − M)``: the weights a are its influence.
 
     Args:
@@ -109,25 +126,27 @@ def influence(judged: JudgedSample, contrast: np.ndarray, estimator: str) -> tup
 
 
 def _of_queries(
-    plan: Plan, judged: JudgedSample, label: np.ndarray, contrast: np.ndarray, measure: irm.Measure, estimator: str
+    labelled: LabelledPlan[JudgedQueries], judged: JudgedQueries, contrast: np.ndarray, how: How[irm.Measure]
 ) -> tuple[float, pd.DataFrame, pd.DataFrame]:
-    base, pull = influence(judged, contrast, estimator)
+    base, pull = influence(judged, contrast, how.estimator)
     sample = judged.sample
-    value, model, drawn = judged.values @ contrast, (judged.pool_model @ contrast)[sample.rows], sample.rows
+    value, model = judged.values @ contrast, sample.of(judged.pool_model @ contrast)
     share = sample.count * sample.importance(judged.pool_weight)
     columns = {"weight": share / share.sum(), "value": value, "expected": model}
-    table = _named(plan.tables.pool, drawn).assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
-    effects = _label_effects(plan.tables.pool, measure, drawn, pull, label, contrast)
+    table = _named(labelled.tables.pool, labelled.drawn)
+    table = table.assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
+    effects = _label_effects(labelled, pull, contrast, how)
     return base, _largest(table, "contribution"), _largest(effects, "effect")
 
 
 def _label_effects(
-    pool: Pool, measure: irm.Measure, drawn: np.ndarray, pull: np.ndarray, label: np.ndarray, contrast: np.ndarray
+    labelled: LabelledPlan[JudgedQueries], pull: np.ndarray, contrast: np.ndarray, how: How[irm.Measure]
 ) -> pd.DataFrame:
     """``g (ℓ − Σ_y P(y) ℓ(y in the place of the label))`` of each labelled document."""
+    pool, label, measure = labelled.tables.pool, labelled.label, how.measure
     evaluate, seen, effect = _valuation(pool, measure), pool.seen(measure), np.zeros(len(label))
     grades, use = pool.max_grade + 1, np.zeros(len(label), dtype=bool)
-    for query, weight in zip(drawn, pull, strict=True):
+    for query, weight in zip(labelled.drawn, pull, strict=True):
         rows = np.arange(pool.indptr[query], pool.indptr[query + 1])
         known = np.flatnonzero((label[rows] >= 0) & seen[rows])
         labels = np.tile(np.maximum(label[rows], 0), (len(known) * grades + 1, 1))

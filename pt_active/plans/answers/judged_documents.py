@@ -5,18 +5,17 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
-import pandas as pd
 
-from pt_active.frames.checks import level
-from pt_active.frames.qrels import LOOK_SO_FAR, check_policy, missing_pairs
+from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.inference.documents import DocumentEstimate, DocumentPool
-from pt_active.inference.intervals import reference_degrees
 from pt_active.inference.rounds import Round, estimate_rounds, judged_before
-from pt_active.plans.answers.results import Basis, Comparison, Estimate
-from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, last_unseen_grades, round_chance
+from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.results import Basis
+from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.sampling.documents import Variables
 
@@ -33,69 +32,72 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
-class JudgedDocuments:
+class JudgedDocuments(Judged):
     """Labels of drawn documents, and what they can be used for.
 
     Attributes:
-        names: The k rankers.
         pool: What the measure sees.
         rounds: Of judging.
         grades: float64[N, G+1] of the first round.
         label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
-        basis: What every inference rests on, but for the estimator.
     """
 
-    names: tuple[str, ...]
     pool: DocumentPool
     rounds: Sequence[Round]
     grades: np.ndarray
     label: np.ndarray
-    basis: Basis
 
-    def estimate(self, ranker: int, estimator: str, reference: str, confidence: float) -> Estimate:
-        """Estimate the performance of one ranker; see `JudgedSample.estimate`."""
-        contrast = np.zeros(len(self.names))
-        contrast[ranker] = 1.0
-        value, fields = self._infer(contrast, self.names[ranker], estimator, reference, confidence)
-        return Estimate(name=self.names[ranker], value=value, **fields)
-
-    def compare(self, first: int, second: int, estimator: str, reference: str, confidence: float) -> Comparison:
-        """Estimate and test the difference of two rankers, first minus second; see `JudgedSample.compare`."""
-        contrast = np.zeros(len(self.names))
-        contrast[first], contrast[second] = 1.0, -1.0
-        what = f"{self.names[first]} − {self.names[second]}"
-        difference, fields = self._infer(contrast, what, estimator, reference, confidence)
-        return Comparison.tested(self.names[first], self.names[second], difference, fields)
-
-    def _infer(
-        self, contrast: np.ndarray, what: str, estimator: str, reference: str, confidence: float
-    ) -> tuple[float, dict]:
-        confidence = level("confidence", confidence)
-        found = estimate_rounds(self.pool, self.rounds, self.label, contrast, estimator)
-        unreached, variance = self._unreached(contrast)
+    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+        """The mean over all queries, by an estimator in `documents.DOCUMENT_ESTIMATORS`; its caution is warned of."""
+        weights = contrast.weights(len(self.names))
+        found = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator)
+        unreached, variance = self._unreached(weights)
         error = float(np.sqrt(found.standard_error**2 + variance))
         census = self.basis.census and variance == 0
-        still = error <= _ROUNDING * max(1.0, abs(found.value))
-        degrees = reference_degrees(reference, np.array(found.degrees_of_freedom), self.basis.n_draws)
-        caution = self._caution(found, what, unreached)
         basis = replace(
             self.basis,
-            estimator=estimator,
+            estimator=how.estimator,
             census=census,
             n_effective=found.n_effective,
             error_of_queries=float(np.sqrt(max(found.first, 0.0))),
             error_of_documents=float(np.sqrt(max(found.second, 0.0))),
             error_of_model=float(np.sqrt(variance + found.cautious)),
             unreached=unreached,
-            caution=caution,
+            caution=self._caution(found, contrast.named(self.names), unreached),
         )
-        return found.value, {
-            "basis": basis,
-            "standard_error": 0.0 if census or still else error,
-            "degrees_of_freedom": np.inf if census else float(degrees),
-            "confidence_level": confidence,
-            "degenerate": unreached > _TOO_MUCH or (bool(self.basis.missing) if census else still),
-        }
+        return Measured(
+            value=found.value,
+            standard_error=error,
+            degrees=found.degrees_of_freedom,
+            basis=basis,
+            certain=census,
+            still=error <= _ROUNDING * max(1.0, abs(found.value)),
+            unusable=unreached > _TOO_MUCH,
+        )
+
+    def within(self, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
+        """The sample within a group of queries, or None if it has no label there.
+
+        Args:
+            rows: int64[r], the queries of the group.
+            share: Of the population's weight, above 0.
+            qids: Ids of the queries.
+        """
+        inside = np.isin(np.arange(len(self.pool.weight)), rows)
+        drawn = judged_before(self.rounds) & inside[self.pool.query]
+        if not (drawn & (self.label >= 0)).any():
+            return None
+        weight = np.where(inside, self.pool.weight / share, 0.0)
+        missing = tuple(each for each in self.basis.missing if each[0] in qids)
+        basis = replace(
+            self.basis,
+            n_draws=int(drawn.sum()),
+            n_queries=len(np.unique(self.pool.query[drawn])),
+            n_judged=int(drawn.sum()) - len(missing),
+            missing=missing,
+            model_caution="",
+        )
+        return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """Share and size of the model's variance in documents that could never be drawn."""
@@ -131,32 +133,29 @@ class JudgedDocuments:
 
 
 def judged_documents(
-    pool: Pool, rounds: Sequence[Round], measure: irm.Measure, qrels: pd.DataFrame, missing: str
+    pool: Pool, rounds: Sequence[Round], label: np.ndarray, ignored: int, how: How[irm.Measure]
 ) -> JudgedDocuments:
-    """Bring the labels of a plan together with its drawn documents.
+    """Labels beside the rounds that drew their documents.
 
     Args:
         pool: All queries.
         rounds: Of judging.
-        measure: The measure to estimate, additive or cascade.
-        qrels: The labels of all rounds. Those of documents that were not drawn are ignored, counted and warned of.
-        missing: One of `qrels.MISSING_POLICIES`.
+        label: int64[N], of the documents that were drawn; -1 elsewhere and where there is none.
+        ignored: How many labels belong to documents that were not drawn.
+        how: The measure, additive or cascade, and what to do about missing labels.
 
     Raises:
-        ValueError: If a label is not one of the model's grades, no label belongs to a drawn document, or one has none
-            and ``missing`` is ``"error"``; or the measure is neither additive nor cascade.
+        ValueError: If a drawn document has no label and the policy does not allow it, or the measure is neither
+            additive nor cascade.
     """
-    check_policy(missing)
-    seen = seen_by(measure, pool)
-    drawn = judged_before(rounds)
-    label, ignored = labels_of_drawn(pool, drawn, qrels)
-    line = label_calibration(pool, measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
+    seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
+    line = label_calibration(pool, how.measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
     otherwise = LOOK_SO_FAR if (label[rounds[0].sample.drawn] >= 0).all() else ()
-    unlabelled = missing_pairs(pool.keys, drawn & (label < 0), missing, otherwise=otherwise)
-    if missing == "nonrelevant":
+    unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise)
+    if how.missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
-        measure=str(measure),
+        measure=str(how.measure),
         estimator="",
         n_draws=int(drawn.sum()),
         n_queries=len(np.unique(pool.query_of_document[drawn])),
@@ -164,10 +163,10 @@ def judged_documents(
         n_effective=np.nan,
         census=any(each.expected <= 0 for each in rounds),
         missing=unlabelled,
-        missing_policy=missing,
+        missing_policy=how.missing,
         ignored=ignored,
         level="document",
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, seen, rounds, pool.grades, label, basis)
+    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label)

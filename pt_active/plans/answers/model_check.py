@@ -7,15 +7,15 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.calibration import FLATTERED, Calibration, calibration, calibration_bins
+from pt_active.inference.calibration import FLATTERED, Calibration, CalibrationBins, calibration, calibration_bins
 from pt_active.inference.methods import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.answers.outlook import Outlook, own_method
+from pt_active.plans.answers.outlook import Ahead, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.making.artifact import Printed
-from pt_active.plans.making.labelled import document_variable, last_unseen_grades
-from pt_active.plans.plan import Plan
+from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import document_variable
+from pt_active.plans.making.manifest import PlanArguments
 
 
 @dataclass(frozen=True)
@@ -47,30 +47,39 @@ class ModelCheck(Printed):
     bins: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
-    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
+    def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> ModelCheck:
         """Check the grade model of a plan.
 
         Args:
             plan: Of queries or of documents.
             qrels: Its labels so far, of all rounds.
-            missing: As for `Plan.estimate`; documents without a label are left out.
+            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
+                The check itself leaves it out.
 
         Raises:
             ValueError: If the labels do not fit the plan.
         """
-        pilot = Pilot.of(plan, qrels, missing)
-        variable, labelled = _labelled(pilot)
-        line = calibration(*labelled)
-        optimism, promised, realised = _gains(plan, qrels, missing)
+        return cls.of_pilot(Pilot.of(plan, qrels, missing))
+
+    @classmethod
+    def of_pilot(cls, pilot: Pilot, ahead: Ahead | None = None) -> ModelCheck:
+        """Check the grade model of a plan whose labels were read.
+
+        Args:
+            pilot: The labels.
+            ahead: Of the same plan, where it was made already.
+        """
+        variable, line, bins = _lines(pilot)
+        optimism, promised, realised = _gains(pilot, ahead)
         return cls(
-            measure=str(plan.measure),
+            measure=str(pilot.measure),
             variable=variable,
             calibration=line,
             optimism=optimism,
             promised=promised,
             realised=realised,
-            advice=_advice(plan, line, optimism),
-            bins=pd.DataFrame(vars(calibration_bins(*labelled))).astype({"documents": int}),
+            advice=_advice(pilot.plan.tables.manifest.arguments, line, optimism),
+            bins=pd.DataFrame(vars(bins)).astype({"documents": int}),
         )
 
     @property
@@ -85,41 +94,53 @@ class ModelCheck(Printed):
         row |= {"slope_low": low, "slope_high": high, "optimism": self.optimism, "promised": self.promised}
         return pd.DataFrame([row | {"realised": self.realised, "misleads": self.misleads, "advice": self.advice}])
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """What was checked, and on how many labels."""
+        line = self.calibration
+        return (
+            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
+        )
+
+    def facts(self) -> Facts:
+        """The line through the labels, what the variance and a label are worth, and what to do."""
         line, (low, high) = self.calibration, self.calibration.interval
         slope = "none: the model expects the same of every document"
         if np.isfinite(line.slope):
             slope = f"{line.slope:.2f}, 95% interval [{low:.2f}, {high:.2f}]; 1 where the model is right"
-        lines = [
-            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
-        ]
-        lines.append(f"slope       {slope}")
+        facts = [("slope", slope)]
         if np.isfinite(line.intercept):
-            lines.append(f"intercept   {line.intercept:.3f} ± {line.intercept_error:.3f}")
+            facts.append(("intercept", f"{line.intercept:.3f} ± {line.intercept_error:.3f}"))
         if np.isfinite(self.optimism):
-            lines.append(f"variance    {self.optimism:.2f} times the promised one")
+            facts.append(("variance", f"{self.optimism:.2f} times the promised one"))
         if np.isfinite(self.realised):
-            lines.append(f"one label   worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}")
-        return "\n  ".join(lines + ([f"advice      {self.advice}"] if self.advice else []))
+            worth = f"worth {self.realised:.2f} of plain random queries; promised {self.promised:.2f}"
+            facts.append(("one label", worth))
+        return facts + ([("advice", self.advice)] if self.advice else [])
+
+    def __str__(self) -> str:
+        return printed(self.head, self.facts())
 
 
-def _labelled(pilot: Pilot) -> tuple[str, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
-    """What is checked, and μ, κ, ψ and query of each labelled document."""
-    pool, judged = pilot.pool, pilot.judged
-    variable, values = document_variable(pilot.measure, pool)
-    grades = last_unseen_grades(judged.rounds) if isinstance(judged, JudgedDocuments) else pool.grades
+def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
+    """What is checked of each document, the line through the labels, and their bins."""
+    variable, values = document_variable(pilot.measure, pilot.pool)
     use = pilot.chance > 0
-    return variable, (grades[use] @ values, values[pilot.label[use]], pilot.chance[use], pool.query_of_document[use])
+    expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
+    chance, query = pilot.chance[use], pilot.pool.query_of_document[use]
+    line = calibration(expected, observed, chance, query)
+    return variable, line, calibration_bins(expected, observed, chance, query)
 
 
-def _gains(plan: Plan, qrels: pd.DataFrame, missing: str) -> tuple[float, float, float]:
+def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:
     """Optimism, and label-equivalents promised and realised; NaN where they cannot be told."""
-    if plan.manifest.get("later_rankers") or plan.manifest["census"]:
+    tables, manifest = pilot.plan.tables, pilot.plan.tables.manifest
+    if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
-    own = own_method(plan)
-    before, seen = (Outlook.of_plan(plan, labels, [YARDSTICK, own], missing) for labels in (None, qrels))
+    ahead, own = ahead or Ahead.of(tables), method_of(manifest.arguments)
+    before, seen = (Outlook.looked(ahead, [YARDSTICK, own], labels) for labels in (None, pilot))
     promised, realised = (
-        _label_equivalents(look.curves[YARDSTICK], look.curves[own], plan.manifest["spent"]) for look in (before, seen)
+        _label_equivalents(look.curves[YARDSTICK], look.curves[own], manifest.spent) for look in (before, seen)
     )
     return seen.optimism[own], promised, realised
 
@@ -130,14 +151,13 @@ def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> fl
     return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / spent
 
 
-def _advice(plan: Plan, line: Calibration, optimism: float) -> str:
+def _advice(arguments: PlanArguments, line: Calibration, optimism: float) -> str:
     if not line.misleads and not optimism > FLATTERED:
         return ""
-    arguments = plan.manifest["arguments"]
-    if arguments["level"] == "document":
+    if arguments.level == "document":
         return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
-    less = min(1.0, max(0.5, 2 * arguments["defensive"]))
+    less = min(1.0, max(0.5, 2 * arguments.defensive))
     return (
         "plan the next queries with a model that is fitted to these labels, or lean on it less in a new plan "
-        f"(defensive={less:g} instead of {arguments['defensive']:g})"
+        f"(defensive={less:g} instead of {arguments.defensive:g})"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import ir_measures.measures as irm
@@ -20,13 +20,15 @@ from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making import artifact
-from pt_active.plans.making.artifact import Printed
+from pt_active.plans.making.artifact import KeptArtifact, Printed
+from pt_active.plans.making.documents import round_settings
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
 from pt_active.plans.making.queries import DESIGN
-from pt_active.plans.making.rankers import stored_weights
-from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
+from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.sampling.documents import RoundSettings, natural_drawing
 
@@ -35,6 +37,59 @@ GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
 
 POWER = 0.8
 """The chance of finding a difference, if none is said."""
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """What is looked ahead from: a pool and its costs, and of a plan how it samples.
+
+    Attributes:
+        pool: All queries.
+        measure: What is to be measured.
+        per_query: The cost of opening a query.
+        settings: How the plan samples; None where there is no plan.
+        seed: Of Monte Carlo.
+    """
+
+    pool: Pool
+    measure: irm.Measure
+    per_query: float
+    settings: RoundSettings | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, tables: PlanTables) -> Ahead:
+        """Look ahead from a plan's own pool, measure and costs.
+
+        Raises:
+            ValueError: If the plan was given rankers later, whose documents have no costs.
+        """
+        arguments, pool = tables.manifest.arguments, tables.pool
+        if later := tables.manifest.later_rankers:
+            raise ValueError(f"what documents of later rankers cost is not known ({some(later)})")
+        settings = round_settings(arguments, pool.names)
+        return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
+
+    def settings_of(self, method: Method) -> RoundSettings | None:
+        """The plan's other settings, for a method with the plan's design; None for others."""
+        return self.settings if self.settings is not None and self.settings.drawing == method.design else None
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Of the measure under the grade model."""
+        return self.pool.moments(self.measure, seed=self.seed)
+
+    @cached_property
+    def uniform_moments(self) -> Moments:
+        """Of the measure under uniform grades."""
+        return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
+
+    def document_gain(self, drawing: str | None = None) -> np.ndarray:
+        """``p² E δ²`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
+        if not has_rank_form(self.measure):
+            return np.zeros(len(self.pool.docno))
+        graded = graded_pool(self.pool, self.measure, 0.0)
+        return expected_gain(graded, drawing or natural_drawing(graded.seen.form), self.seed)
 
 
 @dataclass(frozen=True)
@@ -62,15 +117,15 @@ class Outlook(Printed):
         cost: Cost | None = None,
         methods: Sequence[Method] | None = None,
         *,
-        pilot: tuple[Plan, pd.DataFrame] | None = None,
+        pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame] | None = None,
         seed: int = 0,
     ) -> Outlook:
         """Look ahead from what the grade model expects, or from the labels of a pilot.
 
         Args:
-            pool: As for `Plan.create`, like ``topics``, ``measure`` and ``cost``.
-            topics: The target population.
-            measure: ``DCG@10``, …
+            pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
+            topics: ``qid, query`` (+ ``traffic``), the target population. May be None if ``pool`` is a frame.
+            measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
             cost: Labelling cost; with `TimeCost` budgets are hours.
             methods: What to look at: plain random queries, the default of queries and, where the measure allows, the
                 default of documents, if left out. All are drawn without replacement.
@@ -88,12 +143,12 @@ class Outlook(Printed):
         arrays = Pool.from_frame(frame, parsed, cost)
         learned = None if pilot is None else _pilot(pilot, artifact.digest(frame), parsed)
         methods = _default_methods(arrays, parsed) if methods is None else methods
-        return cls._looked(arrays, parsed, methods, check_per_query(cost), learned, None, seed)
+        return cls.looked(Ahead(arrays, parsed, check_per_query(cost), seed=seed), methods, learned)
 
     @classmethod
     def of_plan(
         cls,
-        plan: Plan,
+        plan: KeptArtifact[PlanTables],
         qrels: pd.DataFrame | None = None,
         methods: Sequence[Method] | None = None,
         missing: str = "error",
@@ -103,35 +158,32 @@ class Outlook(Printed):
         Args:
             plan: Of queries or of documents; nothing of it needs to be judged.
             qrels: Its labels so far, which make it the pilot.
-            methods: As in `of`; the plan's own way to sample, in one round, comes second if left out. A method with the
-                plan's design has the plan's other settings too.
-            missing: As for `Plan.estimate`.
+            methods: What to look at, all without replacement. If left out plain random queries, the plan's own way to
+                sample in one round, and the defaults of queries and of documents. A method with the plan's design has
+                the plan's other settings too.
+            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
         Raises:
             ValueError: If the plan was given rankers later, whose documents have no costs, a method cannot be foreseen,
                 or the labels do not fit.
         """
-        arguments, pool = plan.manifest["arguments"], plan.tables.pool
-        if later := plan.manifest.get("later_rankers"):
-            raise ValueError(f"what documents of later rankers cost is not known ({some(later)})")
+        ahead = Ahead.of(plan.tables)
         if methods is None:
-            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(pool, plan.measure)]))
-        weights = stored_weights(arguments.get("pairs"), pool.names)
-        own = RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], weights)
-        learned = None if qrels is None else Pilot.of(plan, qrels, missing)
-        return cls._looked(pool, plan.measure, methods, arguments["per_query"], learned, own, arguments["seed"])
+            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(ahead.pool, ahead.measure)]))
+        return cls.looked(ahead, methods, None if qrels is None else Pilot.of(plan, qrels, missing))
 
     @classmethod
-    def _looked(
-        cls,
-        pool: Pool,
-        measure: irm.Measure,
-        methods: Sequence[Method],
-        per_query: float,
-        pilot: Pilot | None,
-        settings: RoundSettings | None,
-        seed: int,
-    ) -> Outlook:
+    def looked(cls, ahead: Ahead, methods: Sequence[Method], pilot: Pilot | None = None) -> Outlook:
+        """Look ahead with some methods.
+
+        Args:
+            ahead: What is looked ahead from.
+            methods: All without replacement, and in one round.
+            pilot: Whose errors replace the model's opinion of itself; None where there are no labels.
+
+        Raises:
+            ValueError: If a method cannot be foreseen.
+        """
         curves, optimism = {}, {}
         for method in _listed("methods", methods, "Method"):
             if not isinstance(method, Method):
@@ -139,11 +191,10 @@ class Outlook(Printed):
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
             look = _documents if method.of_documents else _queries
-            own = settings if settings is not None and settings.drawing == method.design else None
-            curve, proved = look(pool, measure, method, per_query, pilot, own, seed)
+            curve, proved = look(ahead, method, pilot)
             curves[method] = curve.scaled(proved)
             optimism[method] = proved
-        return cls(measure, pool.names, curves, {} if pilot is None else optimism)
+        return cls(ahead.measure, ahead.pool.names, curves, {} if pilot is None else optimism)
 
     def table(
         self,
@@ -187,7 +238,7 @@ class Outlook(Printed):
         Args:
             width: Half of the interval's width; or
             difference: A difference that is to be found with the given ``power``.
-            power: See there.
+            power: The chance with which it is to be found.
             confidence: Level of the interval; the test is at 1 minus it.
 
         Returns:
@@ -259,9 +310,14 @@ class Outlook(Printed):
         return self.described(self.table())
 
 
-def own_method(plan: Plan, estimator: str = "regression") -> Method:
+def own_method(plan: KeptArtifact[PlanTables], estimator: str = "regression") -> Method:
     """How a plan samples, without replacement and in one round."""
-    return Method(plan.manifest["arguments"]["design"], estimator, with_replacement=False)
+    return method_of(plan.tables.manifest.arguments, estimator)
+
+
+def method_of(arguments: PlanArguments, estimator: str = "regression") -> Method:
+    """How a plan with some arguments samples, without replacement and in one round."""
+    return Method(arguments.design, estimator, with_replacement=False)
 
 
 def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
@@ -272,69 +328,45 @@ def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
     return methods
 
 
-def _pilot(pilot: tuple[Plan, pd.DataFrame], digest: str, measure: irm.Measure) -> Pilot:
-    if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and isinstance(pilot[0], Plan)):
+def _pilot(pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame], digest: str, measure: irm.Measure) -> Pilot:
+    if not (isinstance(pilot, (tuple, list)) and len(pilot) == 2 and _is_plan(pilot[0])):
         raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
     plan, qrels = pilot
-    if plan.manifest["inputs"]["pool"] != digest:
+    if plan.tables.manifest.inputs.pool != digest:
         raise ValueError(
             "the pilot is a plan on another pool (its digest differs); look ahead from the pilot's own pool"
         )
-    if plan.measure != measure:
-        raise ValueError(f"the pilot was planned for {plan.measure}, not for {measure}")
+    if plan.tables.measure != measure:
+        raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
     return Pilot.of(plan, qrels)
 
 
-def _queries(
-    pool: Pool,
-    measure: irm.Measure,
-    method: Method,
-    per_query: float,
-    pilot: Pilot | None,
-    settings: RoundSettings | None,
-    seed: int,
-) -> tuple[ErrorCurve, float]:
+def _is_plan(value: object) -> bool:
+    return isinstance(value, KeptArtifact) and isinstance(value.tables, PlanTables)
+
+
+def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
     """The curve of whole queries, and how many times its variance the pilot has."""
-    moments = pool.moments(measure, seed=seed)
-    uniform = pool.moments(measure, uniform_grades=True, seed=seed) if needs_uniform_grades(method.design) else None
-    weight = pool.query_weight
-    defensive, pairs = (DEFENSIVE_SHARE, None) if settings is None else (settings.defensive, settings.pairs)
+    pool, moments, weight, own = ahead.pool, ahead.moments, ahead.pool.query_weight, ahead.settings_of(method)
+    uniform = ahead.uniform_moments if needs_uniform_grades(method.design) else None
+    defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
     q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
     kind = estimator_named(method.estimator)
     parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
-    documents = np.bincount(pool.query_of_document[pool.seen(measure)], minlength=len(weight)).astype(float)
+    documents = np.bincount(pool.query_of_document[pool.seen(ahead.measure)], minlength=len(weight)).astype(float)
     curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=kind.fitted)
-    if pilot is None:
-        return curve, 1.0
-    return curve, pilot.of_queries(method.estimator, gain, _document_gain(pool, measure, None, seed))
+    return curve, 1.0 if pilot is None else pilot.of_queries(method.estimator, gain, ahead.document_gain())
 
 
-def _document_gain(pool: Pool, measure: irm.Measure, drawing: str | None, seed: int) -> np.ndarray:
-    """``p² E δ²`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
-    if not has_rank_form(measure):
-        return np.zeros(len(pool.docno))
-    graded = graded_pool(pool, measure, 0.0)
-    return expected_gain(graded, drawing or natural_drawing(graded.seen.form), seed)
-
-
-def _documents(
-    pool: Pool,
-    measure: irm.Measure,
-    method: Method,
-    per_query: float,
-    pilot: Pilot | None,
-    settings: RoundSettings | None,
-    seed: int,
-) -> tuple[ErrorCurve, float]:
+def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
     """The curve of single documents, and how many times its variance the pilot has."""
-    graded = graded_pool(pool, measure, per_query)
-    sizes = pool_sizes(graded, settings or RoundSettings(method.design), pool.grades)
-    gain = _document_gain(pool, measure, method.design, seed)
-    order = sizes.order
-    together = per_query > 0 or method.design == "depth"
+    pool, graded = ahead.pool, graded_pool(ahead.pool, ahead.measure, ahead.per_query)
+    sizes = pool_sizes(graded, ahead.settings_of(method) or RoundSettings(method.design), pool.grades)
+    gain, order = ahead.document_gain(method.design), sizes.order
+    together = ahead.per_query > 0 or method.design == "depth"
     cost, query = pool.document_cost[order], pool.query_of_document[order]
-    curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, per_query, together)
+    curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, ahead.per_query, together)
     return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
 
 

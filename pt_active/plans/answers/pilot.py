@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.qrels import checked_qrels, whole_labels
 from pt_active.inference.estimators import Controls, estimator_named
 from pt_active.inference.rounds import optimism, ranker_contrasts
-from pt_active.plans.answers.judged import JudgedSample
 from pt_active.plans.answers.judged_documents import JudgedDocuments
-from pt_active.plans.making.labelled import query_chance, round_chance
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
-from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import rank_form
 
 
@@ -24,47 +25,50 @@ class Pilot:
     """A plan's labels so far.
 
     Attributes:
-        pool: The pool of the plan.
+        plan: The plan with its labels.
         measure: What the plan was made for.
-        drawn: int64[s], the queries that were drawn, in the order of `judged`; for plans of queries.
         judged: What the labels say of every draw.
-        label: int64[N], -1 where there is none.
+        label: int64[N], -1 where there is none, or the measure does not see the document.
         chance: float64[N], the probability with which each labelled document was to be judged; 0 elsewhere.
     """
 
-    pool: Pool
+    plan: LabelledPlan[Any]
     measure: irm.Measure
-    drawn: np.ndarray
-    judged: JudgedSample | JudgedDocuments
+    judged: JudgedQueries | JudgedDocuments
     label: np.ndarray
     chance: np.ndarray
 
     @classmethod
-    def of(cls, plan: Plan, qrels: pd.DataFrame, missing: str = "error") -> Pilot:
+    def of(cls, plan: KeptArtifact[PlanTables], qrels: pd.DataFrame, missing: str = "error") -> Pilot:
         """Read the labels of a plan.
 
         Args:
             plan: Of queries or of documents.
             qrels: Its labels so far.
-            missing: As for `Plan.estimate`; what stands for a missing label is not a label here.
+            missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
+                What stands for a missing label is not a label here.
 
         Raises:
             ValueError: If a label is missing and ``missing`` does not allow it, or does not fit the plan.
         """
-        judged, pool = plan.judged(qrels, missing=missing), plan.tables.pool
-        given = whole_labels(pool.keys, checked_qrels(qrels))
-        drawn = np.flatnonzero(plan.tables.queries["q_draws"].to_numpy() > 0)
-        if isinstance(judged, JudgedDocuments):
-            label, chance = np.where(judged.label >= 0, given, -1), round_chance(pool, judged.rounds)
-            return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
-        label = np.where(pool.seen(plan.measure), given, -1)
-        chance = np.zeros(len(label))
-        chance[np.isin(pool.query_of_document, drawn)] = query_chance(pool.select(drawn), judged.sample)
-        return cls(pool, plan.measure, drawn, judged, label, np.where(label >= 0, chance, 0.0))
+        return cls.of_labelled(labelled_plan(plan.tables, qrels), missing)
+
+    @classmethod
+    def of_labelled(cls, plan: LabelledPlan[Any], missing: str) -> Pilot:
+        """Read the labels of a plan that were joined to it; raises as `of` does."""
+        measure, pool = plan.tables.measure, plan.tables.pool
+        judged = plan.judged(asked(plan.tables, missing=missing))
+        label = np.where(pool.seen(measure), plan.label, -1)
+        return cls(plan, measure, judged, label, np.where(label >= 0, plan.chance, 0.0))
+
+    @property
+    def pool(self) -> Pool:
+        """The pool of the plan."""
+        return self.plan.tables.pool
 
     @property
     def contrasts(self) -> list[np.ndarray]:
-        """What is estimated; see `ranker_contrasts`."""
+        """float64[k] each: the only ranker itself, or every pair's difference."""
         return ranker_contrasts(len(self.pool.names))
 
     def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:

@@ -16,16 +16,16 @@ from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named,
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import ALWAYS, Looks, critical_values, information, look_sizes, nested_estimates
-from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
-from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.judged import Contrast, How, inferred
+from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import foreign_labels, match_labels, measured_values, model_means
+from pt_active.plans.making.labelled import foreign_labels, measured_values, model_means
+from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
-from pt_active.relevance.measures import parse_measure
 
 _STEPS = 50
 """Looks to come that are followed, at most."""
@@ -39,8 +39,9 @@ class Question:
         pair: Indices of the two rankers, or of the only one.
         measure: As `parse_measure` returns it.
         looks: One of `looks.look_names`, or None.
-        margin: See `Plan.status`.
-        confidence: See there.
+        margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be. None if it
+            was not said.
+        confidence: Of all intervals together.
 
     Raises:
         ValueError: If the level or the margin is out of range, or there is one ranker and no margin.
@@ -66,10 +67,10 @@ class Question:
         """Whether two rankers are compared, rather than one estimated."""
         return len(self.pair) > 1
 
-    def contrast(self, values: np.ndarray) -> np.ndarray:
-        """float64[m], of float64[m, k]: first minus second, or the only one."""
-        first, *others = self.pair
-        return np.asarray(values[:, first] - (values[:, others[0]] if others else 0.0))
+    @property
+    def contrast(self) -> Contrast:
+        """First minus second, or the only one."""
+        return Contrast(*self.pair)
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,12 @@ def to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
         critical: float64[L].
     """
     some = np.unique(np.linspace(0, len(cost) - 1, min(_STEPS, len(cost))).astype(np.int64))
-    unknown = np.full(len(some), np.nan)
-    return Looks(cost[some], time[some], unknown, unknown, unknown, critical[some])
+    return _without_labels(cost[some], time[some], critical[some])
+
+
+def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
+    unknown = np.full(len(cost), np.nan)
+    return Looks(cost, time, unknown, unknown, unknown, critical)
 
 
 def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
@@ -114,17 +119,18 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
         ValueError: As `DrawingOrder.of`, or if the looks are unknown.
     """
     order = DrawingOrder.of(tables.queries)
-    if cut := tables.manifest.get("cut"):
-        order = replace(order, drawn=cut["of"])
+    if cut := tables.manifest.cut:
+        order = replace(order, drawn=cut.of)
     label = whole_labels(tables.pool.keys, qrels)
     judged = queries_judged(tables.pool, label, question.measure, order)
     spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)
     time = information(order.curve, spent[sizes - 1], spent[order.drawn - 1])
     critical = critical_values(question.looks, sizes, time, 1 - question.confidence)
     passed = int((sizes <= judged).sum())
+    planned = _without_labels(spent[sizes - 1], time, critical)
     return Growth(
-        past=_past(tables, qrels, question, order, sizes[:passed], time[:passed], critical[:passed]),
-        plan=to_come(spent[sizes - 1][passed:], time[passed:], critical[passed:]),
+        past=_past(planned.part(slice(passed)), tables, label, question, order, sizes[:passed]),
+        plan=to_come(planned.cost[passed:], time[passed:], critical[passed:]),
         rest=_rest_of_queries(order, question),
         counts={
             **_labels_of_queries(tables.pool, label, question, order, judged),
@@ -134,24 +140,18 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
             "spent": float(spent[judged - 1]) if judged else 0.0,
             "budget": float(spent[order.drawn - 1]),
             "next_look": int(sizes[passed]) if passed < len(sizes) else None,
-            "everything": float(tables.manifest["pool_cost"]),
+            "everything": float(tables.manifest.pool_cost),
         },
     )
 
 
 def _past(
-    tables: PlanTables,
-    qrels: pd.DataFrame,
-    question: Question,
-    order: DrawingOrder,
-    sizes: np.ndarray,
-    time: np.ndarray,
-    critical: np.ndarray,
+    looks: Looks, tables: PlanTables, label: np.ndarray, question: Question, order: DrawingOrder, sizes: np.ndarray
 ) -> Looks:
-    """What the queries say at each look so far."""
+    """The looks so far, with what the queries say at each."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
-    expected = question.contrast(model_means(tables, question.measure))
-    values = question.contrast(_values(tables.pool, qrels, question.measure, first))
+    expected = question.contrast.of(model_means(tables, question.measure))
+    values = question.contrast.of(_values(tables.pool, label, question.measure, first))
     found = nested_estimates(
         estimator_named(ESTIMATOR).weigh,
         [order.first(size) for size in sizes.tolist()],
@@ -160,8 +160,8 @@ def _past(
     )
     largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
     still = is_rounding(found.standard_error, np.ones((len(sizes), 1)), largest[:, None])
-    error = np.where(np.isinf(time), 0.0, np.where(still, np.nan, found.standard_error))
-    return Looks(np.cumsum(order.cost)[sizes - 1], time, found.value, error, found.degrees_of_freedom, critical)
+    error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, found.standard_error))
+    return replace(looks, value=found.value, standard_error=error, degrees=found.degrees_of_freedom)
 
 
 def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
@@ -173,14 +173,13 @@ def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
 
 
-def _values(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
-    """float64[n, k], measured, of some queries in their order."""
+def _values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
+    """float64[n, k], measured, of some fully judged queries in their order."""
     if len(order) == 0:
         return np.empty((0, len(pool.names)))
     rows = np.sort(order)
-    part = pool.select(rows)
-    labels = match_labels(part, qrels[qrels["qid"].isin(part.qids)], measure, "error")
-    return measured_values(part, measure, labels.label, expected=False)[np.searchsorted(rows, order)]
+    labels = label[np.isin(pool.query_of_document, rows)]
+    return measured_values(pool.select(rows), measure, labels, expected=False)[np.searchsorted(rows, order)]
 
 
 def _labels_of_queries(
@@ -226,7 +225,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     critical = critical_values(question.looks, sizes, time[sizes - 1], 1 - question.confidence)
     passed = int((sizes <= judged).sum())
     at = sizes - 1
-    found = [_inference(tables, qrels, question, size) for size in sizes[:passed].tolist()]
+    found = [_inference(tables, label, question, size) for size in sizes[:passed].tolist()]
     value, error, degrees = np.array(found).reshape(-1, 3).T
     past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, critical[:passed])
     rest = _rest_of_documents(tables, label, float(spent[-1]), float(time[-1]), question)
@@ -260,23 +259,15 @@ def _unit(tables: PlanTables) -> float:
     return expected if expected > 0 else 1.0
 
 
-def _inference(tables: PlanTables, qrels: pd.DataFrame, question: Question, rounds: int) -> tuple[float, float, float]:
+def _inference(tables: PlanTables, label: np.ndarray, question: Question, rounds: int) -> tuple[float, float, float]:
     """Estimate, standard error (NaN if it cannot be told) and degrees of freedom after some rounds."""
-    pool, drawn = tables.pool, judged_before(tables.rounds[:rounds])
-    wanted = pd.DataFrame({"qid": pool.qids[pool.query_of_document[drawn]], "docno": pool.docno[drawn]})
+    so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        labelled = wanted.merge(qrels, on=["qid", "docno"])
-        judged = judged_documents(pool, tables.rounds[:rounds], question.measure, labelled, "error")
-        found = _inferred(judged, question)
-    value = found.difference if isinstance(found, Comparison) else found.value
-    return value, np.nan if found.degenerate else found.standard_error, found.degrees_of_freedom
-
-
-def _inferred(judged: JudgedDocuments, question: Question) -> Comparison | Estimate:
-    how = ESTIMATOR, "effective", question.confidence
-    first, *others = question.pair
-    return judged.compare(first, others[0], *how) if others else judged.estimate(first, *how)
+        judged = judged_documents(tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how)
+        found = judged.measured(question.contrast, how)
+    fields = inferred(found, how)
+    return found.value, np.nan if fields["degenerate"] else fields["standard_error"], fields["degrees_of_freedom"]
 
 
 def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time: float, question: Question) -> Looks:
@@ -295,11 +286,11 @@ def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time
 
 def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
     """The errors that a further round is expected to have, over what it costs."""
-    pool, arguments = tables.pool, tables.manifest["arguments"]
-    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    drawn, last = judged_before(tables.rounds), tables.manifest["rounds"][-1]
+    pool, arguments = tables.pool, tables.manifest.arguments
+    graded = graded_pool(pool, tables.measure, arguments.per_query)
+    drawn, last = judged_before(tables.rounds), tables.manifest.rounds[-1]
     known = np.where(drawn, label, -1)
-    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last["budget"])
+    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
     rows = sizes.order[~drawn[sizes.order]]
     cost, query = pool.document_cost[rows], pool.query_of_document[rows]
     return ErrorCurve.of_documents(sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True)
@@ -332,7 +323,7 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
 
 def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
     order, pool = DrawingOrder.of(tables.queries), tables.pool
-    measure = parse_measure(tables.manifest["arguments"]["measure"])
+    measure = tables.measure
     foreign_labels(
         (label >= 0) & pool.seen(measure) & ~order.asked(len(pool.queries))[pool.query_of_document], "queries"
     )
@@ -346,9 +337,9 @@ def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
     queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
     listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
     assessments = tables.assessments[listed].reset_index(drop=True)
-    cut = {"unit": "queries", "of": order.drawn, "to": n}
-    manifest = _manifest(tables, queries, assessments, cut, float(order.cost[:n].sum()), census=False)
-    return replace(tables, queries=queries, assessments=assessments, manifest=manifest)
+    cut, draws = Cut("queries", order.drawn, n), int(queries["q_draws"].sum())
+    cut_off = replace(tables, queries=queries, assessments=assessments)
+    return _with_manifest(cut_off, cut, draws, spent=float(order.cost[:n].sum()), census=False)
 
 
 def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
@@ -366,28 +357,23 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     last = tables.rounds[n - 1]
     queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
     assessments = worklist(pool, last.sample, None)
-    described = tables.manifest["rounds"][:n]
-    cut = {"unit": "rounds", "of": len(tables.rounds), "to": n}
-    spent, census = float(sum(each["spent"] for each in described)), tables.rounds[n - 1].expected <= 0
-    manifest = _manifest(tables, queries, assessments, cut, spent, census) | {"rounds": described}
-    return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=tables.rounds[:n])
+    entries, cut = tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
+    draws = len(assessments) if n > 1 else int(queries["q_draws"].sum())
+    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=tables.rounds[:n])
+    spent = float(sum(each.spent for each in entries))
+    return _with_manifest(cut_off, cut, draws, spent=spent, census=last.expected <= 0, rounds=entries)
 
 
-def _manifest(
-    tables: PlanTables,
-    queries: pd.DataFrame,
-    assessments: pd.DataFrame,
-    cut: dict[str, Any],
-    spent: float,
-    census: bool,
-) -> dict[str, Any]:
-    """The manifest of the whole plan, but for what was cut."""
-    before = tables.manifest.get("cut", cut)
-    draws = len(assessments) if cut["unit"] == "rounds" and cut["to"] > 1 else int(queries["q_draws"].sum())
-    counts = {"sampled_queries": int((queries["q_draws"] > 0).sum()), "draws": draws, "assessments": len(assessments)}
-    return tables.manifest | {
-        "cut": cut | {"of": before["of"]},
-        "counts": tables.manifest["counts"] | counts,
-        "spent": spent,
-        "census": census,
-    }
+def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:
+    """What was cut, with what its manifest says of it.
+
+    Args:
+        tables: With the queries, assessments and rounds that are left.
+        cut: What was cut now; of a plan that was cut before, the whole is what it was before the first cut.
+        draws: How many are left.
+        **changes: Other fields of the manifest.
+    """
+    manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
+    counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
+    cut = replace(cut, of=(manifest.cut or cut).of)
+    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, **changes))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from string import ascii_lowercase
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,8 +20,9 @@ from pt_active.inference.significance import (
     indistinct_groups,
     tukey_pvalues,
 )
+from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
-from pt_active.plans.making.artifact import Printed, plain_rows
+from pt_active.plans.making.artifact import Printed, plain_rows, printed
 
 _SHOWN = 20
 """Rankers or predictors that are printed."""
@@ -37,24 +38,6 @@ _COMMON = (
 
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
 """What is ranked, by level."""
-
-
-class Judged(Protocol):
-    """A judged sample of queries, documents or pairs, and what can be asked of it."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The k rankers or predictors."""
-
-    @property
-    def basis(self) -> Basis:
-        """What every inference rests on."""
-
-    def estimate(self, system: int, estimator: Any, reference: str, confidence: float, /) -> Estimate:
-        """Estimate one of them."""
-
-    def compare(self, first: int, second: int, estimator: Any, reference: str, confidence: float, /) -> Comparison:
-        """Estimate and test the difference of two."""
 
 
 @dataclass(frozen=True)
@@ -162,11 +145,11 @@ class Ranking(Printed):
         level = f"{self.alpha:.2g} level, {self.correction}"
         ranked = _RANKED[self.basis.level]
         head = f"{self.basis.measure} of {len(self.names)} {ranked}, best first ({self.basis.estimator})"
-        lines = [head, *self._rows()]
         where = "those without a common letter" if len(self.groups) <= _LETTERS else "see groups and pairs()"
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
-        lines.append(f"told apart  {resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")
-        return "\n  ".join(lines + self._sample_lines() + ([f"note        {self.note}"] if self.note else []))
+        facts = [("told apart", f"{resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")]
+        facts += [*self.basis.facts(of_many=True), *([("note", self.note)] if self.note else [])]
+        return printed("\n  ".join([head, *self._rows()]), facts)
 
     def _letter_columns(self) -> dict[str, str]:
         """Each group's letter in a column of its own; after z come a', b' and so on."""
@@ -191,33 +174,18 @@ class Ranking(Printed):
         rest = len(self.names) - len(shown)
         return rows + ([f"… and {rest} more, see to_frame()"] if rest else [])
 
-    def _sample_lines(self) -> list[str]:
-        lines = [line for line in self.basis.lines() if not line.startswith("error from")]
-        if self.basis.level != "query" and not self.basis.census:
-            lines[0] = lines[0].replace(" effective", " effective in the comparison with the fewest", 1)
-        return lines
 
-
-def rank_judged(
-    judged: Judged,
-    estimator: str | None,
-    reference: str,
-    confidence: float,
-    correction: str,
-    lower_is_better: bool = False,
-) -> Ranking:
+def rank_judged(judged: Judged, how: How[Any], correction: str = "holm") -> Ranking:
     """Rank the systems of a judged sample [theory 5].
 
     Args:
         judged: The labels and what was sampled, of queries, documents or pairs.
-        estimator: As for ``judged.estimate``.
-        reference: As for ``judged.estimate``.
-        confidence: Level of the intervals; ``1 − confidence`` is the level of all tests together.
+        how: What is asked; 1 minus the confidence is the level of all tests together.
         correction: ``tukey``, or a method that statsmodels' ``multipletests`` knows.
-        lower_is_better: Whether the smallest estimate stands first, as for errors.
 
     Returns:
-        The ranking; undefined estimates stand last. One warning for all cautions that comparisons of documents give.
+        The ranking, the best first; undefined estimates stand last. One warning for all cautions that comparisons of
+        documents give.
 
     Raises:
         ValueError: If there is only one ranker, or an argument is unknown or out of range.
@@ -226,16 +194,15 @@ def rank_judged(
     if len(judged.names) < 2:
         raise ValueError(f"a ranking needs at least two {_RANKED[level]}; there is only {judged.names[0]!r}")
     check_correction(correction)
-    how = estimator, reference, confidence
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found = [(judged.estimate(s, *how), s) for s in range(len(judged.names))]
-        sign = 1 if lower_is_better else -1
+        found = [(judged.estimate(s, how), s) for s in range(len(judged.names))]
+        sign = 1 if judged.lower_is_better else -1
         found.sort(key=lambda row: (np.isnan(row[0].value), sign * row[0].value, row[0].name))
         comparisons = _comparisons(judged, [s for _, s in found], how)
     if level != "pair":
         _warn_of_cautions([*comparisons, *(estimate for estimate, _ in found)])
-    corrected = _corrected(comparisons, len(found), correction, 1 - confidence)
+    corrected = _corrected(comparisons, len(found), correction, 1 - how.confidence)
     return Ranking(tuple(each for each, _ in found), comparisons, tuple(map(float, corrected)), correction)
 
 
@@ -249,13 +216,11 @@ def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: st
     return corrected_pvalues(pvalues, alpha, correction)[1]
 
 
-def _comparisons(judged: Judged, order: list[int], how: tuple[str | None, str, float]) -> tuple[Comparison, ...]:
+def _comparisons(judged: Judged, order: list[int], how: How[Any]) -> tuple[Comparison, ...]:
     from tqdm.auto import tqdm
 
     pairs = list(combinations(order, 2))
-    return tuple(
-        judged.compare(a, b, *how) for a, b in tqdm(pairs, desc="comparing", unit="pair", delay=1, leave=False)
-    )
+    return tuple(judged.compare(a, b, how) for a, b in tqdm(pairs, desc="comparing", unit="pair", delay=1, leave=False))
 
 
 def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:

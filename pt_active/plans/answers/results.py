@@ -11,7 +11,7 @@ import pandas as pd
 from pt_active.frames import checks
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.making.artifact import Printed
+from pt_active.plans.making.artifact import Facts, Printed, printed
 
 
 class ConfidenceInterval(NamedTuple):
@@ -74,42 +74,53 @@ class Basis:
     model_caution: str = ""
     stopping_caution: str = ""
 
-    def lines(self) -> list[str]:
-        """The sample in words, for printing."""
-        repeated = "" if self.n_draws == self.n_queries else f"{self.n_draws} draws of "
-        drawn = f"{repeated}{self.n_queries} queries, {self.n_effective:.1f} effective"
-        sample = f"census of {self.n_queries} queries" if self.census else drawn
-        lines = [f"sample      {sample}; {self.n_judged} judgments"]
-        if self.level == "document":
-            lines = self._document_lines()
-        if self.level == "pair":
-            lines = self._pair_lines()
+    def facts(self, of_many: bool = False) -> Facts:
+        """The sample in words.
+
+        Args:
+            of_many: Whether this is what the comparison with the fewest effective labels of many rests on, rather than
+                a single result.
+        """
+        where = " in the comparison with the fewest" if of_many else ""
+        facts = [("sample", _SAMPLE[self.level](self, where))]
+        if self.level == "document" and not (self.census or of_many):
+            model = f", model {self.error_of_model:.4f}" if self.error_of_model else ""
+            parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
+            facts.append(("error from", f"{parts}{model}"))
         if self.missing:
-            lines.append(f"missing     {len(self.missing)} labels, taken as {self.missing_policy}")
+            facts.append(("missing", f"{len(self.missing)} labels, taken as {self.missing_policy}"))
         if self.ignored:
-            lines.append(f"ignored     {self.ignored} labels of what was not sampled")
-        return lines
+            facts.append(("ignored", f"{self.ignored} labels of what was not sampled"))
+        return facts
 
     @property
     def _rounds(self) -> str:
         return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
 
-    def _document_lines(self) -> list[str]:
-        where = f"{self.n_draws} documents of {self.n_queries} queries{self._rounds}"
+    def _queries_in_words(self, where: str) -> str:
+        repeated = "" if self.n_draws == self.n_queries else f"{self.n_draws} draws of "
+        drawn = f"{repeated}{self.n_queries} queries, {self.n_effective:.1f} effective"
+        sample = f"census of {self.n_queries} queries" if self.census else drawn
+        return f"{sample}; {self.n_judged} judgments"
+
+    def _documents_in_words(self, where: str) -> str:
+        drawn = f"{self.n_draws} documents of {self.n_queries} queries{self._rounds}"
         judged = f"; {self.n_judged} judged" if self.n_judged < self.n_draws else ""
         if self.census:
-            return [f"sample      {where}: all that matter{judged}"]
-        parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
-        parts += f", model {self.error_of_model:.4f}" if self.error_of_model else ""
-        return [f"sample      {where}, {self.n_effective:.1f} effective{judged}", f"error from  {parts}"]
+            return f"{drawn}: all that matter{judged}"
+        return f"{drawn}, {self.n_effective:.1f} effective{where}{judged}"
 
-    def _pair_lines(self) -> list[str]:
+    def _pairs_in_words(self, where: str) -> str:
         if self.census:
-            return [f"sample      census of {self.n_judged} pairs of {self.n_queries} queries"]
-        drawn = "" if self.n_draws == self.n_judged + len(self.missing) else f"{self.n_draws} draws, "
-        where = f"{drawn}{self.n_judged + len(self.missing)} pairs of {self.n_queries} queries{self._rounds}"
-        return [f"sample      {where}, {self.n_effective:.1f} effective; {self.n_judged} judgments"]
+            return f"census of {self.n_judged} pairs of {self.n_queries} queries"
+        asked = self.n_judged + len(self.missing)
+        draws = "" if self.n_draws == asked else f"{self.n_draws} draws, "
+        drawn = f"{draws}{asked} pairs of {self.n_queries} queries{self._rounds}"
+        return f"{drawn}, {self.n_effective:.1f} effective{where}; {self.n_judged} judgments"
 
+
+_SAMPLE = {"query": Basis._queries_in_words, "document": Basis._documents_in_words, "pair": Basis._pairs_in_words}
+"""The sample in words, by level."""
 
 _EVERYTHING = {
     "query": "every query of the pool",
@@ -203,8 +214,20 @@ class _Inference(Printed):
         low, high = self.confidence_interval()
         return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
-    def _with_basis(self, text: list[str]) -> str:
-        return "\n  ".join(text + self.basis.lines() + ([f"note        {self.note}"] if self.note else []))
+    @property
+    def head(self) -> str:
+        """What is estimated, and by which estimator."""
+        raise NotImplementedError
+
+    def facts(self) -> Facts:
+        """The result, what it rests on, and its note."""
+        return [*self._numbers(), *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+
+    def _numbers(self) -> Facts:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return printed(self.head, self.facts())
 
     def _row(self, columns: dict[str, object]) -> pd.DataFrame:
         low, high = self.confidence_interval()
@@ -262,19 +285,22 @@ class Estimate(_Inference):
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
         level = self._level(confidence_level)
-        sample = self.value, self.standard_error, self.degrees_of_freedom
-        return ConfidenceInterval(*map(float, score_interval(*sample, level, self.bounds, self.n_effective)))
+        error, degrees = self.standard_error, self.degrees_of_freedom
+        ends = score_interval(self.value, error, degrees, level, self.bounds, self.n_effective)
+        return ConfidenceInterval(*map(float, ends))
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the estimate."""
         return self._row({"name": self.name, "value": self.value, "standard_error": self.standard_error})
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """What is estimated, and by which estimator."""
+        return f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
+
+    def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
-        head = f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
-        return self._with_basis(
-            [head, f"estimate    {self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"]
-        )
+        return [("estimate", f"{self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}")]
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
@@ -354,15 +380,16 @@ class Comparison(_Inference):
             columns | {"standard_error": self.standard_error, "pvalue": self.pvalue, "winner": self.winner}
         )
 
-    def __str__(self) -> str:
+    @property
+    def head(self) -> str:
+        """What is compared, and by which estimator."""
+        return f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
+
+    def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
-        head = f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
         unresolved = f"unresolved at the {1 - self.confidence_level:.2g} level"
-        return self._with_basis(
-            [
-                head,
-                f"difference  {self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}",
-                f"p-value     {self.pvalue:.4g}",
-                f"winner      {self.winner or unresolved}",
-            ]
-        )
+        return [
+            ("difference", f"{self.difference:+.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}"),
+            ("p-value", f"{self.pvalue:.4g}"),
+            ("winner", self.winner or unresolved),
+        ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -11,12 +12,12 @@ import pandas as pd
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import query_columns
-from pt_active.frames.qrels import checked_qrels
-from pt_active.plans.answers.judged import JudgedSample, judged_sample
-from pt_active.plans.answers.judged_documents import JudgedDocuments
+from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.making.queries import sample_of
-from pt_active.plans.plan import Plan
+from pt_active.plans.making.artifact import KeptArtifact
+from pt_active.plans.making.kept import PlanTables
 
 MOST = 20
 """Groups that a column may make."""
@@ -76,7 +77,7 @@ def _row(found: Comparison | Estimate) -> dict[str, object]:
 
 
 def slices(
-    plan: Plan,
+    plan: KeptArtifact[PlanTables],
     qrels: pd.DataFrame,
     column: str,
     pair: tuple[int, int] | None = None,
@@ -87,20 +88,15 @@ def slices(
 ) -> list[Slice]:
     """Estimate within each group of queries.
 
-    Within a group that was known before drawing, ``p`` becomes ``p/P`` with its share P, and the probabilities of its
-    queries stay what they were; with replacement q becomes ``q/Q``, given how many draws fell into the group. The
-    intervals are each for itself: with many groups some miss. A group with fewer than `FEW` effective draws of queries
-    is estimated by ``snis`` where ``regression`` is asked for.
-
     Args:
         plan: Of queries or of documents.
         qrels: Its labels, of all rounds.
         column: Of the topics, before planning; its name starts with ``q``.
         pair: Two rankers to compare; each ranker is estimated if left out.
-        measure: Another than the plan's, as `measures.parse_measure` returns it.
-        estimator: As for `Plan.estimate`.
+        measure: Another measure than the plan's, on the same labels.
+        estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in `documents.DOCUMENT_ESTIMATORS`.
         confidence: Of each interval.
-        missing: As for `Plan.estimate`.
+        missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
     Returns:
         One a value, in the order of the values as text.
@@ -108,26 +104,46 @@ def slices(
     Raises:
         ValueError: If the topics had no such column, it has more than `MOST` values, or as `Plan.estimate` does.
     """
-    groups = _groups(plan.queries, column)
-    found = []
-    for value, rows in groups:
-        weight = float(plan.tables.pool.query_weight[rows].sum())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            judged = _judged(plan, qrels, rows, weight, measure or plan.measure, missing)
-            results = () if judged is None else _results(judged, pair, estimator, confidence)
-        found.append(Slice(column, value, len(rows), weight, results))
+    how = asked(plan.tables, measure, estimator, confidence, missing)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return slices_of(labelled_plan(plan.tables, qrels), column, pair, how)
+
+
+def slices_of(
+    labelled: LabelledPlan[Any], column: str, pair: tuple[int, int] | None, how: How[irm.Measure]
+) -> list[Slice]:
+    """Estimate within each group of queries.
+
+    Within a group that was known before drawing, ``p`` becomes ``p/P`` with its share P, and the probabilities of its
+    queries stay what they were; with replacement q becomes ``q/Q``, given how many draws fell into the group. The
+    intervals are each for itself: with many groups some miss. A group with fewer than `FEW` effective draws of queries
+    is estimated by ``snis`` where ``regression`` is asked for.
+
+    Args:
+        labelled: A plan with its labels.
+        column: Of the topics, before planning; its name starts with ``q``.
+        pair: Two rankers to compare; each ranker is estimated if there are none.
+        how: What is asked.
+
+    Raises:
+        ValueError: If the topics had no such column, it has more than `MOST` values, or labels are missing.
+    """
+    pool, found = labelled.tables.pool, []
+    for value, rows in _groups(labelled.tables.queries, column):
+        share = float(pool.query_weight[rows].sum())
+        judged = labelled.within(rows, share, how) if share > 0 else None
+        found.append(Slice(column, value, len(rows), share, () if judged is None else _results(judged, pair, how)))
     return found
 
 
-def _results(
-    judged: JudgedSample | JudgedDocuments, pair: tuple[int, int] | None, estimator: str, confidence: float
-) -> tuple[Comparison | Estimate, ...]:
-    if isinstance(judged, JudgedSample) and estimator == "regression" and judged.basis.n_effective < FEW:
-        estimator = "snis"
+def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
+    if isinstance(judged, JudgedQueries) and how.estimator == "regression" and judged.basis.n_effective < FEW:
+        how = replace(how, estimator="snis")
     if pair is not None:
-        return (judged.compare(*pair, estimator, "effective", confidence),)
-    return tuple(judged.estimate(s, estimator, "effective", confidence) for s in range(len(judged.names)))
+        first, second = pair
+        return (judged.compare(first, second, how),)
+    return tuple(judged.estimate(s, how) for s in range(len(judged.names)))
 
 
 def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
@@ -146,49 +162,3 @@ def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
             "slices, so put its values into classes before planning"
         )
     return [(value, np.flatnonzero(text == value)) for value in values]
-
-
-def _judged(
-    plan: Plan, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
-) -> JudgedSample | JudgedDocuments | None:
-    """The sample within some queries, or None if it has no label there."""
-    qids = plan.tables.pool.qids[rows]
-    drawn = qids[plan.tables.queries["q_draws"].to_numpy()[rows] > 0]
-    if not plan.tables.rounds:
-        qrels = checked_qrels(qrels)
-        qrels = qrels[qrels["qid"].isin(drawn)]
-        return None if qrels.empty or not share > 0 else _of_queries(plan, qrels, rows, share, measure, missing)
-    judged = plan.judged(qrels, measure, missing)
-    if not isinstance(judged, JudgedDocuments) or not share > 0:
-        return None
-    return _of_documents(judged, rows, share, set(qids))
-
-
-def _of_queries(
-    plan: Plan, qrels: pd.DataFrame, rows: np.ndarray, share: float, measure: irm.Measure, missing: str
-) -> JudgedSample:
-    pool, whole = plan.tables.pool.select(rows), sample_of(plan.tables.queries)
-    sample = whole.within(np.isin(np.arange(len(plan.tables.queries)), rows))
-    certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
-    sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
-    pool = replace(pool, query_weight=pool.query_weight / share)
-    judged = judged_sample(pool, sample, measure, plan.model_means(measure)[rows], qrels, missing)
-    return replace(judged, basis=replace(judged.basis, model_caution=""))
-
-
-def _of_documents(judged: JudgedDocuments, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
-    inside = np.isin(np.arange(len(judged.pool.weight)), rows)
-    drawn = np.any([each.sample.drawn for each in judged.rounds], axis=0) & inside[judged.pool.query]
-    if not (drawn & (judged.label >= 0)).any():
-        return None
-    weight = np.where(inside, judged.pool.weight / share, 0.0)
-    missing = tuple(each for each in judged.basis.missing if each[0] in qids)
-    basis = replace(
-        judged.basis,
-        n_draws=int(drawn.sum()),
-        n_queries=len(np.unique(judged.pool.query[drawn])),
-        n_judged=int(drawn.sum()) - len(missing),
-        missing=missing,
-        model_caution="",
-    )
-    return replace(judged, pool=replace(judged.pool, weight=weight), basis=basis)

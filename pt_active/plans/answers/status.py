@@ -12,9 +12,8 @@ from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND, WITHIN, enough, prospect, verdicts
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
-from pt_active.plans.making.artifact import Printed
+from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
-from pt_active.relevance.costs import kept_unit
 
 _MIN_CHANCE = 0.05
 """Chance of being resolved below which a budget is said not to suffice."""
@@ -154,23 +153,23 @@ class Status(Printed):
         return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
 
     def __str__(self) -> str:
+        return printed(f"{self.measure}: {self.what} ({self.estimator})", self._facts())
+
+    def _facts(self) -> Facts:
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {self.standard_error:.4f}"
-        gap = f"left out    {self.left_out} labels from {self.waiting} on, which is not fully judged"
-        look = f"next look   after {self.next_look} {self.unit}"
+        spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
         since = f", since {self.resolved_at:.6g}{self.cost_unit} were spent" if self.resolved_at is not None else ""
-        lines = [
-            f"{self.measure}: {self.what} ({self.estimator})",
-            f"estimate    {estimate}",
-            f"interval    {interval}, {self.confidence:.0%}, valid {self.valid}",
-            f"judged      {self.judged} of {self.drawn} {self.unit}: {self.n_judged} labels, "
-            f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent",
-            *([gap] if self.left_out else []),
-            *([look] if self.next_look is not None and self.looks != ALWAYS and not self.resolved else []),
-            f"answer      {self.answer}{since}",
-            f"next        {self.advice}",
+        facts = [
+            ("estimate", estimate),
+            ("interval", f"{interval}, {self.confidence:.0%}, valid {self.valid}"),
+            ("judged", f"{self.judged} of {self.drawn} {self.unit}: {self.n_judged} labels, {spent}"),
         ]
-        return "\n  ".join(lines)
+        if self.left_out:
+            facts.append(("left out", f"{self.left_out} labels from {self.waiting} on, which is not fully judged"))
+        if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
+            facts.append(("next look", f"after {self.next_look} {self.unit}"))
+        return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
 
 def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
@@ -188,7 +187,7 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
     if len(qrels):
         known_labels(tables.pool.keys, qrels)
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
-    names, arguments = tables.pool.names, tables.manifest["arguments"]
+    names = tables.pool.names
     about: dict[str, Any] = {
         "measure": str(question.measure),
         "first": names[question.pair[0]],
@@ -197,7 +196,7 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
-        "cost_unit": kept_unit(arguments["cost"], arguments.get("cost_unit")),
+        "cost_unit": tables.manifest.arguments.unit,
     }
     return Status(**(about | grown.counts | _reached(grown, question) | _ahead(grown, question)))
 

@@ -6,8 +6,10 @@ import hashlib
 import html
 import json
 from abc import abstractmethod
+from copy import deepcopy
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -20,11 +22,62 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
 
+Facts = list[tuple[str, str]]
+"""Names and what is said of them, in the order in which they are printed."""
+
+
 class Printed:
     """What a notebook shows as it is printed."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def printed(head: str, facts: Facts) -> str:
+    """A heading, and a line for each fact below it."""
+    return "\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)])
+
+
+@dataclass(frozen=True)
+class Record:
+    """A dataclass that is kept as an object in ``manifest.json``; fields that are records themselves are in `PARTS`.
+
+    Those in `SOMETIMES` are left out where they are empty.
+    """
+
+    PARTS: ClassVar[dict[str, type[Record]]] = {}
+    SOMETIMES: ClassVar[tuple[str, ...]] = ()
+
+    @classmethod
+    def from_json(cls, values: Any) -> Self:
+        """Read what `to_json` wrote; keys that are no fields are left out.
+
+        Raises:
+            ValueError: If a field without a default is lacking.
+        """
+        values = values if isinstance(values, dict) else {}
+        needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
+        if absent := needed - set(values):
+            raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
+        said = [name for name, value in values.items() if value is not None or name in needed]
+        return cls(**{each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in said})
+
+    @classmethod
+    def _read(cls, name: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return tuple(cls._read(name, each) for each in value)
+        return cls.PARTS[name].from_json(value) if name in cls.PARTS else value
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain dictionaries and lists."""
+        values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {name: value for name, value in values.items() if value or name not in self.SOMETIMES}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record):
+        return value.to_json()
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else deepcopy(value)
 
 
 Tables = TypeVar("Tables")

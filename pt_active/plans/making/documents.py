@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -15,7 +14,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import Argument, ArgumentError, some, within
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
-from pt_active.frames.qrels import check_policy, missing_pairs
+from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import FLATTERED
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import (
@@ -27,18 +26,12 @@ from pt_active.inference.rounds import (
     pool_sizes,
 )
 from pt_active.plans.making import artifact
-from pt_active.plans.making.kept import PlanTables, plan_manifest
+from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
+from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, query_design
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.documents import (
-    DEFENSIVE_VARIANCE,
-    DocumentSizes,
-    RoundSettings,
-    document_design,
-    natural_drawing,
-)
+from pt_active.sampling.documents import DocumentSizes, RoundSettings, document_design, natural_drawing
 from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
@@ -139,128 +132,132 @@ def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.Dat
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 
 
-def first_round(pool: Pool, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None) -> PlanTables:
-    """A plan of one round.
+def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
+    """A plan of one round of documents.
 
     Args:
-        pool: All queries.
-        arguments: Of ``Plan.create``, as plain values; None means the default of documents.
-        frame: The graded frame that the pool was made from.
-        topics: The topics, if any.
+        source: What the plan is made from.
+        arguments: Of ``Plan.create``.
 
     Raises:
         ValueError: As `draw_round` does.
     """
-    if arguments["budget"] is None or arguments["draws"] is not None:
-        said = (
-            Argument("budget", asked=True),
-            ", and not ",
-            Argument("draws", asked=True),
-            ", with ",
-            Argument("level", "document"),
-        )
-        raise ArgumentError("documents are drawn to a budget: say ", *said)
-    if arguments["replace"]:
+    if arguments.budget is None or arguments.draws is not None:
+        asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
+        raise ArgumentError("documents are drawn to a budget: say ", *asked, ", with ", Argument("level", "document"))
+    if arguments.replace:
         both = Argument("replace", True), " does not go with ", Argument("level", "document")
         raise ArgumentError("a document is judged once: ", *both)
-    if arguments["defensive"] is not None:
-        within("defensive", arguments["defensive"], 0)
-    measure = parse_measure(arguments["measure"])
-    graded = graded_pool(pool, measure, arguments["per_query"])
-    chosen = {"design": arguments["design"] or natural_drawing(graded.seen.form)}
-    chosen |= {"defensive": DEFENSIVE_VARIANCE if arguments["defensive"] is None else arguments["defensive"]}
-    arguments = arguments | chosen
-    rng = np.random.default_rng(arguments["seed"])
-    drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments["budget"]), rng))
-    queries = query_design(pool, drawn.sample.design.opening, pool.moments(measure))
+    within("defensive", arguments.defensive, 0)
+    pool, frame = source.pool, source.frame
+    graded, rng = graded_pool(pool, source.measure, arguments.per_query), np.random.default_rng(arguments.seed)
+    drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments.budget), rng))
+    queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
-    manifest = plan_manifest(
-        arguments, pool, queries, assessments, drawn.expected <= 0, drawn.sample.spent, frame, topics
+    sample = drawn.sample
+    entry = RoundEntry(
+        float(arguments.budget), arguments.seed, sample.spent, len(assessments), drawn.expected, False, None
     )
-    manifest["rounds"] = [_described(drawn, arguments["budget"], arguments["seed"], len(assessments), False, None)]
-    return PlanTables(pool, queries, assessments, manifest, (drawn,))
+    census = drawn.expected <= 0
+    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=sample.spent)
+    return PlanTables(pool, queries, assessments, replace(manifest, rounds=(entry,)), (drawn,))
 
 
-def extended(
-    tables: PlanTables,
-    budget: float,
-    qrels: pd.DataFrame,
-    grades: pt.Transformer | pd.DataFrame | None,
-    topics: pd.DataFrame | None,
-    texts: pd.DataFrame | None,
-    seed: int,
-    missing: str,
-) -> PlanTables:
-    """A plan with one round more; see `Plan.extend` for the arguments, and `next_round`.
+@dataclass(frozen=True)
+class Extension:
+    """What another round may spend, and what it learns from.
 
-    Raises:
-        ValueError: If the plan cannot be extended, topics are needed, or as `next_round`.
+    Attributes:
+        budget: What the round may spend.
+        qrels: The labels so far.
+        grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
+            that makes them; None keeps the grades.
+        topics: ``qid, query``, for a pipeline.
+        texts: ``docno, text``, for the judges, if there are any; those of the grades if left out.
+        seed: Of the draws; with the number of the round it makes them new.
+        missing: What to do about a drawn document without a label.
     """
-    if not tables.rounds:
-        by_documents = Argument("level", "document")
-        raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
-    if "cut" in tables.manifest:
-        raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
-    if later := tables.manifest.get("later_rankers"):
-        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
-    if isinstance(grades, pt.Transformer):
-        if topics is None:
-            raise ValueError("topics are needed where grades is a pipeline")
-        grades = grades.transform(topics)
-    if texts is None and grades is not None and "text" in grades.columns:
-        texts = grades[["docno", "text"]]
-    return next_round(tables, budget, qrels, grades, texts, seed, missing)
+
+    budget: float
+    qrels: pd.DataFrame
+    grades: pt.Transformer | pd.DataFrame | None
+    topics: pd.DataFrame | None
+    texts: pd.DataFrame | None
+    seed: int
+    missing: str
+
+    def frames(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+        """The grades and the texts.
+
+        Raises:
+            ValueError: If the grades are a pipeline and there are no topics.
+        """
+        grades, texts = self.grades, self.texts
+        if isinstance(grades, pt.Transformer):
+            if self.topics is None:
+                raise ValueError("topics are needed where grades is a pipeline")
+            grades = grades.transform(self.topics)
+        if texts is None and grades is not None and "text" in grades.columns:
+            texts = grades[["docno", "text"]]
+        return grades, texts
 
 
-def next_round(
-    tables: PlanTables,
-    budget: float,
-    qrels: pd.DataFrame,
-    frame: pd.DataFrame | None,
-    texts: pd.DataFrame | None,
-    seed: int,
-    missing: str,
-) -> PlanTables:
+def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     """A plan with one round more.
 
     Args:
         tables: Of the plan so far.
-        budget: What the round may spend.
-        qrels: The labels so far.
-        frame: Grade probabilities for every document of the pool, from a model that was fitted again; None keeps the
-            grades.
-        texts: ``docno, text``, for the judges, if there are any.
-        seed: Of the draws; with the number of the round it makes them new.
-        missing: What to do about a drawn document without a label.
+        asked: The round.
 
     Raises:
-        ValueError: If an argument is out of range, labels are missing, a document of the pool has no grades, or nothing
-            is left to judge.
+        ValueError: If the plan cannot be extended, an argument is out of range, topics are needed, labels are missing,
+            a document of the pool has no grades, or nothing is left to judge.
     """
-    check_policy(missing)
-    pool, manifest = tables.pool, tables.manifest
-    drawn = judged_before(tables.rounds)
-    labels, _ = labels_of_drawn(pool, drawn, qrels)
-    missing_pairs(pool.keys, drawn & (labels < 0), missing)
-    given = labels
-    if missing == "nonrelevant":
-        labels = np.where(drawn & (labels < 0), 0, labels)
+    if not tables.rounds:
+        by_documents = Argument("level", "document")
+        raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
+    if tables.manifest.cut:
+        raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
+    if later := tables.manifest.later_rankers:
+        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
+    frame, texts = asked.frames()
+    new = _next_round(tables, asked, frame)
+    return _with_round(tables, asked, new, worklist(tables.pool, new.sample, texts))
+
+
+def _next_round(tables: PlanTables, asked: Extension, frame: pd.DataFrame | None) -> Round:
+    """Draw the round, with the grades of a frame if there is one."""
+    check_policy(asked.missing)
+    pool, manifest, drawn = tables.pool, tables.manifest, judged_before(tables.rounds)
+    given, _ = labels_of_drawn(pool, drawn, checked_qrels(asked.qrels))
+    missing_pairs(pool.keys, drawn & (given < 0), asked.missing)
+    labels = np.where(drawn & (given < 0), 0, given) if asked.missing == "nonrelevant" else given
     grades = _trusted_less(tables, given) if frame is None else _refitted(pool, frame)
-    rng = np.random.default_rng([seed, len(tables.rounds)])
-    arguments = manifest["arguments"]
-    graded = graded_pool(pool, parse_measure(arguments["measure"]), arguments["per_query"])
-    settings = round_settings(arguments, pool.names)
-    new = _something(draw_round(graded, settings, float(budget), rng, grades=grades, labels=labels))
-    assessments = worklist(pool, new.sample, texts)
-    entry = _described(new, budget, seed, len(assessments), grades is not None, artifact.digest(qrels))
+    rng = np.random.default_rng([asked.seed, len(tables.rounds)])
+    graded = graded_pool(pool, tables.measure, manifest.arguments.per_query)
+    settings = round_settings(manifest.arguments, pool.names)
+    return _something(draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels))
+
+
+def _with_round(tables: PlanTables, asked: Extension, new: Round, assessments: pd.DataFrame) -> PlanTables:
+    """The plan with a round that was drawn."""
+    manifest, pool = tables.manifest, tables.pool
+    entry = RoundEntry(
+        budget=float(asked.budget),
+        seed=asked.seed,
+        spent=new.sample.spent,
+        assessments=len(assessments),
+        expected_variance=new.expected,
+        refitted=new.grades is not pool.grades,
+        labels=artifact.digest(asked.qrels),
+    )
+    rounds = (*manifest.rounds, entry)
     queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
-    rounds = [*manifest["rounds"], entry]
-    counts = manifest["counts"] | {"assessments": len(assessments), "draws": len(assessments)}
-    counts |= {"sampled_queries": int((queries["q_draws"] > 0).sum())}
-    spent = float(sum(each["spent"] for each in rounds))
-    census = manifest["census"] or new.expected <= 0
-    manifest = manifest | {"rounds": rounds, "counts": counts, "spent": spent, "census": census}
+    sampled, spent = int((queries["q_draws"] > 0).sum()), float(sum(each.spent for each in rounds))
+    counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
+    census = manifest.census or new.expected <= 0
+    manifest = replace(manifest, rounds=rounds, counts=counts, spent=spent, census=census)
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
 
 
@@ -291,14 +288,13 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
     The slope of the model check, cut to [0, 1], where its expectations mislead, and not more than the errors that it
     promised over those that came where it flatters itself.
     """
-    arguments = tables.manifest["arguments"]
-    measure = parse_measure(arguments["measure"])
+    arguments, measure = tables.manifest.arguments, tables.measure
     line = label_calibration(tables.pool, measure, label, chance)
     if line is None:
         return 1.0, ""
-    graded = graded_pool(tables.pool, measure, arguments["per_query"])
-    gain = expected_gain(graded, arguments["design"], arguments["seed"])
-    times = 1.0 if tables.manifest["census"] else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
+    graded = graded_pool(tables.pool, measure, arguments.per_query)
+    gain = expected_gain(graded, arguments.design, arguments.seed)
+    times = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
     slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
     if not times > FLATTERED:
         return slope, line.caution
@@ -312,15 +308,15 @@ def _something(drawn: Round) -> Round:
     return drawn
 
 
-def round_settings(arguments: dict[str, Any], names: tuple[str, ...]) -> RoundSettings:
+def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
     """How the rounds of a plan are designed.
 
     Args:
-        arguments: Of ``Plan.create``, with its defaults filled in.
+        arguments: Of ``Plan.create``.
         names: Of the rankers.
     """
-    pairs = stored_weights(arguments.get("pairs"), names)
-    return RoundSettings(arguments["design"], arguments["defensive"], arguments["objective"], pairs)
+    pairs = stored_weights(arguments.pairs, names)
+    return RoundSettings(arguments.design, arguments.defensive, arguments.objective, pairs)
 
 
 def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
@@ -328,21 +324,6 @@ def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:
     has = np.bincount(pool.query_of_document[drawn.sample.drawn], minlength=len(pool.queries)) > 0
     inclusion = np.where(has, drawn.sample.opening, np.nan)
     return {"q_draws": has.astype(np.int64), "q_importance": pool.query_weight / inclusion, "q_inclusion": inclusion}
-
-
-def _described(
-    drawn: Round, budget: float, seed: int, assessments: int, refitted: bool, labels: str | None
-) -> dict[str, Any]:
-    """What the manifest says of a round."""
-    return {
-        "budget": float(budget),
-        "seed": seed,
-        "spent": drawn.sample.spent,
-        "assessments": assessments,
-        "expected_variance": drawn.expected,
-        "refitted": refitted,
-        "labels": labels,
-    }
 
 
 def _refitted(pool: Pool, frame: pd.DataFrame) -> np.ndarray:

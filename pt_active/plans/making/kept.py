@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active.inference.rounds import Round
-from pt_active.plans.making import artifact
+from pt_active.plans.making.manifest import READABLE, Manifest
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.costs import kept_unit
+from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
-
-FORMAT_VERSION = 4
-"""Of the tables on disk; a plan of another format is refused rather than misread."""
-
-READABLE = (3, FORMAT_VERSION)
-"""Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
 
 _NAMED = 10
 """Rankers that are printed by name."""
@@ -45,65 +38,31 @@ class PlanTables:
     pool: Pool
     queries: pd.DataFrame
     assessments: pd.DataFrame
-    manifest: dict[str, Any]
+    manifest: Manifest
     rounds: tuple[Round, ...] = ()
 
-
-def plan_manifest(
-    arguments: dict[str, Any],
-    pool: Pool,
-    queries: pd.DataFrame,
-    assessments: pd.DataFrame,
-    census: bool,
-    spent: float,
-    frame: pd.DataFrame,
-    topics: pd.DataFrame | None,
-) -> dict[str, Any]:
-    """Everything that is needed to make the plan again, and to see that it is the same.
-
-    Args:
-        arguments: Of ``Plan.create``, as plain values.
-        pool: All queries.
-        queries: The design table with its sample.
-        assessments: What is to be judged.
-        census: Whether nothing was left to chance.
-        spent: What the judgments cost.
-        frame: The graded frame that the pool was made from.
-        topics: The topics, if any.
-    """
-    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
-    draws = queries["q_draws"].to_numpy()
-    counts = {"queries": len(queries), "documents": len(pool.docno), "rankers": len(pool.names)}
-    counts |= {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum())}
-    return {
-        "format_version": FORMAT_VERSION,
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in packages},
-        "arguments": arguments,
-        "rankers": list(pool.names),
-        "census": census,
-        "counts": counts | {"assessments": len(assessments)},
-        "spent": spent,
-        "pool_cost": float(pool.query_cost.sum()),
-        "inputs": {"pool": artifact.digest(frame), "topics": None if topics is None else artifact.digest(topics)},
-    }
+    @cached_property
+    def measure(self) -> irm.Measure:
+        """What the sample was designed for."""
+        return parse_measure(self.manifest.arguments.measure)
 
 
 def in_words(tables: PlanTables) -> str:
     """What a plan asks for and what it costs, for printing."""
-    counts, arguments = tables.manifest["counts"], tables.manifest["arguments"]
-    repeated = f"{counts['draws']} draws " if arguments["replace"] else "drawn "
-    kind = "census" if tables.manifest["census"] else f"{repeated}by {arguments['design']}"
-    rounds, unit = len(tables.rounds), kept_unit(arguments["cost"], arguments.get("cost_unit"))
+    manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
+    repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
+    kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
+    rounds, unit = len(tables.rounds), arguments.unit
     again = f" in round {rounds}" if rounds > 1 else ""
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
-    cut = tables.manifest.get("cut")
-    what = f"\n  cut       to the first {cut['to']} of {cut['of']} {cut['unit']}, which are judged" if cut else ""
+    cut = manifest.cut
+    what = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
     return (
-        f"Plan for {arguments['measure']} of {rankers}\n"
-        f"  judge     {counts['assessments']} documents of {counts['sampled_queries']} queries{again} ({kind})\n"
-        f"  cost      {tables.manifest['spent']:.6g} of {tables.manifest['pool_cost']:.6g}{unit} for the whole pool of "
-        f"{counts['queries']} queries{_saved(tables)}{what}"
+        f"Plan for {arguments.measure} of {rankers}\n"
+        f"  judge     {counts.assessments} documents of {counts.sampled_queries} queries{again} ({kind})\n"
+        f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
+        f"{counts.queries} queries{_saved(tables)}{what}"
     )
 
 
@@ -123,7 +82,7 @@ def write_tables(tables: PlanTables, folder: Path) -> None:
     tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
     for name, table in (round_tables(tables.rounds) if tables.rounds else {}).items():
         table.to_parquet(folder / f"{name}.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(tables.manifest, indent=2) + "\n", encoding="utf-8")
+    (folder / "manifest.json").write_text(json.dumps(tables.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
 
 
 def read_tables(folder: Path) -> PlanTables:
@@ -137,36 +96,38 @@ def read_tables(folder: Path) -> PlanTables:
     if not manifest_file.is_file():
         raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
     manifest = _manifest(manifest_file)
-    if manifest.get("format_version") not in READABLE:
-        saved_by = manifest.get("versions", {}).get("pt-active", "an unknown version")
-        raise ValueError(
-            f"the plan at {folder} was saved by pt-active {saved_by} in format "
-            f"{manifest.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
-        )
-    if absent := {"arguments", "census", "counts", "spent", "pool_cost"} - set(manifest):
-        raise ValueError(f"the plan at {folder} is damaged: manifest.json lacks {', '.join(sorted(absent))}")
     documents, queries, assessments = (_table(folder, name) for name in ("documents", "queries", "assessments"))
     pool = Pool.from_tables(documents, queries)
     return PlanTables(pool, queries, assessments, manifest, _rounds(folder, pool, manifest))
 
 
-def _rounds(folder: Path, pool: Pool, manifest: dict[str, Any]) -> tuple[Round, ...]:
-    described = manifest.get("rounds", [])
-    if not described:
+def _rounds(folder: Path, pool: Pool, manifest: Manifest) -> tuple[Round, ...]:
+    if not manifest.rounds:
         return ()
-    refitted = [f"grades_{number}" for number in range(2, len(described) + 1) if described[number - 1]["refitted"]]
+    refitted = [f"grades_{number}" for number, entry in enumerate(manifest.rounds, 1) if number > 1 and entry.refitted]
     tables = {name: _table(folder, name) for name in ("rounds", "round_queries", *refitted)}
-    return rounds_from(pool, tables, manifest["arguments"]["design"], described)
+    return rounds_from(pool, tables, manifest)
 
 
-def _manifest(path: Path) -> dict[str, Any]:
+def _manifest(path: Path) -> Manifest:
+    damaged = f"the plan at {path.parent} is damaged:"
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
+        values = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"the plan at {path.parent} is damaged: manifest.json is not JSON ({error})") from error
-    if not isinstance(manifest, dict):
-        raise ValueError(f"the plan at {path.parent} is damaged: manifest.json holds no object")
-    return manifest
+        raise ValueError(f"{damaged} manifest.json is not JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise ValueError(f"{damaged} manifest.json holds no object")
+    if values.get("format_version") not in READABLE:
+        versions = values.get("versions", {})
+        saved_by = versions.get("pt-active", versions.get("pyterrier-active", "of an unknown version"))
+        raise ValueError(
+            f"the plan at {path.parent} was saved by pt-active {saved_by} in format "
+            f"{values.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
+        )
+    try:
+        return Manifest.from_json(values)
+    except ValueError as error:
+        raise ValueError(f"{damaged} {error}") from error
 
 
 def _table(folder: Path, name: str) -> pd.DataFrame:
@@ -197,27 +158,24 @@ def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
     return tables
 
 
-def rounds_from(
-    pool: Pool, tables: Mapping[str, pd.DataFrame], drawing: str, described: Sequence[Mapping[str, Any]]
-) -> tuple[Round, ...]:
+def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manifest) -> tuple[Round, ...]:
     """Read back what `round_tables` wrote.
 
     Args:
         pool: All queries, with the grades of the first round.
         tables: By file name.
-        drawing: One of `design.DRAWINGS`.
-        described: The manifest's entry of each round.
+        manifest: Of the plan.
     """
     rounds = []
-    for number, entry in enumerate(described, start=1):
+    for number, entry in enumerate(manifest.rounds, start=1):
         documents, queries = (table[table["round"] == number] for table in (tables["rounds"], tables["round_queries"]))
         order = documents["document"].to_numpy()
         inclusion, drawn = np.zeros(len(pool.docno)), np.zeros(len(pool.docno), dtype=bool)
         inclusion[order], drawn[order] = documents["inclusion"], documents["drawn"]
-        design = DocumentDesign(drawing, order, queries["planned_opening"].to_numpy(), inclusion)
+        design = DocumentDesign(manifest.arguments.design, order, queries["planned_opening"].to_numpy(), inclusion)
         opened, apart = Sample.once(queries["opening"].to_numpy()), queries["apart"].to_numpy()
-        sample = TwoPhase(design, opened, drawn, apart, float(entry["spent"]))
+        sample = TwoPhase(design, opened, drawn, apart, float(entry.spent))
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
-        rounds.append(Round(sample, grades, float(entry["expected_variance"])))
+        rounds.append(Round(sample, grades, float(entry.expected_variance)))
     return tuple(rounds)

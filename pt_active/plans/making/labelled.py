@@ -9,7 +9,6 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Named
 from pt_active.frames.qrels import (
     Labels,
     check_highest_grade,
@@ -25,7 +24,7 @@ from pt_active.inference.calibration import Calibration, calibration
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.measures import has_rank_form, parse_measure, rank_form
+from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
 from pt_active.sampling.sample import Sample
@@ -48,22 +47,19 @@ def foreign_labels(which: np.ndarray, what: str) -> None:
 
 def model_means(tables: PlanTables, measure: irm.Measure) -> np.ndarray:
     """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
-    if measure == parse_measure(tables.manifest["arguments"]["measure"]):
+    if measure == tables.measure:
         return tables.queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
     return tables.pool.moments(measure).mean
 
 
-def match_labels(
-    pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str, otherwise: Sequence[str | Named] = ()
-) -> Labels:
-    """Find the label of each document of the sampled queries.
+def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing: str) -> Labels:
+    """Find the label of each document of the sampled queries, and those that lack one.
 
     Args:
         pool: The sampled queries alone.
         qrels: ``qid, docno, label``, as they came back.
         measure: Decides which documents need a label.
         missing: One of `qrels.MISSING_POLICIES`.
-        otherwise: What else can be done about a missing label; the end of the complaint.
 
     Returns:
         The labels; a warning says how many belong to queries that were not sampled.
@@ -73,7 +69,24 @@ def match_labels(
             the measure sees has none and ``missing`` is ``"error"``.
     """
     check_policy(missing)
-    qrels = checked_qrels(qrels)
+    label, ignored = labels_of_queries(pool, checked_qrels(qrels))
+    return Labels(label, missing_pairs(pool.keys, pool.seen(measure) & (label < 0), missing), ignored)
+
+
+def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
+    """Find the label of each document of the sampled queries.
+
+    Args:
+        pool: The sampled queries alone.
+        qrels: As `qrels.checked_qrels` returns them.
+
+    Returns:
+        int64[N], -1 where there is none, and how many labels belong to queries that were not sampled, of which a
+        warning tells.
+
+    Raises:
+        ValueError: If a label is not one of the model's grades, or no label belongs to the sample.
+    """
     check_judged(qrels)
     sampled = qrels["qid"].isin(pool.qids)
     check_highest_grade(qrels[sampled], pool.max_grade)
@@ -84,8 +97,7 @@ def match_labels(
         raise ValueError(
             "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
         )
-    absent = pool.seen(measure) & (label < 0)
-    return Labels(label, missing_pairs(pool.keys, absent, missing, otherwise=otherwise), ignored)
+    return label, ignored
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
@@ -177,15 +189,15 @@ def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple
     Args:
         pool: All queries.
         drawn: bool[N].
-        qrels: ``qid, docno, label``.
+        qrels: As `qrels.checked_qrels` returns them.
 
     Returns:
-        int64[N], -1 where there is none, and how many labels belong to no drawn document.
+        int64[N], -1 where there is none, and how many labels belong to no drawn document, of which a warning tells.
 
     Raises:
         ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
     """
     label = np.full(len(drawn), -1, dtype=np.int64)
-    found, ignored = drawn_labels(pool.keys[drawn], checked_qrels(qrels), pool.max_grade)
+    found, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)
     label[drawn] = np.nan_to_num(found, nan=-1.0)
     return label, ignored

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -13,10 +12,10 @@ import pandas as pd
 from pt_active.frames import columns
 from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.making.kept import PlanTables, plan_manifest
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_number, draw_to_budget
 from pt_active.sampling.sample import Sample
 
@@ -27,34 +26,27 @@ ORDERS = ("sorted", "drawn")
 """In which assessments can be exported."""
 
 
-def plan_of_queries(
-    pool: Pool, measure: irm.Measure, arguments: dict[str, Any], frame: pd.DataFrame, topics: pd.DataFrame | None
-) -> PlanTables:
+def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
     """A plan that samples whole queries.
 
     Args:
-        pool: All queries.
-        measure: As `parse_measure` returns it.
-        arguments: Of ``Plan.create``, as plain values; None means the default of queries.
-        frame: The graded frame that the pool was made from.
-        topics: The topics, if any.
+        source: What the plan is made from.
+        arguments: Of ``Plan.create``.
 
     Raises:
         ValueError: If an argument is out of range.
     """
-    if arguments["objective"] != "mean":
-        raise ArgumentError(Argument("objective", arguments["objective"]), " needs ", Argument("level", "document"))
-    chosen = {"design": arguments["design"] or DESIGN}
-    defensive = DEFENSIVE_SHARE if arguments["defensive"] is None else arguments["defensive"]
-    chosen |= {"defensive": within("defensive", defensive, 0, 1)}
-    arguments, seed = arguments | chosen, arguments["seed"]
-    pairs = stored_weights(arguments["pairs"], pool.names)
-    queries = design_table(pool, measure, arguments["design"], arguments["defensive"], seed=seed, pairs=pairs)
-    sample = draw(queries, arguments["budget"], arguments["draws"], seed, arguments["replace"])
+    if arguments.objective != "mean":
+        raise ArgumentError(Argument("objective", arguments.objective), " needs ", Argument("level", "document"))
+    within("defensive", arguments.defensive, 0, 1)
+    pool, measure, seed = source.pool, source.measure, arguments.seed
+    pairs = stored_weights(arguments.pairs, pool.names)
+    queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
+    sample = draw(queries, arguments.budget, arguments.draws, seed, arguments.replace)
     queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=_priority(sample, len(queries)))
-    assessments = _assessments(pool, measure, sample, frame)
+    assessments = _assessments(pool, measure, sample, source.frame)
     spent = float(pool.query_cost[sample.rows].sum())
-    manifest = plan_manifest(arguments, pool, queries, assessments, sample.census, spent, frame, topics)
+    manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
     return PlanTables(pool, queries, assessments, manifest)
 
 

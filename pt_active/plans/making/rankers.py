@@ -60,7 +60,7 @@ def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[lis
     return [[a, b, float(w)] for (a, b), w in zip(combinations(names, 2), weights, strict=True) if w > 0]
 
 
-def stored_weights(listed: list[list[str | float]] | None, names: Sequence[str]) -> np.ndarray | None:
+def stored_weights(listed: Sequence[Sequence[str | float]] | None, names: Sequence[str]) -> np.ndarray | None:
     """Read back what `listed_weights` wrote."""
     if listed is None:
         return None
@@ -75,10 +75,10 @@ def named_pair(
 
     Args:
         names: All k.
-        first: One; if left out, of two the first that is not ``second``.
-        second: Another; if left out, of two the other one.
+        first: The name of the first; of two, the one that is not ``second`` if left out.
+        second: The name of the second; of two, the one that is not ``first`` if left out.
         kind: What they are, for messages.
-        where: What they belong to, likewise.
+        where: What they belong to, for messages.
 
     Raises:
         ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
@@ -153,8 +153,8 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     columns = {f"q_mean_{name}": moments.mean[:, s] for s, name in enumerate(pool.names)}
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
-    later = [*tables.manifest.get("later_rankers", []), *runs]
-    manifest = tables.manifest | {"rankers": list(pool.names), "later_rankers": later}
+    later = (*tables.manifest.later_rankers, *runs)
+    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later)
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
 
 

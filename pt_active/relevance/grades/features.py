@@ -1,8 +1,8 @@
-"""What frames say of each document, as arrays in the order of the rows: features, labels, and a judge's votes.
+"""The features, labels and judge's votes of each document of a frame, as arrays in the order of its rows.
 
-The features do not depend on how many rankers there are or their names, so that a grade model which was trained on one
-run can be applied to a pool of several. Runs should be cut at the same depth in training and in use, since normalised
-scores are relative to the deepest document of a ranking.
+The features do not depend on the number of rankers or their names, so a grade model trained on one run can be applied
+to a pool of several. Runs should be cut at the same depth for training and for prediction, since normalised scores are
+relative to the deepest document of a ranking.
 """
 
 from __future__ import annotations
@@ -25,32 +25,32 @@ FEATURES = (
     "mean_unit_score",
     "share_of_rankers",
 )
-"""The columns of `run_features`, in order."""
+"""The names of the five features that `run_features` returns, in order."""
 
 VOTES_COLUMN = re.compile(r"^votes_(\d+)$")
-"""A judge's count of votes for a label, ``votes_0 … votes_H``."""
+"""The number of a judge's votes for each label, ``votes_0 … votes_H``."""
 
 
 def ranking_columns(columns: Iterable[object]) -> list[str]:
-    """What a frame must have, besides qid and docno, for `best_rank`.
+    """The columns that `best_rank` needs besides qid and docno.
 
     Args:
-        columns: The frame's.
+        columns: The columns of the frame.
 
     Returns:
-        Nothing for a union frame, ``score`` for a plain R frame.
+        An empty list for a union frame, ``score`` for a plain R frame.
     """
     return [] if ranker_names(columns) else ["score"]
 
 
 def feature_columns(columns: Iterable[object]) -> list[str]:
-    """What a frame must have, besides qid and docno, for `document_features`.
+    """The columns that `document_features` needs besides qid and docno.
 
     Args:
-        columns: The frame's.
+        columns: The columns of the frame.
 
     Returns:
-        ``features`` if it is there, else ``score_<name>`` of each ranker, else ``score``.
+        ``features`` if the frame has it, else ``score_<name>`` of each ranker of a union frame, else ``score``.
     """
     columns = list(columns)
     if "features" in columns:
@@ -59,7 +59,7 @@ def feature_columns(columns: Iterable[object]) -> list[str]:
 
 
 def document_features(frame: pd.DataFrame) -> np.ndarray:
-    """The ``features`` column of a frame if there is one, else `run_features`.
+    """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them.
 
     Args:
         frame: A plain R frame or a union frame.
@@ -68,51 +68,51 @@ def document_features(frame: pd.DataFrame) -> np.ndarray:
         float64[N, d] in the order of the rows.
 
     Raises:
-        ValueError: If the rows of ``features`` differ in width or hold something that is not a finite number, or
-            as in `run_features`.
+        ValueError: If the rows of ``features`` differ in width or have a value that is not a finite number; or if a
+            rank or score is malformed.
     """
     return _given_features(frame["features"]) if "features" in frame.columns else run_features(frame)
 
 
 def run_features(frame: pd.DataFrame) -> np.ndarray:
-    """Five numbers a document from its ranks and scores, named in `FEATURES`.
+    """The five features in `FEATURES`, computed from the ranks and scores of each document.
 
-    Over the rankers that found the document: best and mean ``1 / rank`` (ranks from 1), best and mean min–max score
-    within ranker and query; and the share of all rankers that did. A ranker that gives all documents of a query the
-    same score, or found only one, gives them ½. A document that nobody found has zeros.
+    They are the best and the mean ``1 / rank`` (ranks from 1) and the best and the mean scaled score over the rankers
+    that retrieve the document, and the share of all rankers that do. Scores are min–max scaled within ranker and
+    query, to ½ if all are equal. A document that no ranker retrieves has zeros.
 
     Args:
-        frame: A plain R frame (``qid, docno, score``; ranks follow from the scores, see `runs.ranked_run`), or a
-            union frame (``qid``, ``rank_<name>`` from 0 or -1, ``score_<name>``).
+        frame: A plain R frame (``qid, docno, score``; the scores give the ranks), or a union frame (``qid``,
+            ``rank_<name>`` from 0, or -1 if not retrieved, ``score_<name>``).
 
     Returns:
         float64[N, 5] in the order of the rows, each within [0, 1].
 
     Raises:
-        ValueError: If a rank is impossible, a document that was found has no finite score, or a plain frame is
-            empty or holds a pair twice.
+        ValueError: If a rank is not a whole number from -1, a retrieved document has no finite score, or a plain frame
+            is empty or has a pair twice.
     """
     ranks, scores = _ranks(frame), _scores(frame)
     query = pd.factorize(frame["qid"])[0]
-    found = ranks > 0
-    unit = np.stack([_unit_scores(*row, query) for row in zip(scores, found, strict=True)])
-    reciprocal = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=found)
-    finders = np.maximum(found.sum(axis=0), 1)
-    columns = [x for values in (reciprocal, unit) for x in (values.max(axis=0), values.sum(axis=0) / finders)]
-    return np.column_stack([*columns, found.mean(axis=0)])
+    retrieved = ranks > 0
+    unit = np.stack([_unit_scores(*row, query) for row in zip(scores, retrieved, strict=True)])
+    reciprocal = np.divide(1.0, ranks, out=np.zeros(ranks.shape), where=retrieved)
+    rankers = np.maximum(retrieved.sum(axis=0), 1)
+    columns = [x for values in (reciprocal, unit) for x in (values.max(axis=0), values.sum(axis=0) / rankers)]
+    return np.column_stack([*columns, retrieved.mean(axis=0)])
 
 
 def best_rank(frame: pd.DataFrame) -> np.ndarray:
-    """The best rank of each document in any ranker.
+    """The best rank of each document over the rankers.
 
     Args:
-        frame: As for `run_features`; a union frame needs no scores.
+        frame: A plain R frame (``qid, docno, score``) or a union frame (``rank_<name>`` from 0, or -1).
 
     Returns:
-        int64[N], from 1; 0 where no ranker found it.
+        int64[N], from 1; 0 where no ranker retrieves the document.
 
     Raises:
-        ValueError: If a rank is impossible, or a plain frame is empty or holds a pair twice.
+        ValueError: If a rank is not a whole number from -1, or a plain frame is empty or has a pair twice.
     """
     ranks = _ranks(frame)
     deepest = np.iinfo(np.int64).max
@@ -125,8 +125,8 @@ def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.n
 
     Args:
         frame: ``qid, docno``, strings.
-        qrels: As `qrels.checked_qrels` returns them.
-        what: How to call the frame in the message, such as ``the training run``.
+        qrels: ``qid, docno, label``, each pair once, the result of `checked_qrels`.
+        what: The name of the frame in the message, such as ``the training run``.
 
     Returns:
         int64[N]; -1 where there is none.
@@ -145,16 +145,16 @@ def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.n
 
 
 def vote_shares(judge: pd.DataFrame) -> pd.DataFrame:
-    """How a judge's votes for each pair are spread over its labels.
+    """The share of a judge's votes for each label, pair by pair.
 
     Args:
-        judge: ``qid, docno`` and either ``votes_0 … votes_H`` or, for one vote a pair, ``label``.
+        judge: ``qid, docno`` and either ``votes_0 … votes_H`` or, if there is one vote per pair, ``label``.
 
     Returns:
         ``qid, docno`` as strings, and columns ``0 … H`` that sum to 1. Pairs without a vote are left out.
 
     Raises:
-        ValueError: If a column is missing, a pair stands twice, or a vote is negative or not a number.
+        ValueError: If a column is missing, a pair occurs twice, or a number of votes is negative or not a number.
     """
     votes = sorted(int(m.group(1)) for c in judge.columns if (m := VOTES_COLUMN.match(str(c))))
     if not {"qid", "docno"} <= set(judge.columns) or not ("label" in judge.columns or votes):
@@ -165,14 +165,14 @@ def vote_shares(judge: pd.DataFrame) -> pd.DataFrame:
 
 
 def document_votes(frame: pd.DataFrame, shares: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """The judge's votes for each document.
+    """The shares of the judge's votes for each document.
 
     Args:
         frame: ``qid, docno``, strings.
-        shares: As `vote_shares` returns them.
+        shares: ``qid, docno`` and the share of each label in columns ``0 … H``, from `vote_shares`.
 
     Returns:
-        float64[N, H+1], zeros where the judge did not see the pair, and bool[N], whether it did.
+        The shares, float64[N, H+1], zeros for pairs that the judge did not judge; and whether it did, bool[N].
     """
     matched = frame[["qid", "docno"]].merge(shares, how="left", on=["qid", "docno"])
     values = matched.drop(columns=["qid", "docno"]).to_numpy(dtype=np.float64)
@@ -181,13 +181,13 @@ def document_votes(frame: pd.DataFrame, shares: pd.DataFrame) -> tuple[np.ndarra
 
 
 def first_pairs(frame: pd.DataFrame, other: pd.DataFrame) -> str:
-    """Show the first pair of two frames that have none in common, for an error message."""
+    """The first pairs of two frames that have none in common, for an error message."""
     firsts = [tuple(x[["qid", "docno"]].iloc[0]) if len(x) else "nothing" for x in (frame, other)]
     return f"They begin with {firsts[0]} and {firsts[1]}"
 
 
 def _ranks(frame: pd.DataFrame) -> np.ndarray:
-    """int64[k, N], from 1; 0 = not retrieved."""
+    """int64[k, N], the rank of each document in each ranker, from 1; 0 = not retrieved."""
     names = ranker_names(frame.columns)
     if not names:
         return _rank_by_score(frame)[None, :]
@@ -195,7 +195,7 @@ def _ranks(frame: pd.DataFrame) -> np.ndarray:
 
 
 def _rank_by_score(frame: pd.DataFrame) -> np.ndarray:
-    """int64[N], from 1, in the order of the rows."""
+    """int64[N], the ranks that follow from the scores of a plain frame, from 1, in the order of its rows."""
     needed = [c for c in ("qid", "docno", "score", "rank") if c in frame.columns]
     run = ranked_run(frame[needed].assign(row=np.arange(len(frame))))
     rank = np.empty(len(frame), dtype=np.int64)
@@ -204,6 +204,7 @@ def _rank_by_score(frame: pd.DataFrame) -> np.ndarray:
 
 
 def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:
+    """int64[N], the ranks in a column ``rank_<name>``, from 1; 0 = not retrieved."""
     rank = frame[f"rank_{name}"].to_numpy(dtype=np.float64, na_value=np.nan)
     wrong = ~((rank >= -1) & (rank == np.floor(rank)))
     if wrong.any():
@@ -215,31 +216,31 @@ def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:
 
 
 def _scores(frame: pd.DataFrame) -> np.ndarray:
-    """float64[k, N]."""
+    """float64[k, N], the score of each document in each ranker; NaN where there is none."""
     names = [f"score_{name}" for name in ranker_names(frame.columns)] or ["score"]
     return np.stack([pd.to_numeric(frame[name]).to_numpy(dtype=np.float64, na_value=np.nan) for name in names])
 
 
-def _unit_scores(score: np.ndarray, found: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Min–max score within the query, float64[N]; ½ where all are equal, 0 where not found."""
-    if not np.isfinite(score[found]).all():
+def _unit_scores(score: np.ndarray, retrieved: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """float64[N], min–max scaled scores within each query; ½ where all are equal, 0 where not retrieved."""
+    if not np.isfinite(score[retrieved]).all():
         raise ValueError(
-            f"{int((~np.isfinite(score[found])).sum())} documents that a ranker found have no finite score"
+            f"{int((~np.isfinite(score[retrieved])).sum())} documents that a ranker retrieves have no finite score"
         )
     low, high = np.full(query.max(initial=-1) + 1, np.inf), np.full(query.max(initial=-1) + 1, -np.inf)
-    np.minimum.at(low, query[found], score[found])
-    np.maximum.at(high, query[found], score[found])
+    np.minimum.at(low, query[retrieved], score[retrieved])
+    np.maximum.at(high, query[retrieved], score[retrieved])
     unit = np.zeros(len(score))
-    low, high = low[query[found]], high[query[found]]
-    unit[found] = np.divide(score[found] - low, high - low, out=np.full(len(low), 0.5), where=high > low)
+    low, high = low[query[retrieved]], high[query[retrieved]]
+    unit[retrieved] = np.divide(score[retrieved] - low, high - low, out=np.full(len(low), 0.5), where=high > low)
     return unit
 
 
 def _given_features(column: pd.Series) -> np.ndarray:
-    """float64[N, d] from one array a row."""
+    """float64[N, d], from a column that holds one array per row."""
     widths = np.unique([np.size(row) for row in column])
     if len(widths) != 1:
-        raise ValueError(f"the features of all documents must have one width, got {some(widths.tolist())}")
+        raise ValueError(f"the features of all documents must have the same width, got {some(widths.tolist())}")
     features = np.stack([np.ravel(row) for row in column]).astype(np.float64)
     wrong = ~np.isfinite(features).all(axis=1)
     if wrong.any():

@@ -1,7 +1,7 @@
-"""Graded-relevance models as arrays: features and labels in, one row of grade probabilities a document out [T 6.3].
+"""Functions on arrays that fit graded-relevance models to features and labels, and compare them with labels [T 6.3].
 
-Every model keeps some probability for each grade, also for one that no training document has, so that the
-likelihood of a label is never zero: `marginal` puts half a document of each grade to the labels it counts.
+Every model gives each grade a positive probability, even a grade that no training document has, so that no label has
+likelihood 0: half a document of each grade is added to the training labels.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 PSEUDO_COUNT = 0.5
-"""Documents of each grade that are added to those counted: Jeffreys' prior of a multinomial."""
+"""Documents added to the number of documents of each grade: Jeffreys' prior of a multinomial distribution."""
 
 _ROWS_AT_ONCE = 65_536
-"""Rows that go through a forest together; bounds the memory for their leaves."""
+"""Rows that a forest predicts at once, which bounds the memory for their leaves."""
 
 
 def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:
-    """Share of each grade, smoothed: ``(n_g + ½) / (n + (G + 1) / 2)``.
+    """The smoothed share of each grade among the labels: ``(n_g + ½) / (n + (G + 1) / 2)``.
 
     Args:
         labels: int64[n], 0 … G.
-        max_grade: G.
+        max_grade: G, the highest grade.
 
     Returns:
         float64[G+1], positive, sums to 1.
@@ -38,16 +38,16 @@ def marginal(labels: np.ndarray, max_grade: int) -> np.ndarray:
 
 
 def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: int) -> np.ndarray:
-    """Spread probabilities of the grades that occurred over all grades: ``(n P + ½) / (n + (G + 1) / 2)``.
+    """Smooth the probabilities of the grades in training over all grades: ``(n P + ½) / (n + (G + 1) / 2)``.
 
     Args:
-        probabilities: float[N, K], rows sum to 1, if only at single precision.
+        probabilities: float[N, K], rows sum to 1, at least at single precision.
         grades: int64[K], the grade of each column.
-        max_grade: G.
-        n: Number of documents that the probabilities were learned from.
+        max_grade: G, the highest grade.
+        n: The number of training documents.
 
     Returns:
-        float64[N, G+1], positive, rows sum to 1; a grade that did not occur has the same as in `marginal`.
+        float64[N, G+1], positive, rows sum to 1. A grade that did not occur has the probability that `marginal` gives.
     """
     wide = np.full((len(probabilities), max_grade + 1), PSEUDO_COUNT)
     wide[:, grades] += n * probabilities
@@ -55,11 +55,11 @@ def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: in
 
 
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
-    """The band that a rank falls in.
+    """The band of each rank.
 
     Args:
         ranks: int64[N], from 1; 0 = not retrieved.
-        bands: Last rank of each band, increasing; a further band holds what lies below, and what was not retrieved.
+        bands: The last rank of each band, increasing. One more band holds deeper ranks and documents not retrieved.
 
     Returns:
         int64[N], 0 … len(bands).
@@ -70,14 +70,14 @@ def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
 def band_marginals(
     ranks: np.ndarray, labels: np.ndarray, bands: Sequence[int], max_grade: int, smoothing: float
 ) -> np.ndarray:
-    """Grade distribution of each band of ranks: ``(n_bg + smoothing · m_g) / (n_b + smoothing)``, m the `marginal`.
+    """The distribution of grades in each band of ranks: ``(n_bg + smoothing · m_g) / (n_b + smoothing)``.
 
     Args:
         ranks: int64[n], from 1; 0 = not retrieved.
         labels: int64[n], 0 … G.
-        bands: As in `rank_band`.
-        max_grade: G.
-        smoothing: Documents that the marginal counts for in each band, positive.
+        bands: The last rank of each band, increasing. One more band holds deeper ranks and documents not retrieved.
+        max_grade: G, the highest grade.
+        smoothing: The weight of the marginal m of all labels in each band, in documents; positive.
 
     Returns:
         float64[len(bands) + 1, G+1], rows sum to 1; a band without a document has the marginal.
@@ -87,13 +87,13 @@ def band_marginals(
 
 
 def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
-    """What a judge's vote says of the label: ``C[h, g] ∝ Σ_pairs s_h 1[y = g] + smoothing · prior_g``.
+    """The distribution of the label given a judge's vote: ``C[h, g] ∝ Σ_pairs s_h 1[y = g] + smoothing · prior_g``.
 
     Args:
-        shares: float64[n, H+1], share of the votes of each pair, rows sum to 1.
+        shares: float64[n, H+1], s, the shares of each pair's votes, rows sum to 1.
         labels: int64[n], 0 … G.
-        prior: float64[G+1], distribution that a vote without experience is given.
-        smoothing: Pairs that the prior counts for in each row, positive.
+        prior: float64[G+1], the distribution given a vote that no training pair has.
+        smoothing: The weight of the prior in each row, in pairs; positive.
 
     Returns:
         float64[H+1, G+1], ``P(y = g | vote h)``, rows sum to 1. The grades of pairs are ``shares @ C``.
@@ -102,12 +102,13 @@ def judge_confusion(shares: np.ndarray, labels: np.ndarray, prior: np.ndarray, s
 
 
 def _label_counts(group: np.ndarray, labels: np.ndarray, groups: int, max_grade: int) -> np.ndarray:
-    """int64[groups, G+1]."""
+    """int64[groups, G+1], how often each label occurs in each group."""
     width = max_grade + 1
     return np.bincount(group * width + labels, minlength=groups * width).reshape(groups, width)
 
 
 def _shrunk(counts: np.ndarray, prior: np.ndarray, smoothing: float) -> np.ndarray:
+    """The shares of counts in each row, shrunk towards the prior as if by ``smoothing`` more observations."""
     counts = counts + smoothing * prior
     return counts / counts.sum(axis=1, keepdims=True)
 
@@ -117,15 +118,15 @@ class GradeForest:
     """A random forest with the distribution of the training labels in each leaf.
 
     Attributes:
-        forest: The fitted forest, of either kind.
-        leaf_grades: Per tree float64[nodes, G+1], rows sum to 1.
+        forest: The fitted forest.
+        leaf_grades: The distribution of the labels in each node, float64[nodes, G+1] for each tree, rows sum to 1.
     """
 
     forest: RandomForestClassifier | RandomForestRegressor
     leaf_grades: tuple[np.ndarray, ...]
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Mean over the trees of the label distribution in the leaf that each row falls into.
+        """The label distribution of each row's leaf, averaged over the trees.
 
         Args:
             features: float64[N, d].
@@ -147,19 +148,20 @@ def fit_forest(
 ) -> GradeForest:
     """Grow a random forest on the labels and count the labels in its leaves.
 
-    All training documents are counted, those that a tree's bootstrap left out too; the `marginal` counts for one more.
+    The counts of a leaf include all training documents, even those outside the tree's bootstrap sample, and the
+    smoothed marginal as one more document.
 
     Args:
         features: float64[n, d].
         labels: int64[n], 0 … G.
-        max_grade: G.
-        kind: ``"classifier"`` or ``"regressor"``: whether splits lower the Gini impurity or the squared error.
-        trees: How many trees to grow.
-        min_leaf: Fewest (bootstrapped) documents in a leaf.
-        seed: Of bootstraps and splits.
+        max_grade: G, the highest grade.
+        kind: ``"classifier"`` or ``"regressor"``: whether splits reduce the Gini impurity or the squared error.
+        trees: The number of trees.
+        min_leaf: The least number of bootstrapped documents in a leaf.
+        seed: The seed of bootstrap samples and splits.
 
     Raises:
-        ValueError: If there is no such kind.
+        ValueError: If ``kind`` is not known.
     """
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
@@ -177,21 +179,22 @@ def fit_forest(
 def fit_classifier(
     classifier: ClassifierMixin, features: np.ndarray, labels: np.ndarray, query: np.ndarray, calibrate: str | None
 ) -> ClassifierMixin:
-    """Fit a clone of a scikit-learn classifier, calibrated on queries that it was not fitted on if so asked.
+    """Fit a clone of a scikit-learn classifier, and calibrate it on request by cross-validation over queries.
 
     Args:
-        classifier: It is left as it is.
+        classifier: The classifier, which is not changed.
         features: float64[n, d].
         labels: int64[n].
-        query: int64[n], the query of each document; a query is never on both sides of a fold.
-        calibrate: None, ``"sigmoid"`` or ``"isotonic"``: fitted on up to five folds of queries, and averaged.
+        query: int64[n], the query of each document. All documents of a query are in one fold.
+        calibrate: None, ``"sigmoid"`` or ``"isotonic"``. A calibrated classifier is the average over at most five
+            folds.
 
     Returns:
         A fitted classifier with ``predict_proba`` and ``classes_``.
 
     Raises:
-        ValueError: If the classifier gives no probabilities and is not calibrated, if there is no such calibration,
-            or if there are fewer than two queries to calibrate on.
+        ValueError: If the classifier has no ``predict_proba`` and is not calibrated, ``calibrate`` is not known, or
+            fewer than two queries are there to calibrate on.
     """
     from sklearn.base import clone
     from sklearn.calibration import CalibratedClassifierCV
@@ -201,7 +204,7 @@ def fit_classifier(
         raise ValueError(f"unknown calibration {calibrate!r}; it is None, 'sigmoid' or 'isotonic'")
     if calibrate is None:
         if not hasattr(classifier, "predict_proba"):
-            raise ValueError(f"{classifier!r} gives no probabilities; say calibrate='sigmoid' or calibrate='isotonic'")
+            raise ValueError(f"{classifier!r} gives no probabilities; set calibrate='sigmoid' or calibrate='isotonic'")
         return clone(classifier).fit(features, labels)
     queries = len(np.unique(query))
     if queries < 2:
@@ -211,29 +214,29 @@ def fit_classifier(
 
 
 def likelihood_per_document(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Exponentiated mean log-likelihood, ``exp(mean log P(y))``: the geometric mean of what the labels were given.
+    """Exponentiated mean log-likelihood, ``exp(mean log P(y))``: the geometric mean of the labels' probabilities.
 
     Args:
         probabilities: float64[n, G+1].
         labels: int64[n], 0 … G.
 
     Returns:
-        From 0 (a label was held impossible) to 1 (all were certain); ``1 / (G + 1)`` for uniform grades.
+        From 0 (a label has probability 0) to 1 (all labels have probability 1); ``1 / (G + 1)`` for uniform grades.
     """
     with np.errstate(divide="ignore"):
         return float(np.exp(np.log(probabilities[np.arange(len(labels)), labels]).mean()))
 
 
 class Reliability(NamedTuple):
-    """How often a grade occurred where it was given about the same probability; one entry a grade and bin.
+    """The frequency of a grade among documents that give it similar probabilities, for R pairs of a grade and a bin.
 
     Attributes:
-        grade: int64[R].
-        low: float64[R], lower end of the bin of probabilities, included.
-        high: float64[R], upper end, included only if it is 1.
-        n: int64[R], documents in the bin, at least 1.
-        predicted: float64[R], their mean probability of the grade.
-        observed: float64[R], share of them that has the grade.
+        grade: int64[R], the grade.
+        low: float64[R], the lower end of the bin of probabilities, included.
+        high: float64[R], the upper end of the bin, included only if it is 1.
+        n: int64[R], the number of documents in the bin, at least 1.
+        predicted: float64[R], the mean probability of the grade in the bin.
+        observed: float64[R], the share of documents in the bin that have the grade.
     """
 
     grade: np.ndarray
@@ -250,10 +253,10 @@ def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -
     Args:
         probabilities: float64[n, G+1].
         labels: int64[n], 0 … G.
-        bins: How many bins there are between 0 and 1.
+        bins: The number of bins between 0 and 1.
 
     Returns:
-        The bins that hold a document, by grade, then by probability.
+        The bins that contain a document, ordered by grade, then by probability.
     """
     n_grades = probabilities.shape[1]
     within = np.minimum((probabilities * bins).astype(np.int64), bins - 1)
@@ -267,12 +270,12 @@ def reliability(probabilities: np.ndarray, labels: np.ndarray, bins: int = 10) -
 
 
 def calibration_error(table: Reliability) -> float:
-    """Expected calibration error: mean of ``|predicted − observed|`` over documents and grades.
+    """Expected calibration error: the mean of ``|predicted − observed|`` over documents and grades.
 
     Args:
-        table: As `reliability` returns it.
+        table: The result of `reliability`.
 
     Returns:
-        From 0 (frequencies are as predicted) to 1.
+        From 0 (frequencies equal probabilities) to 1.
     """
     return float(np.average(np.abs(table.predicted - table.observed), weights=table.n))

@@ -1,4 +1,4 @@
-"""Graded-relevance models that learn from features of documents: ranks and scores, or the frame's own [T 6.4]."""
+"""Graded-relevance models that learn from ranks and scores, or from features in the frame [T 6.4]."""
 
 from __future__ import annotations
 
@@ -19,22 +19,23 @@ if TYPE_CHECKING:
 
 
 class FeatureGrades(FittedGrades):
-    """A grade model that learns from `features.document_features`.
+    """A grade model that learns from the column ``features`` of a frame, or else from its ranks and scores.
 
     Attributes:
-        n_features_: Numbers a document that the model was fitted on.
+        n_features_: The number of features per document in training.
     """
 
     n_features_: int
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
-        """``features``, or else the scores of all rankers."""
+        """``features`` if the frame has it, else ``score_<name>`` of each ranker, else ``score``."""
         return feature_columns(columns)
 
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
         judged = labels >= 0
         features, labels = document_features(frame)[judged], labels[judged]
         query = np.unique(frame["qid"].to_numpy(dtype=object)[judged], return_inverse=True)[1]
+        # Random forests and rounding depend on the order of the rows, so that of the frame must not reach the fit.
         order = np.lexsort([query, labels, *features.T])
         self._learn_features(features[order], labels[order], query[order])
         self.n_features_ = features.shape[1]
@@ -49,11 +50,14 @@ class FeatureGrades(FittedGrades):
 
     @abstractmethod
     def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
-        """Fit to float64[n, d], labels int64[n] and query codes int64[n], in an order free of the frame's."""
+        """Fit the model to features, float64[n, d], labels, int64[n], and query codes, int64[n].
+
+        The order of the rows does not depend on the order of the frame.
+        """
 
     @abstractmethod
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
-        """float64[N, G+1] from float64[N, d]."""
+        """float64[N, G+1], grade probabilities for features, float64[N, d]."""
 
 
 class OrderedLogitGrades(FeatureGrades):
@@ -61,10 +65,10 @@ class OrderedLogitGrades(FeatureGrades):
 
     Args:
         max_grade: G, the highest grade.
-        prior_scale: Standard deviation of the Gaussian prior on the weights of standardised features.
+        prior_scale: The standard deviation of the Gaussian prior on the weights of standardised features.
 
     Attributes:
-        model_: The fitted `ordered_logit.OrderedLogit`.
+        model_: The fitted `OrderedLogit`.
     """
 
     schematic = {"label": "OrderedLogitGrades", "help_url": HELP}  # noqa: RUF012
@@ -85,19 +89,19 @@ class OrderedLogitGrades(FeatureGrades):
 
 
 class ForestGrades(FeatureGrades):
-    """A random forest on ranks and scores; a document has the mean label distribution of its leaves.
+    """A random forest on ranks and scores. A document's grades are the label distribution of its leaves, averaged.
 
     A hundred trees take about 20 seconds for a million documents on two cores.
 
     Args:
         max_grade: G, the highest grade.
-        kind: ``"classifier"`` or ``"regressor"``: how the trees are grown.
-        trees: How many.
-        min_leaf: Fewest documents in a leaf.
-        seed: Of bootstraps and splits.
+        kind: ``"classifier"`` or ``"regressor"``: whether splits reduce the Gini impurity or the squared error.
+        trees: The number of trees.
+        min_leaf: The least number of documents in a leaf.
+        seed: The seed of bootstrap samples and splits.
 
     Attributes:
-        model_: The fitted `fitting.GradeForest`.
+        model_: The fitted `GradeForest`.
     """
 
     schematic = {"label": "ForestGrades", "help_url": HELP}  # noqa: RUF012
@@ -122,12 +126,12 @@ class ForestGrades(FeatureGrades):
 class ClassifierGrades(FeatureGrades):
     """Any scikit-learn classifier on ranks and scores, or on the frame's own ``features``.
 
-    Boosted trees are far too sure of themselves unless they are calibrated: see what `GradeReport` says of them.
+    Boosted trees are far too confident unless they are calibrated; `GradeReport` shows how well they are calibrated.
 
     Args:
-        classifier: It is cloned, and so left as it is.
+        classifier: The classifier; a clone of it is fitted.
         max_grade: G, the highest grade.
-        calibrate: None, ``"sigmoid"`` or ``"isotonic"``; cross-validated by query.
+        calibrate: None, ``"sigmoid"`` or ``"isotonic"``. Calibration is cross-validated over queries.
 
     Attributes:
         model_: The fitted classifier.

@@ -1,6 +1,6 @@
-"""Graded-relevance models as PyTerrier knows them: R frame in, the same rows out with ``grade_0 … grade_G`` [T 6.3].
+"""Graded-relevance models as PyTerrier transformers, which add ``grade_0 … grade_G`` to an R frame [T 6.3].
 
-A new model is a class with `fit` and `transform` that come from `FittedGrades`, and two short methods of its own.
+A new model is a subclass of `FittedGrades` with the methods `_learn` and `_predict`.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 
 class GradeModel(pt.Transformer):
-    """Adds the columns ``grade_0 … grade_G``; grade columns that are already there are replaced.
+    """Adds the columns ``grade_0 … grade_G``, and replaces grade columns that are already there.
 
-    Rows, their order and their index stay as they are; ``qid`` and ``docno`` become strings.
+    Rows, their order and their index are kept; ``qid`` and ``docno`` become strings.
 
     Attributes:
         max_grade: G, the highest grade.
@@ -46,10 +46,10 @@ class GradeModel(pt.Transformer):
         """Add the grade columns.
 
         Args:
-            inp: An R frame, plain or of several rankers. An empty one is answered by an unfitted model too.
+            inp: An R frame, plain or of several rankers. The model need not be fitted if it is empty.
 
         Returns:
-            A new frame; the grades of a row are floats and sum to 1.
+            A new frame; the grades of a row are floats that sum to 1.
 
         Raises:
             InputValidationError: If a column is missing.
@@ -62,16 +62,16 @@ class GradeModel(pt.Transformer):
         return _with_grades(frame, np.empty((0, max_grade + 1)) if frame.empty else self._grades(frame))
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
-        """What the model needs of a frame with these columns, besides qid and docno."""
+        """The columns that the model needs besides qid and docno, in a frame with the given columns."""
         return []
 
     @abstractmethod
     def _grades(self, frame: pd.DataFrame) -> np.ndarray:
-        """float64[N, G+1] of a frame with at least one row and string ids."""
+        """float64[N, G+1], the grade probabilities of a frame with at least one row and string ids."""
 
 
 class UniformGrades(GradeModel):
-    """Every grade is equally likely: ``P(y) = 1 / (G + 1)``, [T]'s model for want of anything better.
+    """Every grade is equally likely: ``P(y) = 1 / (G + 1)``, the model of [T] if nothing is known of the documents.
 
     Args:
         max_grade: G, the highest grade.
@@ -90,8 +90,8 @@ class FittedGrades(GradeModel, pt.Estimator):
     """A grade model that learns from judged documents.
 
     Attributes:
-        n_judged_: Training documents with a label.
-        n_unjudged_: Training documents that were left out for want of one.
+        n_judged_: The number of training documents with a label.
+        n_unjudged_: The number of training documents without a label, which were left out.
     """
 
     n_judged_: int
@@ -104,7 +104,7 @@ class FittedGrades(GradeModel, pt.Estimator):
         run_va: pd.DataFrame | None = None,
         qrels_va: pd.DataFrame | None = None,
     ) -> Self:
-        """Learn from the documents of a run that have a label; the others are left out and counted.
+        """Learn from the documents of a run that have a label. The others are left out and counted.
 
         Args:
             run: An R frame, plain or of several rankers.
@@ -137,23 +137,23 @@ class FittedGrades(GradeModel, pt.Estimator):
 
     @abstractmethod
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
-        """Fit to a frame with string ids and its labels, int64[N], -1 where there is none."""
+        """Fit the model to a frame with string ids and its labels, int64[N], -1 where there is none."""
 
     @abstractmethod
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
-        """float64[N, G+1]."""
+        """float64[N, G+1], the fitted model's grade probabilities for a frame with string ids."""
 
 
 class PriorGrades(FittedGrades):
-    """The share of each grade at about the same rank, in the training run; the best rank counts where there are more.
+    """The share of each grade at similar ranks of the training run. With several rankers, the best rank counts.
 
     Args:
         max_grade: G, the highest grade.
-        bands: Last rank (from 1) of each band of ranks, increasing; a further band holds everything below.
-        smoothing: Documents that the overall shares count for in each band.
+        bands: The last rank (from 1) of each band of ranks, increasing. One more band holds all deeper ranks.
+        smoothing: The weight of the overall shares in each band, in documents.
 
     Attributes:
-        band_grades_: float64[len(bands) + 1, G+1], the shares.
+        band_grades_: float64[len(bands) + 1, G+1], the share of each grade in each band.
     """
 
     schematic = {"label": "PriorGrades", "help_url": HELP}  # noqa: RUF012
@@ -166,7 +166,7 @@ class PriorGrades(FittedGrades):
         self.smoothing = smoothing
 
     def needed_columns(self, columns: Iterable[object]) -> list[str]:
-        """``score``, if the frame is a plain R frame."""
+        """``score`` for a plain R frame; none for a frame of several rankers."""
         return ranking_columns(columns)
 
     def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
@@ -181,18 +181,18 @@ class PriorGrades(FittedGrades):
 
 
 class JudgeGrades(FittedGrades):
-    """A judge's labels or votes, such as a language model's, corrected by what people said where both have judged.
+    """Labels or votes of a judge, such as a language model, corrected by people's labels of the same pairs.
 
-    A pair with shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, C the smoothed confusion matrix of
-    `fitting.judge_confusion`. A pair that the judge never saw has the shares of the grades in training.
+    A pair with the shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, where C is the smoothed confusion
+    matrix of the judge. A pair that the judge has not judged has the shares of the grades in training.
 
     Args:
-        judge: ``qid, docno`` and either ``label`` or ``votes_0 … votes_H``; H need not be the highest grade.
+        judge: ``qid, docno`` and either ``label`` or ``votes_0 … votes_H``; H may differ from the highest grade.
         max_grade: G, the highest grade.
-        smoothing: Pairs that the overall shares of the grades count for in each row of the confusion matrix.
+        smoothing: The weight of the overall shares of the grades in each row of the confusion matrix, in pairs.
 
     Attributes:
-        shares_: The judge's ``qid, docno`` and the share of its votes for each label.
+        shares_: ``qid, docno`` and the share of the judge's votes for each label.
         confusion_: float64[H+1, G+1], ``P(y = g | vote h)``.
         marginal_: float64[G+1], the shares of the grades in training.
     """
@@ -229,10 +229,10 @@ class JudgeGrades(FittedGrades):
 
 
 class MixtureGrades(pt.Estimator):
-    """The equal mixture of grade models [T 5.11], each of which may suit another ranker.
+    """The equal mixture of grade models [T 5.11], such as one for each ranker.
 
     Args:
-        *models: Grade models, or pipelines that end in one. Each must keep the rows as they are.
+        *models: Grade models, or pipelines that end in one. Each must keep all rows and their order.
     """
 
     schematic = {"label": "MixtureGrades", "help_url": HELP}  # noqa: RUF012
@@ -247,17 +247,34 @@ class MixtureGrades(pt.Estimator):
         run_va: pd.DataFrame | None = None,
         qrels_va: pd.DataFrame | None = None,
     ) -> Self:
-        """Fit every model that can be fitted; see `FittedGrades.fit`."""
+        """Fit every model that has a method ``fit``.
+
+        Args:
+            run: An R frame, plain or of several rankers.
+            qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
+            run_va: Passed on to the models.
+            qrels_va: Passed on to the models.
+
+        Returns:
+            The mixture itself.
+        """
         for model in self.models:
             if hasattr(model, "fit"):
                 model.fit(run, qrels, run_va, qrels_va)
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:
-        """Add the mean of the models' grades; see `GradeModel.transform`.
+        """Add the mean of the models' grade probabilities in the columns ``grade_0 … grade_G``.
+
+        Args:
+            inp: An R frame, plain or of several rankers.
+
+        Returns:
+            A new frame with the same rows; the grades of a row sum to 1.
 
         Raises:
-            ValueError: If there is no model, a model adds no grades, or two disagree on the highest grade.
+            InputValidationError: If a column is missing.
+            ValueError: If there is no model, a model adds no grades, or two models differ in the highest grade.
         """
         pt.validate.result_frame(inp, extra_columns=self._needed_columns(inp.columns), context=self)
         if not self.models:
@@ -266,7 +283,7 @@ class MixtureGrades(pt.Estimator):
         parts = [_grades_by(model, frame) for model in self.models]
         heights = sorted({part.shape[1] - 1 for part in parts})
         if len(heights) > 1:
-            raise ValueError(f"the models of a mixture must have one highest grade, got {heights}")
+            raise ValueError(f"the models of a mixture must have the same highest grade, got {heights}")
         return _with_grades(frame, np.mean(parts, axis=0))
 
     def _needed_columns(self, columns: Iterable[object]) -> list[str]:
@@ -284,14 +301,14 @@ def _with_grades(frame: pd.DataFrame, probabilities: np.ndarray) -> pd.DataFrame
 
 
 def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
-    """float64[N, G+1] that a model gives to the rows of a frame."""
+    """float64[N, G+1], the grade probabilities that a model gives the rows of a frame."""
     graded = model.transform(frame)
     columns = grade_columns(graded.columns)
     if not columns:
         raise ValueError(f"{model!r} adds no columns grade_0 … grade_G")
     pairs = graded[["qid", "docno"]].to_numpy(dtype=object), frame[["qid", "docno"]].to_numpy(dtype=object)
     if not np.array_equal(*pairs):
-        raise ValueError(f"{model!r} must keep the rows as they are; it got {len(frame)}, and returned {len(graded)}")
+        raise ValueError(f"{model!r} must keep all rows and their order; it got {len(frame)}, returned {len(graded)}")
     return graded[columns].to_numpy(dtype=np.float64)
 
 
@@ -302,7 +319,7 @@ def _checked_max_grade(max_grade: int) -> int:
 
 
 def check_positive(name: str, value: float) -> None:
-    """Refuse an argument of a model that is not a positive, finite number."""
+    """Raise a ValueError if an argument of a model is not a positive, finite number."""
     if not (np.isfinite(value) and value > 0):
         raise ValueError(f"{name} must be a positive, finite number, got {value!r}")
 

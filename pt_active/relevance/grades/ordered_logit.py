@@ -1,4 +1,4 @@
-"""Proportional odds by maximum a posteriori: the model behind `OrderedLogitGrades` [T 6.4]."""
+"""The proportional odds model of `OrderedLogitGrades`, fitted by maximum a posteriori [T 6.4]."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from scipy.special import expit, logit
 
 @dataclass(frozen=True)
 class OrderedLogit:
-    """Proportional odds: ``P(y ≤ g | x) = 1 / (1 + exp(w·x̃ − θ_g))``, x̃ the standardised features.
+    """Proportional odds: ``P(y ≤ g | x) = 1 / (1 + exp(w·x̃ − θ_g))``, where x̃ are the standardised features.
 
     Attributes:
-        grades: int64[K], the grades that occurred, increasing.
+        grades: int64[K], the grades that occurred in training, increasing.
         thresholds: float64[K-1], θ, increasing.
         weights: float64[d], w.
-        centre: float64[d], mean of each feature in training.
-        scale: float64[d], its standard deviation; 1 for a feature that was constant.
-        n: Number of training documents.
+        centre: float64[d], the mean of each feature in training.
+        scale: float64[d], the standard deviation of each feature in training; 1 if the feature was constant.
+        n: The number of training documents.
     """
 
     grades: np.ndarray
@@ -31,7 +31,7 @@ class OrderedLogit:
     n: int
 
     def probabilities(self, features: np.ndarray) -> np.ndarray:
-        """Probability of each grade that occurred in training.
+        """The probability of each grade that occurred in training.
 
         Args:
             features: float64[N, d], not standardised.
@@ -41,28 +41,30 @@ class OrderedLogit:
         """
         score = ((features - self.centre) / self.scale) @ self.weights
         lower, upper = (ends[None, :] - score[:, None] for ends in _cell_ends(self.thresholds))
+        # The product equals expit(upper) − expit(lower), which would cancel in the tails.
         return expit(upper) * expit(-lower) * -np.expm1(lower - upper)
 
 
 def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: float) -> OrderedLogit:
-    """Fit proportional odds by maximum a posteriori, ``w ~ N(0, prior_scale²)`` on standardised features.
+    """Fit proportional odds by maximum a posteriori, with ``w ~ N(0, prior_scale²)`` for standardised features.
 
-    Grades that do not occur are left out of the model. A constant feature gets weight 0.
+    Grades that do not occur are left out of the model. A constant feature gets weight 0. There is a warning if the
+    optimiser stops early.
 
     Args:
         features: float64[n, d], finite.
-        labels: int64[n].
-        prior_scale: Standard deviation of the prior on the weights, positive.
+        labels: int64[n], grades.
+        prior_scale: The standard deviation of the Gaussian prior on the weights, positive.
 
     Returns:
-        The fitted model; a warning is given if the optimiser stopped early.
+        The fitted model.
     """
     grades, codes = np.unique(labels, return_inverse=True)
     centre, spread = features.mean(axis=0), features.std(axis=0)
     scale = np.where(spread > 1e-12 * np.abs(centre), spread, 1.0)
     start = np.concatenate([_marginal_parameters(codes), np.zeros(features.shape[1])])
     standardised = np.where(scale == spread, (features - centre) / scale, 0.0)
-    found = minimize(
+    optimum = minimize(
         ordered_logit_objective,
         start,
         args=(standardised, codes, prior_scale),
@@ -70,28 +72,29 @@ def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: flo
         method="L-BFGS-B",
         options={"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-7},
     )
-    if not found.success:
-        warnings.warn(f"the ordered logit fit stopped early: {found.message}", stacklevel=3)
+    if not optimum.success:
+        warnings.warn(f"the ordered logit fit stopped early: {optimum.message}", stacklevel=3)
     cuts = len(grades) - 1
-    return OrderedLogit(grades, _thresholds(found.x[:cuts]), found.x[cuts:], centre, scale, len(labels))
+    return OrderedLogit(grades, _thresholds(optimum.x[:cuts]), optimum.x[cuts:], centre, scale, len(labels))
 
 
 def ordered_logit_objective(
     parameters: np.ndarray, features: np.ndarray, codes: np.ndarray, prior_scale: float
 ) -> tuple[float, np.ndarray]:
-    """Negative log posterior of proportional odds per document, and its gradient.
+    """The negative log posterior of proportional odds per document, and its gradient.
 
-    With ``u = θ_g − w·x`` and ``l = θ_{g−1} − w·x`` (infinite at the ends):
-    ``log P(y = g) = log σ(u) + log σ(−l) + log(1 − e^{l−u})``, which does not cancel in the tails.
+    Let ``u = θ_g − w·x`` and ``l = θ_{g−1} − w·x``, infinite for the last and the first grade. Then
+    ``log P(y = g) = log σ(u) + log σ(−l) + log(1 − e^{l−u})``, a form without cancellation in the tails.
 
     Args:
-        parameters: float64[K-1+d]: ``θ_0, log(θ_1 − θ_0), …``, which keeps the thresholds in order, then the weights.
+        parameters: float64[K-1+d]: ``θ_0, log(θ_1 − θ_0), …``, a form that keeps the thresholds increasing, and then
+            the weights.
         features: float64[n, d], standardised.
-        codes: int64[n], 0 … K-1, each of which occurs.
-        prior_scale: Standard deviation of the Gaussian prior on the weights.
+        codes: int64[n], the index of each grade, 0 … K-1; all indices must occur.
+        prior_scale: The standard deviation of the Gaussian prior on the weights.
 
     Returns:
-        The value and float64[K-1+d].
+        The value, and the gradient, float64[K-1+d].
     """
     n, cuts = len(codes), len(parameters) - features.shape[1]
     weights = parameters[cuts:]
@@ -108,16 +111,17 @@ def ordered_logit_objective(
 
 
 def _cell_ends(thresholds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper end of each grade on the latent scale, float64[K] each."""
+    """The lower and upper end of each grade on the latent scale, float64[K] each."""
     return np.concatenate([[-np.inf], thresholds]), np.concatenate([thresholds, [np.inf]])
 
 
 def _thresholds(cut_parameters: np.ndarray) -> np.ndarray:
+    """float64[K-1], θ from the parameters ``θ_0, log(θ_1 − θ_0), …``."""
     return np.cumsum(np.concatenate([cut_parameters[:1], np.exp(cut_parameters[1:])]))
 
 
 def _by_cut_parameter(cut_parameters: np.ndarray, by_threshold: np.ndarray) -> np.ndarray:
-    """Chain rule through `_thresholds`: parameter j moves every threshold from j on."""
+    """The gradient by cut parameters from that by thresholds; parameter j moves all thresholds from j upwards."""
     moved = np.cumsum(by_threshold[::-1])[::-1]
     return np.concatenate([moved[:1], moved[1:] * np.exp(cut_parameters[1:])])
 
@@ -128,6 +132,6 @@ def _inverse_expm1(gap: np.ndarray) -> np.ndarray:
 
 
 def _marginal_parameters(codes: np.ndarray) -> np.ndarray:
-    """Parameters at which every document has the marginal distribution, float64[K-1]."""
+    """float64[K-1], cut parameters that give every document the marginal distribution of the grades."""
     thresholds = logit(np.cumsum(np.bincount(codes))[:-1] / len(codes))
     return np.concatenate([thresholds[:1], np.log(np.diff(thresholds))])

@@ -1,7 +1,7 @@
-"""A model set right by the labels so far: weighted estimating equations with few parameters [theory 7, AI].
+"""Recalibration of a model by the labels so far, with weighted estimating equations of few parameters [theory 7, AI].
 
-The labels were not drawn uniformly, so each counts ``1/Ê{δ|g}``; what is solved is then what would be solved if the
-whole pool were labelled.
+Labels that were not drawn uniformly are weighted by ``1/Ê{δ|g}``. The weighted equations then estimate those that a
+fully labelled pool would give.
 """
 
 from __future__ import annotations
@@ -9,33 +9,33 @@ from __future__ import annotations
 import numpy as np
 
 PRIOR_SCALE = 1.0
-"""Standard deviation of the Gaussian prior on the parameters, around those that leave the model as it is. It keeps them
-finite where the labels are few or of one grade only."""
+"""Standard deviation of the Gaussian prior on the parameters, whose mean leaves the model unchanged. The prior keeps
+the parameters finite if there are few labels, or labels of one grade only."""
 
-LEAST = 1e-6
-"""Probabilities below it count as it: a model that rules a grade out can be told otherwise."""
+MIN_PROBABILITY = 1e-6
+"""Smaller probabilities count as this, so that labels can correct a model that rules out a grade."""
 
 
 def recalibrated_grades(
     grades: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float = PRIOR_SCALE
 ) -> np.ndarray:
-    """``P'(y = k) ∝ exp(α_k + β log f_k)``, ``α_0 = 0``: multinomial recalibration, for two grades the logistic one.
+    """``P'(y = k) ∝ exp(α_k + β log f_k)``, ``α_0 = 0``: multinomial recalibration, or logistic for two grades.
 
-    Solves ``Σ_i a_i (1[y_i = k] − P'_ik) = α_k/σ²`` for each k and
-    ``Σ_i a_i Σ_k (1[y_i = k] − P'_ik) log f_ik = (β − 1)/σ²``, a the weights over their mean among the
-    labelled. For two grades it is ``logit P' = α + β logit f``.
+    It solves ``Σ_i a_i (1[y_i = k] − P'_ik) = α_k/σ²`` for each k and
+    ``Σ_i a_i Σ_k (1[y_i = k] − P'_ik) log f_ik = (β − 1)/σ²``, where a are the weights divided by the mean weight of
+    the labels. For two grades it is ``logit P' = α + β logit f``.
 
     Args:
         grades: float64[N, G+1], f.
         labels: int64[N], y; -1 where there is none.
-        weights: float64[N], positive, ``1/Ê``; not read where there is no label.
-        prior_scale: σ of the prior; large for none.
+        weights: float64[N], ``1/Ê``, positive; not used where there is no label.
+        prior_scale: σ of the prior; a large value makes it negligible.
 
     Returns:
-        float64[N, G+1]; ``grades`` themselves if there is no label.
+        float64[N, G+1], P'; ``grades`` unchanged if there is no label.
 
     Raises:
-        ValueError: If a label lies above G, or a weight or the scale is not positive.
+        ValueError: If a label is above G, or a weight or the scale is not positive.
     """
     from scipy.optimize import minimize
 
@@ -43,10 +43,10 @@ def recalibrated_grades(
     known = labels >= 0
     if not known.any():
         return grades
-    features = np.log(np.maximum(grades, LEAST))
+    features = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
     share = weights[known] / weights[known].mean()
-    found = minimize(
+    optimum = minimize(
         recalibration_objective,
         start,
         args=(features[known], labels[known], share, prior_scale),
@@ -54,20 +54,20 @@ def recalibrated_grades(
         method="BFGS",
         options={"gtol": 1e-8},
     )
-    return _probabilities(found.x, features)
+    return _probabilities(optimum.x, features)
 
 
 def recalibration_objective(
     parameters: np.ndarray, features: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float
 ) -> tuple[float, np.ndarray]:
-    """The negative log posterior whose gradient is the estimating equation of `recalibrated_grades`, over n.
+    """The negative log posterior per label, whose gradient is zero where the estimating equations hold.
 
     Args:
         parameters: float64[G+1], α_1 … α_G and β.
         features: float64[n, G+1], log f.
-        labels: int64[n].
-        weights: float64[n], a.
-        prior_scale: σ.
+        labels: int64[n], 0 … G.
+        weights: float64[n], a, with mean 1.
+        prior_scale: σ, the standard deviation of the prior.
 
     Returns:
         The value and its gradient, float64[G+1].
@@ -84,17 +84,17 @@ def recalibration_objective(
 
 
 def recalibrated_line(model: np.ndarray, values: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """``α + β f`` by weighted least squares: linear recalibration of a regression.
+    """``α + β f`` by weighted least squares: linear recalibration of a regression model.
 
-    Solves ``Σ a (y − α − β f)(1, f) = 0``.
+    It solves ``Σ a (y − α − β f)(1, f) = 0``.
 
     Args:
-        model: float64[N], f.
+        model: float64[N], f, the model's predictions.
         values: float64[N], y; NaN where there is no label.
-        weights: float64[N], positive; not read where there is no label.
+        weights: float64[N], a, positive; not used where there is no label.
 
     Returns:
-        float64[N]; the model itself where the labels do not determine a line.
+        float64[N]; ``model`` unchanged if the labels do not determine a line.
 
     Raises:
         ValueError: If a weight is not positive.
@@ -111,6 +111,7 @@ def recalibrated_line(model: np.ndarray, values: np.ndarray, weights: np.ndarray
 
 
 def _probabilities(parameters: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """float64[N, G+1], ``P'`` for parameters α_1 … α_G and β, and features log f."""
     score = np.r_[0.0, parameters[:-1]] + parameters[-1] * features
     odds = np.exp(score - score.max(axis=1, keepdims=True))
     return np.asarray(odds / odds.sum(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""How well a graded-relevance model's probabilities agree with labels, and how that is printed."""
+"""A report on how well a graded-relevance model's probabilities agree with labels."""
 
 from __future__ import annotations
 
@@ -15,16 +15,18 @@ from pt_active.relevance.grades.features import document_labels
 
 @dataclass(frozen=True)
 class GradeReport:
-    """How well a grade model's probabilities agree with labels that it has not seen.
+    """How well a grade model's probabilities agree with labels outside its training data.
 
     Attributes:
-        n_judged: Documents with a label.
-        n_unjudged: Documents without one; they are left out.
+        n_judged: The number of documents with a label.
+        n_unjudged: The number of documents without a label, which are left out.
         max_grade: G, the highest grade.
         likelihood: Exponentiated mean log-likelihood per document; uniform grades have ``1 / (G + 1)``.
         calibration_error: Expected calibration error, the mean of ``|predicted − observed|`` over documents and
             grades, in ten bins of equal width.
-        reliability: A row for each grade and bin that holds a document: ``grade, low, high, n, predicted, observed``.
+        reliability: A row for each grade and bin that contains a document: the ``grade``, the ends ``low`` and
+            ``high`` of the bin, the number ``n`` of documents, the mean probability ``predicted``, and the share
+            ``observed`` of documents that have the grade.
     """
 
     n_judged: int
@@ -43,8 +45,8 @@ class GradeReport:
             qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
 
         Raises:
-            ValueError: If there are no grades, they are not probabilities that sum to 1, no document has a label, a
-                label is above G, or a pair stands twice.
+            ValueError: If there are no grade columns, a row is not a distribution, no document has a label, a label
+                is above G, or a pair occurs twice.
         """
         columns = grade_columns(graded.columns)
         if not columns:
@@ -65,12 +67,12 @@ class GradeReport:
         )
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with every number but the reliability table."""
+        """One row with all numbers except the reliability table."""
         names = ("n_judged", "n_unjudged", "max_grade", "likelihood", "calibration_error")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def reliability_by_grade(self) -> pd.DataFrame:
-        """The reliability table to look at: a row a bin, a column a grade, ``observed (n)`` in each cell."""
+        """The reliability table for reading: a row per bin, a column per grade, ``observed (n)`` in each cell."""
         table = self.reliability
         shown = [f"{share:.2f} ({n:,})" for share, n in zip(table["observed"], table["n"], strict=True)]
         bins = [f"{low:.1f}–{high:.1f}" for low, high in zip(table["low"], table["high"], strict=True)]
@@ -94,6 +96,11 @@ class GradeReport:
 
 
 def _checked(probabilities: np.ndarray) -> np.ndarray:
+    """The grade probabilities, float64[N, G+1], if each row is a distribution.
+
+    Raises:
+        ValueError: If a probability is negative, or the probabilities of a row do not sum to 1.
+    """
     right = (probabilities >= 0).all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= 1e-6)
     if not right.all():
         raise ValueError(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail, tukey_pvalues, two_sided_pvalue
+from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
 
@@ -182,6 +183,9 @@ def test_twins_have_no_test_and_share_their_groups(demo, grades, runs) -> None:
     assert "1 of 10 pairs have a note, see pairs(); twin − worse: nothing varies" in ranking.note
 
 
+HOW = How(DCG @ 10, "snis")
+
+
 def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
     """What `rank_judged` asks for, with the same standard error for each difference."""
     basis = Basis("DCG@10", "", 50, 50, 500, 50.0, False, (), "error", 0, caution=caution)
@@ -190,12 +194,12 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
 
     class Judged:
         def __init__(self) -> None:
-            self.names, self.basis = names, basis
+            self.names, self.basis, self.lower_is_better = names, basis, False
 
-        def estimate(self, ranker, *how):
+        def estimate(self, ranker, how):
             return Estimate(name=names[ranker], value=float(values[ranker]), degenerate=False, **common)
 
-        def compare(self, first, second, *how):
+        def compare(self, first, second, how):
             difference = float(values[first] - values[second])
             return Comparison.tested(names[first], names[second], difference, common | {"degenerate": False})
 
@@ -203,7 +207,7 @@ def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
 
 
 def test_sixty_rankers_fit_on_a_screen_and_on_a_page_of_html() -> None:
-    ranking = rank_judged(judged_of(np.arange(60.0), 1.0), "snis", "effective", 0.95, "tukey")
+    ranking = rank_judged(judged_of(np.arange(60.0), 1.0), HOW, "tukey")
     lines = str(ranking).splitlines()
     assert len(lines) < 30
     assert "… and 40 more, see to_frame()" in lines[21]
@@ -214,7 +218,7 @@ def test_sixty_rankers_fit_on_a_screen_and_on_a_page_of_html() -> None:
 
 
 def test_what_is_resolved_alone_may_not_be_among_all() -> None:
-    ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), "snis", "effective", 0.95, "holm")
+    ranking = rank_judged(judged_of(np.array([0.0, 2.1, 4.2]), 1.0), HOW, "holm")
     assert ranking.pairs().pvalue.max() < 0.05
     assert ranking.winners == (None, "<r2>", None)
     assert ranking.groups == (("<r2>", "<r1>"), ("<r1>", "<r0>"))
@@ -224,7 +228,7 @@ def test_what_is_resolved_alone_may_not_be_among_all() -> None:
 
 def test_cautions_are_warned_of_once() -> None:
     with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such notes\)") as caught:
-        ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), "snis", "effective", 0.95, "holm")
+        ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), HOW, "holm")
     assert len(caught) == 1
     assert ranking.note == "it rests on little"
 
@@ -264,7 +268,7 @@ def test_families_of_intervals_hold_all_true_differences(demo, graded, runs, lev
         plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET[level], level=level, seed=seed)
         judged = plan.judged(demo.judge(plan.assessments))
         pairs = itertools.combinations(range(4), 2)
-        found = [judged.compare(a, b, "regression", "effective", 0.95) for a, b in pairs]
+        found = [judged.compare(a, b, How(DCG @ 10)) for a, b in pairs]
         error = np.array([each.difference - truth[each.first] + truth[each.second] for each in found])
         spread = np.array([each.standard_error for each in found])
         degrees = np.array([each.degrees_of_freedom for each in found])

@@ -7,7 +7,9 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from functools import cache
 from html.parser import HTMLParser
@@ -20,10 +22,12 @@ import pytest
 from pt_active import DCG, ERR, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.labelled_plan import DocumentPlan, QueryPlan
 from pt_active.plans.answers.report import page as report_page
 from pt_active.plans.answers.report import plots
+from pt_active.plans.answers.report.findings import NAMED
 from pt_active.plans.answers.report.page import OPEN, ROWS
-from pt_active.plans.answers.report.report import NAMED, Report
+from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import number
 from pt_active.plans.making.queries import draw
@@ -561,3 +565,27 @@ def test_screenshots_are_readable(scheme, html_of, tmp_path: Path) -> None:
     ground = np.median(light)
     assert ground > 0.95 if scheme == "light" else ground < 0.2
     assert 0.005 < (np.abs(light - ground) > 0.3).mean() < 0.4
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+@pytest.mark.parametrize("measure", ["DCG@10", "ERR@5"])
+def test_a_report_joins_its_labels_once(
+    demo: DemoCollection, graded: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level, measure
+) -> None:
+    """Labels are checked once; the sample is measured once, and for another measure once more for the pilot."""
+    calls: Counter[str] = Counter()
+
+    def counted(where: object, name: str) -> None:
+        call = getattr(where, name)
+        monkeypatch.setattr(where, name, lambda *given: calls.update([name]) or call(*given))
+
+    plan = Plan.create(graded.assign(qhalf=graded["qid"] < "q06"), None, DCG @ 10, budget=300, level=level, seed=2)
+    qrels = demo.judge(plan.assessments)
+    for name, module in list(sys.modules.items()):
+        if name.startswith("pt_active") and hasattr(module, "checked_qrels"):
+            counted(module, "checked_qrels")
+    counted(QueryPlan, "_made")
+    counted(DocumentPlan, "_made")
+    plan.report(tmp_path / "report.html", qrels, measure, slices=["qhalf"])
+    assert calls["checked_qrels"] == 1
+    assert calls["_made"] == (1 if measure == "DCG@10" else 2)

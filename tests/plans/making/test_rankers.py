@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -195,9 +196,9 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
     qrels = demo.judge(plan.assessments)
     again, loaded = plan.extend(60, qrels), Plan.load(saved.path).extend(60, qrels)
     pd.testing.assert_frame_equal(again.assessments, loaded.assessments)
-    other = plain.tables.manifest["arguments"] | {"design": plan.manifest["arguments"]["design"]}
-    unweighted = Plan.load(saved.path)
-    unweighted.tables.manifest["arguments"] = other
+    other = replace(plain.tables.manifest.arguments, design=plan.manifest["arguments"]["design"])
+    tables = Plan.load(saved.path).tables
+    unweighted = Plan._of(replace(tables, manifest=replace(tables.manifest, arguments=other)))
     assert not unweighted.extend(60, qrels).assessments.equals(again.assessments)
 
 

@@ -1,4 +1,4 @@
-"""Graded-relevance models: features, fits, what PyTerrier asks of them, and reports."""
+"""Graded-relevance models: features, fits, PyTerrier's conventions, and reports."""
 
 import numpy as np
 import pandas as pd
@@ -38,7 +38,7 @@ def proportional_odds(rng, n, weights=(1.5, -0.7), thresholds=(-1.0, 0.5, 2.0)):
 
 
 def judged_run(seed=0, queries=12, documents=15, unjudged=0.2):
-    """A run whose scores say something of the labels, and its qrels with a part of the labels."""
+    """A run whose scores depend on the labels, and qrels with some of the labels."""
     rng = np.random.default_rng(seed)
     features, label = proportional_odds(rng, queries * documents)
     run = pd.DataFrame(
@@ -53,7 +53,7 @@ def judged_run(seed=0, queries=12, documents=15, unjudged=0.2):
 
 
 def union_of(run, seed=0):
-    """The same documents as found by two rankers, each of which misses some."""
+    """The same documents in a union of two rankers, each of which misses some of them."""
     rng = np.random.default_rng(seed)
     united = run[["qid", "docno"]].copy()
     for name in ("a", "b"):
@@ -90,7 +90,7 @@ def fitted(name, run=RUN, qrels=QRELS):
 
 
 def of_pairs(graded):
-    """Grades in the order of the pairs, so that frames with other row orders can be compared."""
+    """The grades sorted by pair, so that frames with different row orders can be compared."""
     return graded.sort_values(["qid", "docno"])[COLUMNS].to_numpy()
 
 
@@ -149,7 +149,7 @@ class TestOrderedLogit:
 
 
 def standard_errors(parameters, features, labels, step=1e-5):
-    """From the observed information of ``(θ, w)`` by differences of the log-likelihood's gradient."""
+    """Standard errors from the observed information of ``(θ, w)``, by differences of the log-likelihood's gradient."""
 
     def gradient(p):
         cuts = np.concatenate([p[:1], np.log(np.diff(p[:3]))])
@@ -286,9 +286,9 @@ class TestFeatures:
             (UNION.assign(rank_a=0.5), r"run 'a': document 'd0000' of query 'q00' has rank 0.5"),
             (UNION.assign(score_b=np.nan), "no finite score"),
             (RUN.assign(score=np.inf), "no finite score"),
-            (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"one width, got 1, 2"),
+            (RUN.assign(features=[np.ones(1 + z % 2) for z in range(len(RUN))]), r"the same width, got 1, 2"),
             (RUN.assign(features=[np.array([np.nan])] * len(RUN)), "finite numbers; those of 180"),
-            (pd.concat([RUN, RUN]), "stands more than once"),
+            (pd.concat([RUN, RUN]), "occurs more than once"),
         ],
     )
     def test_errors(self, frame, message):
@@ -452,7 +452,7 @@ class TestFeatureModels:
         [
             (ForestGrades(G, kind="tree"), "unknown kind of forest 'tree'; it is one of classifier, regressor"),
             (ClassifierGrades(GaussianNB(), G, calibrate="platt"), "unknown calibration 'platt'"),
-            (ClassifierGrades(RidgeClassifier(), G), "gives no probabilities; say calibrate="),
+            (ClassifierGrades(RidgeClassifier(), G), "gives no probabilities; set calibrate="),
             (OrderedLogitGrades(G, prior_scale=0), "prior_scale must be a positive, finite number, got 0"),
         ],
     )
@@ -537,9 +537,9 @@ class TestMixture:
         ("models", "message"),
         [
             ((), "at least one model"),
-            ((UniformGrades(2), UniformGrades(3)), r"one highest grade, got \[2, 3\]"),
+            ((UniformGrades(2), UniformGrades(3)), r"the same highest grade, got \[2, 3\]"),
             ((pt.Transformer.identity(),), "adds no columns grade_0"),
-            ((pt.apply.generic(lambda run: run.iloc[1:]) >> UniformGrades(3),), "must keep the rows as they are"),
+            ((pt.apply.generic(lambda run: run.iloc[1:]) >> UniformGrades(3),), "must keep all rows and their order"),
         ],
     )
     def test_errors(self, models, message):

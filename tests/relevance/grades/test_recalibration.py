@@ -1,4 +1,4 @@
-"""The recalibration of grades: estimating equations, and what the labels teach."""
+"""The recalibration of grades: its estimating equations, and its effect on biased models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RHO = np.array([0.05, 0.3, 0.45, 0.62, 0.8, 0.99])
 
 
 def distorted(n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A predictor that is too sure of itself and leans to one side: logit P = 0.7 + 0.5 logit f."""
+    """An overconfident and biased predictor: logit P = 0.7 + 0.5 logit f."""
     rng = np.random.default_rng(seed)
     score = rng.normal(size=n) * 2
     truth = 1 / (1 + np.exp(-(0.7 + 0.5 * score)))
@@ -69,7 +69,7 @@ def test_the_prior_weighs_as_much_as_one_label_of_average_weight() -> None:
 
 
 def test_weights_undo_a_biased_choice_of_labels() -> None:
-    """No line fits this truth: labels of high scores give another fit than the pool's; weights bring it back."""
+    """No line fits the truth, so labels of high scores alone give a different line from all labels; weights fix it."""
     rng = np.random.default_rng(6)
     score = rng.normal(size=40_000)
     labels = (rng.random(40_000) < 1 / (1 + np.exp(-np.sin(2 * score)))).astype(int)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
+from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
+from pt_active.plans.answers.report.findings import Findings
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import (
     budget_in_words,
@@ -24,10 +25,6 @@ from pt_active.plans.answers.report.words import (
 )
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.sampling.designs import draws_by_weight
-
-if TYPE_CHECKING:
-    from pt_active.plans.answers.contributions import Contributions
-    from pt_active.plans.answers.report.report import Report
 
 ROWS = 50
 """Of a table that are shown; all are in the page's data."""
@@ -79,7 +76,7 @@ class Section:
     open: Shown | None = None
 
 
-def page(report: Report) -> str:
+def page(report: Findings) -> str:
     """The page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -103,8 +100,8 @@ def page(report: Report) -> str:
     )
 
 
-def _title(report: Report) -> str:
-    names = [str(name) for name in report.manifest["rankers"]]
+def _title(report: Findings) -> str:
+    names = report.made.rankers
     more = f" and {len(names) - TITLED} more" if len(names) > TITLED else ""
     return f"{report.result.basis.measure} of {', '.join(names[:TITLED])}{more}"
 
@@ -127,15 +124,15 @@ def _shown(table: pd.DataFrame, caption: str) -> Shown:
     return Shown(caption, [str(name).replace("_", " ") for name in table.columns], rows, len(table) - len(head))
 
 
-def _sections(report: Report) -> list[Section]:
+def _sections(report: Findings) -> list[Section]:
     made = [_estimate(report), _budget(report), _design(report), _contributions(report), _check(report)]
     made += [_weights(report), _missing(report)]
     return [*made[:1], _slices(report), *made[1:]] if len(report.slices) else made
 
 
-def _estimate(report: Report) -> Section:
+def _estimate(report: Findings) -> Section:
     result, null = report.result, 0.0 if isinstance(report.result, Comparison) else None
-    facts = _facts(result) if isinstance(result, (Comparison, Estimate)) else []
+    facts = result.facts() if isinstance(result, (Comparison, Estimate)) else []
     figure = plots.plot_estimates(report.estimates, _quantity(report), null)
     said = estimates_in_words(report.estimates, report.answer)
     tables = [_shown(report.estimates, "Estimates and intervals")]
@@ -156,24 +153,18 @@ def _left_out(rows: int, drawn: int) -> str:
     )
 
 
-def _facts(printed: object) -> list[tuple[str, str]]:
-    """The lines below the first of what is printed, taken apart at the first wide space."""
-    lines = [re.split(r"\s{2,}", line.strip(), maxsplit=1) for line in str(printed).splitlines()[1:]]
-    return [(name, rest[0]) for name, *rest in lines]
-
-
-def _pairs(report: Report) -> pd.DataFrame:
+def _pairs(report: Findings) -> pd.DataFrame:
     return pd.DataFrame(report.to_dict()["result"]["pairs"])
 
 
-def _quantity(report: Report) -> str:
+def _quantity(report: Findings) -> str:
     result, measure = report.result, report.result.basis.measure
     if not isinstance(result, Comparison):
         return measure
     return plots.toward(f"difference in {measure}", result.second, result.first)
 
 
-def _slices(report: Report) -> Section:
+def _slices(report: Findings) -> Section:
     table = report.slices.assign(name=[_label(row, report) for row in report.slices.to_dict("records")])
     drawn = table[table["estimate"].notna()]
     words = ["Each interval is for itself: of many groups some miss. Groups with few labels have wide ones."]
@@ -188,12 +179,12 @@ def _slices(report: Report) -> Section:
     return Section("Groups of queries", words, svg, caption, shown)
 
 
-def _label(row: Mapping[Any, Any], report: Report) -> str:
+def _label(row: Mapping[Any, Any], report: Findings) -> str:
     group = f"{row['column']} = {row['value']}"
     return group if len(report.estimates) == 1 else f"{group}: {row['name']}"
 
 
-def _budget(report: Report) -> Section:
+def _budget(report: Findings) -> Section:
     if report.budget_note:
         return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
     table = report.budget
@@ -209,13 +200,13 @@ def _budget(report: Report) -> Section:
     return Section("Budget", words, svg, caption, [_shown(table, "Expected errors over the budget")])
 
 
-def _design(report: Report) -> Section:
+def _design(report: Findings) -> Section:
     title, table = "Sampling distribution", report.design
     shown = [_shown(table, "Classes of queries")]
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["What was drawn is not typical of the pool, and the weights make up for it."]
-    if draws_by_weight(report.manifest["arguments"]["design"]):
+    if draws_by_weight(report.made.arguments.design):
         words = ["Queries were drawn as plain random sampling does, by their weights alone."]
     svg = inline_svg(
         plots.plot_design(table),
@@ -227,7 +218,7 @@ def _design(report: Report) -> Section:
     return Section(title, words, svg, caption, shown)
 
 
-def _contributions(report: Report) -> Section:
+def _contributions(report: Findings) -> Section:
     apart, sides = report.contributions, _sides(report)
     words = [
         f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
@@ -248,7 +239,7 @@ def _contributions(report: Report) -> Section:
     return Section("What decided", words, svg, caption, tables, open=_decided(apart))
 
 
-def _sides(report: Report) -> tuple[str, str]:
+def _sides(report: Findings) -> tuple[str, str]:
     """What negative and positive contributions say."""
     return ("down", "up") if report.pair is None else (f"towards {report.pair[1]}", f"towards {report.pair[0]}")
 
@@ -262,18 +253,17 @@ def _decided(apart: Contributions) -> Shown:
     return _shown(table, "The documents whose labels moved the estimate most")
 
 
-def _check(report: Report) -> Section:
+def _check(report: Findings) -> Section:
     check, line = report.check, report.check.calibration
-    words, facts = [f"{str(check).splitlines()[0]}."], _facts(check)
     figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
     said = calibration_in_words(check.bins, line.slope)
     svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
     tables = [_shown(check.bins, "Bins of documents")]
-    return Section("Can the grade model be trusted?", words, svg, caption, tables, facts)
+    return Section("Can the grade model be trusted?", [f"{check.head}."], svg, caption, tables, check.facts())
 
 
-def _weights(report: Report) -> Section:
+def _weights(report: Findings) -> Section:
     basis, unit = report.result.basis, "documents" if report.result.basis.level == "document" else "draws"
     words = [
         f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
@@ -281,7 +271,7 @@ def _weights(report: Report) -> Section:
     return Section("Weights", words, tables=[_shown(report.heaviest, "The largest shares of the weight")])
 
 
-def _missing(report: Report) -> Section:
+def _missing(report: Findings) -> Section:
     basis = report.result.basis
     ignored = f" {basis.ignored} labels of what was not sampled were ignored." if basis.ignored else ""
     if not report.missing:

@@ -1,0 +1,132 @@
+"""What a report holds: everything that a plan and its labels say, as plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.model_check import ModelCheck
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status
+from pt_active.plans.making.artifact import Printed, plain_rows
+from pt_active.plans.making.manifest import Manifest
+
+HEAVIEST = 10
+"""Largest weights that are listed."""
+
+NAMED = 10
+"""Queries whose deciding documents are listed."""
+
+
+@dataclass(frozen=True)
+class Findings(Printed):
+    """What a plan and its labels say.
+
+    Attributes:
+        answer: In one sentence.
+        result: An estimate of one ranker, a comparison of two, or a ranking of more.
+        estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker.
+        budget: `Outlook.table` of plain random queries and of the plan's way to sample, with the plan's labels as the
+            pilot; empty where `budget_note` says why.
+        budget_note: Why there is no budget curve; empty if there is one.
+        design: ``axis, low, high, queries, drawn, chance, chance_of``: classes of queries by what they cost and by what
+            the model expects of them; ``chance`` is the mean of what ``chance_of`` says.
+        contributions: The estimate taken apart: of the one ranker, the two compared, or the two that stand first.
+        contrast: What that is, in words.
+        check: Of the grade model, on the plan's measure.
+        slices: One row a group of queries, and a ranker if there are more than two.
+        made: The manifest of the plan.
+        status: Of the judging, where the labels are those so far; its sentence is the answer.
+    """
+
+    answer: str
+    result: Estimate | Comparison | Ranking
+    estimates: pd.DataFrame
+    budget: pd.DataFrame
+    budget_note: str
+    design: pd.DataFrame
+    contributions: Contributions
+    contrast: str
+    check: ModelCheck
+    slices: pd.DataFrame
+    made: Manifest
+    status: Status | None = None
+
+    @property
+    def note(self) -> str:
+        """What a reader must know before trusting the result; empty if there is nothing."""
+        return self.result.note
+
+    @property
+    def pair(self) -> tuple[str, str] | None:
+        """The two rankers whose difference `contributions` takes apart, first minus second; None if there is one."""
+        return compared(self.result)
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        """The (qid, docno) pairs that were to be judged and have no label."""
+        return self.result.basis.missing
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """The manifest of the plan, as plain values."""
+        return self.made.to_json()
+
+    @property
+    def spent(self) -> float:
+        """What the judgments of the plan cost, in the unit of its cost."""
+        return self.made.spent
+
+    @property
+    def cost_unit(self) -> str:
+        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
+        return self.made.arguments.unit
+
+    @property
+    def heaviest(self) -> pd.DataFrame:
+        """The largest weights, as shares of 1: of queries, or of documents where these were drawn."""
+        of_documents = self.result.basis.level == "document"
+        table = self.contributions.documents if of_documents else self.contributions.queries
+        columns = [name for name in ("qid", "query", "docno", "label", "weight") if name in table.columns]
+        return table[columns].nlargest(HEAVIEST, "weight").reset_index(drop=True)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Every number of the report, ready for JSON: NaN and infinite numbers become None."""
+        basis, apart = self.result.basis, self.contributions
+        return {
+            "answer": self.answer,
+            "note": self.note,
+            "status": None if self.status is None else self.status.to_dict(),
+            "result": self.result.to_dict(),
+            "estimates": plain_rows(self.estimates),
+            "budget": {"spent": self.spent, "note": self.budget_note, "rows": plain_rows(self.budget)},
+            "design": plain_rows(self.design),
+            "contributions": {"of": self.contrast, "base": apart.base, "queries": plain_rows(apart.queries)},
+            "deciding_documents": plain_rows(apart.deciding(NAMED)),
+            "model_check": plain_rows(self.check.to_frame())[0] | {"bins": plain_rows(self.check.bins)},
+            "weights": {"n_effective": _finite(basis.n_effective), "heaviest": plain_rows(self.heaviest)},
+            "slices": plain_rows(self.slices),
+            "missing": {"policy": basis.missing_policy, "pairs": [list(pair) for pair in self.missing]},
+            "manifest": self.manifest,
+        }
+
+    def __str__(self) -> str:
+        return f"{self.answer}\n\n{self.result}\n\n{self.check}"
+
+
+def compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:
+    """The names of the two that are looked at closely; None if there is one."""
+    if isinstance(result, Estimate):
+        return None
+    if isinstance(result, Comparison):
+        return result.first, result.second
+    return result.names[0], result.names[1]
+
+
+def _finite(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None
