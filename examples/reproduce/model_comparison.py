@@ -177,7 +177,7 @@ def picked(
     prediction, loss = contest.prediction[:, columns], contest.losses[:, columns]
     best, shares = loss.mean(axis=0).argmin(), []
     for drawn in drawn_samples(design_of(contest.view(columns), design, prediction), labels, repetitions, seed):
-        total = np.einsum("rd,rdk->rk", drawn.count * drawn.importance, loss[drawn.rows])
+        total = np.einsum("rd,rdk->rk", drawn.count / drawn.expected, loss[drawn.rows])  # Pairs weigh the same.
         least = np.isclose(total, total.min(axis=1, keepdims=True))
         shares.append((least[:, best] / least.sum(axis=1)).mean())
     return np.array(shares)

@@ -155,11 +155,11 @@ def calibration_bins(
     """Cut labelled documents into bins that hold about as many each; equal expectations stay together.
 
     Args:
-        mean: As for `calibration`, like the arguments after it.
-        observed: See there.
-        chance: See there.
-        query: See there.
-        bins: At most so many.
+        mean: float64[n], what the grade model expects of each labelled document.
+        observed: float64[n], what its label says.
+        chance: float64[n], with which it was to be judged.
+        query: int64[n], its query.
+        bins: The largest number of bins.
     """
     edges = np.unique(np.quantile(mean, np.linspace(0, 1, bins + 1)))
     where = np.unique(np.searchsorted(edges[1:-1], mean, side="right"), return_inverse=True)[1]

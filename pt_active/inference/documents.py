@@ -295,7 +295,7 @@ def expected_squares(
 
     Args:
         pool: What the measure sees.
-        order: int64[n], as in `design.DocumentSizes`.
+        order: int64[n], the documents that can matter, query by query, in the order in which they are judged.
         grades: float64[N, G+1].
         contrasts: float64[k] each; the mean over them is taken.
         seed: Of the labels that are drawn, as many times as make about `_LABELLINGS` queries.
@@ -320,7 +320,7 @@ def _divisor(sample: TwoPhase) -> np.ndarray:
 
 
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
-    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects with the caution of `design.hedged` [theory 9].
+    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects with the caution of `hedged` [theory 9].
 
     Args:
         pool: What the measure sees.

@@ -48,7 +48,15 @@ def pool_sizes(
     labels: np.ndarray | None = None,
     budget: float | None = None,
 ) -> DocumentSizes:
-    """The sizes of `design.document_sizes` under given grades and known labels."""
+    """The sizes of `document_sizes` under given grades and known labels.
+
+    Args:
+        pool: What can be drawn.
+        settings: How documents are chosen.
+        grades: float64[N, G+1], of the round's grade model.
+        labels: int64[N], those that are known already, -1 where there is none.
+        budget: Λ of the round, which the objective ``largest`` needs.
+    """
     variables = Variables.of(pool.seen.form, grades, labels)
     return document_sizes(pool.seen, variables, pool.cost, pool.per_query, settings, budget)
 
@@ -110,7 +118,7 @@ def estimate_rounds(
         rounds: In order.
         label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
-        estimator: One of `estimators.DOCUMENT_ESTIMATORS`.
+        estimator: A name in `DOCUMENT_ESTIMATORS`.
 
     Raises:
         ValueError: If there is no estimator of that name.
@@ -133,7 +141,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
 
     Args:
         pool: With the grades of the model.
-        drawing: One of `design.DRAWINGS`.
+        drawing: A name in `DOCUMENT_DRAWINGS`.
         seed: Of the labels that are drawn from the model, for cascades in depth.
 
     Returns:
@@ -151,10 +159,10 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, est
     A round promises nothing of what was known before it, for it cannot draw that.
 
     Args:
-        seen: As for `estimate_rounds`, like ``rounds``, ``label`` and ``estimator``.
-        rounds: Another.
-        label: Another.
-        estimator: Another.
+        seen: What the measure sees.
+        rounds: In order.
+        label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
+        estimator: A name in `DOCUMENT_ESTIMATORS`.
         gain: float64[N], as `expected_gain` returns it.
 
     Returns:

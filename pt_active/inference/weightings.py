@@ -209,7 +209,7 @@ def estimate_statistic(
 
     Args:
         steps: What was drawn; every drawn instance has its label.
-        statistic: See `pt_active.rounds.statistics`.
+        statistic: What is estimated; see `pt_active.inference.statistics`.
         estimator: A name in `WEIGHTINGS`.
         bandwidth: h of the kernel regressions; a rule of thumb if left out.
 

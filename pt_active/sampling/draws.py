@@ -236,7 +236,7 @@ def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: n
         steps: Those so far.
         size: float64[N], positive, what the probabilities are to be proportional to; not read where drawn already.
         number: How many, for ``poisson`` on average; all that are left if there are no more.
-        drawing: One of `DRAWINGS`.
+        drawing: A name in `ROUND_DRAWINGS`.
         rng: Source of randomness.
 
     Returns:

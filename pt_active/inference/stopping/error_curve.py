@@ -49,10 +49,10 @@ class ErrorCurve:
         """The curve of single documents, sorted by query, with the openings of their queries as units of their own.
 
         Args:
-            size: float64[n], like ``gain`` and ``cost``; see the attributes.
-            gain: Another.
-            cost: Another.
-            query: int64[n], rising.
+            size: float64[n], to which the probability of judging each document is proportional.
+            gain: float64[n], the variance that each document brings.
+            cost: float64[n], λ.
+            query: int64[n], the query of each document, rising.
             per_query: λ₀, of opening a query; it is opened as often as its most probable document is judged.
             together: See the attributes.
         """
