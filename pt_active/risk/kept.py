@@ -287,6 +287,7 @@ def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, Sa
         cost=table["cost"].to_numpy(),
         loss=loss,
     )
-    q, draws, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "draws", "inclusion", "stratum"))
+    q, inclusion = (table[name].to_numpy(np.float64) for name in ("prob", "inclusion"))
+    draws, stratum = (table[name].to_numpy(np.int64) for name in ("draws", "stratum"))
     known = None if (stratum == _NO_STRATUM).all() else stratum
     return pairs, Sample.from_columns(q, draws, inclusion, manifest.census, stratum=known)
