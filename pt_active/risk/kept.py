@@ -287,6 +287,6 @@ def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, Sa
         cost=table["cost"].to_numpy(),
         loss=loss,
     )
-    q, draws, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "draws", "inclusion", "stratum"))
-    known = None if (stratum == _NO_STRATUM).all() else stratum
+    q, inclusion, stratum = (table[name].to_numpy() for name in ("prob", "inclusion", "stratum"))
+    draws, known = table["draws"].to_numpy(np.int64), None if (stratum == _NO_STRATUM).all() else stratum
     return pairs, Sample.from_columns(q, draws, inclusion, manifest.census, stratum=known)
