@@ -17,13 +17,17 @@ if WORKER:  # two processes that compile into the same folder could mix up their
     folder = Path(__file__).parents[1] / "pt_active" / "__pycache__" / f"numba_{WORKER}"
     os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
+import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 from hypothesis import settings
 
-from pt_active import OrderedLogitGrades, Runs
+from pt_active import OrderedLogitGrades, Runs, parse_measure
 from pt_active.demo.collection import DemoCollection, demo_collection
+from pt_active.inference.replay import LabelledPool
+from pt_active.relevance.measures import rank_form
+from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
@@ -58,6 +62,47 @@ def pipeline(demo: DemoCollection, grades: OrderedLogitGrades) -> pt.Transformer
 @pytest.fixture(scope="session")
 def graded(demo: DemoCollection, pipeline: pt.Transformer) -> pd.DataFrame:
     return pipeline(demo.topics)
+
+
+@pytest.fixture(scope="session")
+def labelled_documents() -> Callable[[str], tuple[LabelledPool, np.ndarray]]:
+    """Two systems, labels that follow a score and the query, a model that knows neither; and the scores."""
+
+    def make(measure: str) -> tuple[LabelledPool, np.ndarray]:
+        rng, queries, documents = np.random.default_rng(5), 60, 8
+        size = queries * documents
+        ranks = [rng.random((queries, documents)).argsort(axis=1).argsort(axis=1).ravel() + 1 for _ in range(2)]
+        score = rng.random(size)
+        chance = np.clip(score**2 + np.repeat(0.15 * rng.normal(size=queries), documents), 0.02, 0.9)
+        label = (rng.random(size) < chance).astype(int) + (rng.random(size) < 0.6 * chance)
+        form = rank_form(parse_measure(measure, 2), 2, documents)
+        indptr, weight = np.arange(queries + 1) * documents, np.full(queries, 1 / queries)
+        seen = DocumentPool(form, indptr, np.stack(ranks).astype(np.int32), weight)
+        return LabelledPool(GradedPool(seen, np.tile([0.5, 0.3, 0.2], (size, 1)), np.ones(size), 0.0), label), score
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def random_documents() -> Callable[..., tuple[DocumentPool, Variables, np.ndarray, np.ndarray]]:
+    """Pool, moments, labels that the model does not foresee, and costs .5 to 2: queries of 0 to 5 documents."""
+
+    def make(
+        seed: int, measure: str, queries: int = 8, systems: int = 2
+    ) -> tuple[DocumentPool, Variables, np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        lengths = np.r_[0, 1, rng.integers(2, 6, queries - 2)]
+        indptr = np.r_[0, np.cumsum(lengths)]
+        ranks = np.vstack(
+            [np.concatenate([rng.permutation(n) + 1 for n in lengths]).astype(np.int32) for _ in range(systems)]
+        )
+        form = rank_form(parse_measure(measure), 2, int(ranks.max()))
+        grades = rng.dirichlet(np.ones(3), indptr[-1])
+        truth = form.values[rng.integers(0, 3, indptr[-1])]
+        pool = DocumentPool(form, indptr, ranks, rng.dirichlet(np.full(queries, 5.0)))
+        return pool, Variables.of(form, grades), truth, rng.uniform(0.5, 2, indptr[-1])
+
+    return make
 
 
 @pytest.fixture

@@ -130,7 +130,7 @@ snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2
 snis: degrees of freedom of the draws [test_estimators]
     effective_size(sample.count, importance) - 1 => sample.draws - 1
-snis and regression without replacement: no 1 − π [test_draws]
+snis and regression without replacement: no 1 − π [test_samples_of_queries]
     return 1.0 if self.repeated else 1 - self.expected => return 1.0
 ht variance: n for n − 1 [test_estimators]
     centred**2) / (n - 1) / n => centred**2) / n / n
@@ -177,12 +177,12 @@ documents: lines weighted by the root of the chance [test_document_estimators]
     np.sqrt(1 - chance[drawn]) / chance[drawn] => np.sqrt(1 - chance[drawn]) / np.sqrt(chance[drawn])
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
-rounds: weighted by their variances [test_document_rounds]
+rounds: weighted by their variances [test_samples_of_documents]
     (1 / expected) / (1 / expected).sum() => expected / expected.sum()
-rounds: weighted by what the refitted model expects [test_document_rounds]
+rounds: weighted by what the refitted model expects [test_samples_of_documents]
     expected_variance(pool.seen, sample, first.gain) => expected_variance(pool.seen, sample, sizes.gain)
     lives: the tests of the weights refit no model
-documents: caution fades without its square [test_document_rounds]
+documents: caution fades without its square [test_document_rounds test_samples_of_documents]
     / ENOUGH_DEGREES) ** 2 => / ENOUGH_DEGREES)
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1

@@ -43,22 +43,6 @@ def test_a_weight_counts_as_so_many_documents() -> None:
     assert (found.n_documents, found.n_queries) == (240, 40)
 
 
-def test_samples_centre_on_the_line_of_all_and_know_their_errors() -> None:
-    found, rng = [], np.random.default_rng(3)
-    for seed in range(600):
-        mean, observed, chance, query = sampled(1000 + seed, queries=120)
-        drawn = rng.random(len(chance)) < chance
-        found.append(calibration(mean[drawn], observed[drawn], chance[drawn], query[drawn]))
-    slopes = np.array([each.slope for each in found])
-    squares = np.array([each.slope_error**2 for each in found])
-    assert abs(slopes.mean() - 1) <= 3 * slopes.std(ddof=1) / np.sqrt(600)
-    spread = (slopes - slopes.mean()) ** 2
-    assert abs(squares.mean() - spread.mean()) <= 3 * np.hypot(squares.std(), spread.std()) / np.sqrt(600) + 1 / 120**2
-    covered = np.mean([each.interval[0] <= 1 <= each.interval[1] for each in found])
-    assert abs(covered - 0.95) <= 3 * np.sqrt(0.95 * 0.05 / 600)
-    assert not any(each.misleads for each in found)
-
-
 def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
     mean, observed, chance, query = sampled(4)
     shifted = observed + np.where(query == 3, 50 * (mean - 0.5), 0)

@@ -8,18 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.significance import (
     check_correction,
-    corrected_pvalues,
     indistinct_groups,
     studentized_range_tail,
     tukey_pvalues,
     two_sided_pvalue,
 )
-from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import sampling_distribution
-from pt_active.sampling.draws import priorities
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -95,76 +90,6 @@ def test_an_unknown_correction():
 
 
 # --- family-wise error ----------------------------------------------------------------------------------------------
-
-
-def null_population(rng, scales, queries=400):
-    """Values of k correlated systems whose means over the pool are exactly equal, and a model of middling quality."""
-    values = rng.gamma(2, 1, (queries, 1)) + rng.standard_normal((queries, len(scales))) * scales
-    values = values - values.mean(axis=0) + values.mean()
-    error = rng.normal(0, 1, values.shape)
-    return values, Moments(values + error, np.tile(np.eye(len(scales)), (queries, 1, 1)))
-
-
-def replayed_tests(values, moments, draws, repetitions, rng):
-    """Differences, standard errors and degrees of freedom of all pairs in many weighted samples, [pairs, R]."""
-    m, k = values.shape
-    p = np.full(m, 1 / m)
-    q = sampling_distribution("optimal", moments, np.ones(m), p)
-    sample = next(priorities(q, np.ones(m), [draws], repetitions, rng))
-    found = []
-    for a, b in itertools.combinations(range(k), 2):
-        value, model = values[:, a] - values[:, b], moments.mean[:, a] - moments.mean[:, b]
-        estimate = ESTIMATORS["regression"].weigh(sample, Controls(p, model)).estimate(value[sample.rows])
-        found.append((estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
-    return np.array(found).transpose(1, 0, 2)
-
-
-REPETITIONS = 4000
-LEVEL = 0.05 + 3 * np.sqrt(0.05 * 0.95 / REPETITIONS)
-
-
-@pytest.mark.parametrize("scales", [[1, 1, 1, 1, 1], [0.2, 0.5, 1, 2, 4]], ids=["alike", "unlike"])
-def test_five_equal_systems_are_told_apart_in_one_of_twenty_samples(scales):
-    rng = np.random.default_rng(3)
-    values, moments = null_population(rng, np.array(scales))
-    difference, error, degrees = replayed_tests(values, moments, 100, REPETITIONS, rng)
-    alone = two_sided_pvalue(difference, error, degrees)
-    best, column = alone.argmin(axis=0), np.arange(REPETITIONS)
-    least = [part[best, column] for part in (difference, error, np.round(degrees, 1))]
-    tukey = by_range(*least, 5)
-    assert (alone.min(axis=0) < 0.05).mean() > 0.2
-    assert 0.02 < (tukey < 0.05).mean() <= LEVEL
-    assert 0.02 < (alone.min(axis=0) < 0.05 / 10).mean() <= LEVEL
-
-
-def holm(pvalues):
-    """The r-th smallest of n p-values times n − r + 1, and none below those before it; along the first axis."""
-    order = np.argsort(pvalues, axis=0)
-    n = len(pvalues)
-    steps = np.take_along_axis(pvalues, order, axis=0) * np.arange(n, 0, -1)[:, None]
-    found = np.empty_like(pvalues)
-    np.put_along_axis(found, order, np.minimum(np.maximum.accumulate(steps, axis=0), 1.0), axis=0)
-    return found
-
-
-def test_holm_is_statsmodels():
-    pvalues = np.array([0.2, 0.001, 0.04, 0.011, 0.9, np.nan])
-    reject, corrected = corrected_pvalues(pvalues, 0.05, "holm")
-    np.testing.assert_allclose(corrected[:5], holm(pvalues[:5, None])[:, 0], rtol=0, atol=1e-12)
-    assert corrected[:5] == pytest.approx([0.4, 0.005, 0.12, 0.044, 0.9], abs=1e-12)
-    assert np.isnan(corrected[5])
-    assert reject.tolist() == [False, True, False, True, False, False]
-
-
-def test_holm_keeps_its_level_where_some_systems_differ():
-    rng = np.random.default_rng(4)
-    values, moments = null_population(rng, np.ones(5))
-    shift = np.array([0, 0, 0, 1.0, 2.0])
-    moments = Moments(moments.mean + shift, moments.covariance)
-    corrected = holm(two_sided_pvalue(*replayed_tests(values + shift, moments, 100, REPETITIONS, rng)))
-    null = np.array([shift[a] == shift[b] for a, b in itertools.combinations(range(5), 2)])
-    assert 0.02 < (corrected[null].min(axis=0) < 0.05).mean() <= LEVEL
-    assert (corrected[~null] < 0.05).mean() > 0.8
 
 
 def test_the_table_of_the_documentation(script):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import re
 import warnings
@@ -22,7 +21,6 @@ from pt_active.risk import F1, Accuracy, Audit, Precision, Recall, Squared, Zero
 
 FOUR = {"poor": "d", "best": "a", "good": "b", "fair": "c"}
 RIGHT = {"a": 0.85, "b": 0.8, "c": 0.6, "d": 0.3}
-SAMPLES = 100
 
 LOSSES = pytest.mark.parametrize("loss", [ZeroOne(), Squared(), Accuracy(), F1(), Precision(rel=2)], ids=str)
 
@@ -235,27 +233,3 @@ def test_both_faces_rank_by_the_same_code() -> None:
 
     assert pt_active.plans.plan.rank_judged is pt_active.risk.audit.rank_judged
     assert Plan.rank.__annotations__["return"] == Audit.rank.__annotations__["return"] == "Ranking"
-
-
-def equal_judges(rng: np.random.Generator, pairs: int, wrong: float) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A pool and five judges with exactly the same share of errors, each in pairs of its own."""
-    frame, qrels = pool_of(rng, pairs, {})
-    label = qrels["label"].to_numpy()
-    errors = {k: rng.permutation(pairs) < wrong * pairs for k in "abcde"}
-    judges = {k: np.where(e, (label + rng.integers(1, 3, pairs)) % 3, label) for k, e in errors.items()}
-    return frame.assign(**judges), qrels
-
-
-def test_equal_predictors_are_told_apart_in_one_of_twenty_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gc, "collect", lambda: 0)  # statsmodels does so at every call, which takes most of the time
-    rng, wrong = np.random.default_rng(3), {"holm": 0, "none": 0}
-    for seed in range(SAMPLES):
-        if seed % 25 == 0:
-            frame, qrels = equal_judges(rng, 400, 0.3)
-        five = {"predictions": {k: k for k in "abcde"}, "budget": 100, "design": "passive", "seed": seed}
-        audit, known = audited((frame, qrels), ZeroOne(), **five)
-        ranking = audit.rank(known, "snis")
-        wrong["holm"] += any(winner is not None for winner in ranking.winners)
-        wrong["none"] += any(found.winner is not None for found in ranking.comparisons)
-    most = SAMPLES * 0.05 + 3 * np.sqrt(SAMPLES * 0.05 * 0.95)
-    assert wrong["holm"] <= most < wrong["none"]

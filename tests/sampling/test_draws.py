@@ -10,11 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from pt_active.inference.estimators import Controls, difference, horvitz_thompson, regression, snis
-from pt_active.inference.intervals import interval
 from pt_active.plans.making.queries import draw
 from pt_active.sampling.draws import draw_number, draw_to_budget, priorities, races
-from pt_active.sampling.sample import Sample
 
 COST = np.array([1.0, 1.0, 2.0, 4.0])
 VALUE = np.array([0.0, 0.2, 0.5, 1.0])
@@ -216,24 +213,6 @@ def test_improbable_queries_are_not_waited_for():
     assert 200 < sample.draws < 400
 
 
-@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
-def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
-    """Over 4,000 repetitions within 3 standard errors."""
-    (sample, _), controls = drawn_to_budget(Q, COST, 6.0, 4000, seed=3), Controls(P, np.full(4, 0.3))
-    assert_mean(estimator(sample, controls).estimate(VALUE[sample.rows]).value, P @ VALUE)
-
-
-@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
-def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(estimator):
-    """400 queries, about 60 draws, values independent of the costs: 3 standard errors of 4,000 repetitions."""
-    q, p, cost, _ = random_pool(4, queries=400)
-    rng = np.random.default_rng(4)
-    value = rng.uniform(0, 1, 400)
-    controls = Controls(p, value + rng.normal(0, 0.2, 400))
-    sample, _ = drawn_to_budget(q, cost, 60 * (q @ cost), 4000, seed=6)
-    assert_mean(estimator(sample, controls).estimate(value[sample.rows]).value, p @ value)
-
-
 # --- without replacement --------------------------------------------------------------------------------------------
 
 
@@ -284,34 +263,6 @@ def test_equal_queries_are_a_simple_random_sample():
     drawn = drawn_without_replacement(np.full(5, 0.2), np.ones(5), [2], 20_000, seed=3)[0][0]
     pairs = [drawn[:, x] @ drawn[:, y] for x in range(5) for y in range(x)]
     assert stats.chisquare(pairs).pvalue > 0.0027
-
-
-@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
-def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estimator):
-    """3 standard errors of 8,000 samples; a quarter of 40 queries is drawn, some with π = 1."""
-    q, p, cost, value = random_pool(8, queries=40)
-    q = q**2 / (q**2).sum()
-    model = value + np.random.default_rng(8).normal(0, 0.2, 40)
-    ((drawn, inclusion),) = drawn_without_replacement(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, seed=4)
-    sample = Sample(np.arange(len(q)), drawn, inclusion)
-    estimate = estimator(sample, Controls(p, model)).estimate(value)
-    assert_mean(estimate.value, p @ value)
-    assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
-
-
-@pytest.mark.parametrize("estimator", [snis, regression])
-def test_intervals_without_replacement_cover(estimator):
-    """93.5 to 96.5 % of 4,000 samples of 60 among 150 queries (standard error .0034)."""
-    rng = np.random.default_rng(5)
-    q, p, cost, _ = random_pool(9, queries=150)
-    value = rng.uniform(0, 1, 150)
-    model = value + rng.normal(0, 0.3, 150)
-    budget = cost.sum() * 0.4
-    ((drawn, inclusion),) = drawn_without_replacement(q, cost, [budget], 4000, seed=6)
-    sample = Sample(np.arange(len(q)), drawn, inclusion)
-    estimate = estimator(sample, Controls(p, model)).estimate(value)
-    low, high = interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.95)
-    assert 0.935 < ((low <= p @ value) & (p @ value <= high)).mean() < 0.965
 
 
 @pytest.mark.parametrize("draws", [1, 2, 3])

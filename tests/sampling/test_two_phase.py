@@ -8,11 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.documents import document_estimate, predicted
-from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling import _kernels
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, document_design, document_sizes
-from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.two_phase import APART, draw_documents
 
@@ -88,21 +85,6 @@ def test_the_size_of_a_pivotal_draw_is_never_further_than_one_from_its_expectati
 # --- samples --------------------------------------------------------------------------------------------------------
 
 
-def random_pool(seed, measure, queries=8, systems=2):
-    """Queries of 0 to 5 documents, costs .5 to 2, unequal weights, labels that the model does not foresee."""
-    rng = np.random.default_rng(seed)
-    lengths = np.r_[0, 1, rng.integers(2, 6, queries - 2)]
-    indptr = np.r_[0, np.cumsum(lengths)]
-    ranks = np.vstack(
-        [np.concatenate([rng.permutation(n) + 1 for n in lengths]).astype(np.int32) for _ in range(systems)]
-    )
-    form = rank_form(parse_measure(measure), 2, int(ranks.max()))
-    grades = rng.dirichlet(np.ones(3), indptr[-1])
-    truth = form.values[rng.integers(0, 3, indptr[-1])]
-    pool = DocumentPool(form, indptr, ranks, rng.dirichlet(np.full(queries, 5.0)))
-    return pool, Variables.of(form, grades), truth, rng.uniform(0.5, 2, indptr[-1])
-
-
 def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
     sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing, defensive))
     return document_design(sizes, drawing, pool.indptr, cost, overhead, budget)
@@ -110,8 +92,8 @@ def designed(pool, variables, cost, overhead, drawing, budget, defensive=0.5):
 
 @settings(max_examples=60)
 @given(SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from([0.0, 2.0]), st.floats(10, 80))
-def test_a_sample_never_overspends_and_adds_up(seed, drawing, overhead, budget):
-    pool, variables, _, cost = random_pool(seed % 20, "DCG@4")
+def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, overhead, budget):
+    pool, variables, _, cost = random_documents(seed % 20, "DCG@4")
     budget = max(budget, 5 * 2 + overhead)
     design = designed(pool, variables, cost, overhead, drawing, budget)
     sample = draw_documents(design, pool.indptr, cost, overhead, budget, np.random.default_rng(seed))
@@ -134,9 +116,9 @@ def test_a_sample_never_overspends_and_adds_up(seed, drawing, overhead, budget):
 
 
 @pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
-def test_documents_have_the_probabilities_of_the_design(drawing):
+def test_documents_have_the_probabilities_of_the_design(random_documents, drawing):
     """With a budget that always pays for what was drawn, so that every query is opened."""
-    pool, variables, _, cost = random_pool(2, "DCG@4")
+    pool, variables, _, cost = random_documents(2, "DCG@4")
     design = designed(pool, variables, cost, 0.0, drawing, 8.0)
     rng = np.random.default_rng(1)
     samples = [draw_documents(design, pool.indptr, cost, 0.0, 1e9, rng) for _ in range(5000)]
@@ -154,8 +136,8 @@ def test_documents_have_the_probabilities_of_the_design(drawing):
         )
 
 
-def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does():
-    pool, variables, _, cost = random_pool(2, "DCG@4")
+def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does(random_documents):
+    pool, variables, _, cost = random_documents(2, "DCG@4")
     rng, variance = np.random.default_rng(1), {}
     for drawing in ("spread", "poisson"):
         design = designed(pool, variables, cost, 0.0, drawing, 8.0)
@@ -188,32 +170,3 @@ def test_a_budget_that_does_not_pay_for_one_query_is_refused():
         draw_documents(design, indptr, np.array([1.0, 1.5, 2.0]), 1.0, 4.0, rng)
     sample = draw_documents(design, indptr, np.array([1.0, 1.5, 2.0]), 1.0, 4.5, rng)
     assert sample.spent in (2, 4.5)
-
-
-# --- estimates over repeated samples --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
-@pytest.mark.parametrize(
-    ("measure", "contrast", "estimator", "overhead"),
-    [
-        ("DCG@4", [1.0, -1.0], "difference", 0.0),
-        ("ERR(max_rel=2)", [1.0], "ht", 2.0),
-        ("ERR(max_rel=2)@3", [1.0, -1.0], "difference", 2.0),
-    ],
-)
-def test_estimates_are_unbiased_when_the_budget_drops_queries(drawing, measure, contrast, estimator, overhead):
-    """3 standard errors of 2,000 samples: finds a bias of .07 standard deviations of the estimate."""
-    pool, variables, truth, cost = random_pool(5, measure, 12, len(contrast))
-    contrast, budget = np.array(contrast), 13.0 + 2 * overhead
-    design = designed(pool, variables, cost, overhead, drawing, budget)
-    rng, found, dropped = np.random.default_rng(7), [], 0
-    for _ in range(2000):
-        sample = draw_documents(design, pool.indptr, cost, overhead, budget, rng)
-        dropped += (sample.opening[design.opening > 0] == 0).any()
-        mean = predicted(pool, sample, variables.mean, truth, contrast, estimator)
-        observed = np.where(sample.drawn, truth, mean)
-        found.append(document_estimate(pool, sample, mean, observed, contrast).value)
-    assert dropped > 200
-    gap = np.array(found) - pool.weight @ pool.values(truth) @ contrast
-    assert abs(gap.mean()) < 3 * gap.std() / math.sqrt(len(gap))

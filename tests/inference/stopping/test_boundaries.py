@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise, product
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -14,9 +12,6 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.inference.methods import Method
-from pt_active.inference.replay import Population, Repetitions, replay
-from pt_active.inference.replays import joined
 from pt_active.inference.stopping.boundaries import (
     _stakes,
     betting_sequence,
@@ -41,7 +36,6 @@ from pt_active.inference.stopping.looks import (
     prospect,
     verdicts,
 )
-from pt_active.relevance.moments import Moments
 from pt_active.sampling.draws import draw_priorities, prefixes
 from pt_active.sampling.sample import Sample
 
@@ -212,21 +206,6 @@ def capital_of_one(draws: np.ndarray, mean: float, sign: int) -> float:
     return wealth
 
 
-def test_weighted_draws_are_covered_at_all_times() -> None:
-    """Draws with replacement from a defensive mixture, whose weights it bounds; 200 samples find a level of .16."""
-    rng, repetitions, epsilon, n = np.random.default_rng(8), 200, 0.25, 150
-    values = rng.random(40) ** 3
-    p = np.full(40, 1 / 40)
-    q = (1 - epsilon) * values / values.sum() + epsilon * p
-    missed = 0
-    for _ in range(repetitions):
-        x = rng.choice(40, n, p=q)
-        low, high = betting_sequence(p[x] / q[x] * values[x], 0, 1 / epsilon, 0.9)
-        missed += bool(((low > p @ values) | (high < p @ values)).any())
-    assert missed / repetitions <= 0.1 + 3 * np.sqrt(0.09 / repetitions)
-    assert high[-1] - low[-1] < 0.4
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.1, 50), st.floats(-20, 20))
 def test_betting_moves_with_the_scale(draws: list[float], scale: float, shift: float) -> None:
     low, high = betting_sequence(np.array(draws), 0, 1)
@@ -390,59 +369,3 @@ def test_degrees_of_freedom_grow_with_the_cost() -> None:
 
 
 # --- the whole road, under the null -----------------------------------------------------------------------------------
-
-
-def null_population() -> Population:
-    rng = np.random.default_rng(9)
-    mean = rng.gamma(2.0, 0.3, size=(240, 2))
-    spread = rng.uniform(0.05, 0.3, 240)
-    values = mean + rng.normal(size=(240, 2)) * np.sqrt(spread)[:, None] + 0.3 * rng.normal(size=(240, 1))
-    covariance = spread[:, None, None] * np.eye(2)
-    uniform = Moments(np.full((240, 2), 0.6), np.tile(0.3 * np.eye(2), (240, 1, 1)))
-    cost = rng.integers(5, 15, 240).astype(float)
-    return Population(values, Moments(mean, covariance), uniform, cost, np.full(240, 1 / 240), cost.astype(int))
-
-
-@pytest.fixture(scope="module")
-def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Errors, standard errors and degrees of freedom at 60 looks [60, 2000], and the clock."""
-    population = null_population()
-    budget = 0.3 * population.cost.sum()
-    budgets = np.linspace(0.04 * budget + 15, budget, 60)
-    method = Method("hedged", "regression", with_replacement=False)
-    chunks = replay(population, [method], budgets, Repetitions(2000, 1, null=True))
-    found = joined([chunk["regression"] for chunk in chunks])
-    q = population.distribution("hedged", 0.1)
-    return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)
-
-
-@pytest.mark.parametrize("looks", ["always", "obrien-fleming", "pocock"])
-def test_peeking_keeps_its_level(looks: str, null_replays: tuple) -> None:
-    error, spread, degrees, time = null_replays
-    at = np.arange(60) if looks == "always" else np.arange(11, 60, 12)
-    critical = critical_values(looks, at + 1, time[at], 0.05)[:, None]
-    wrong = (np.abs(error[at]) > half_widths(critical, spread[at], degrees[at])).any(axis=0).mean()
-    assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
-
-
-def test_peeking_with_plain_intervals_does_not(null_replays: tuple) -> None:
-    error, spread, degrees, _ = null_replays
-    plain = half_widths(np.full((60, 1), stats.norm.isf(0.025)), spread, degrees)
-    assert (np.abs(error) > plain).any(axis=0).mean() > 0.15
-
-
-def test_the_reproduction_counts_what_it_says(script: Callable[[str], ModuleType]) -> None:
-    reproduction = script("stopping")
-    null, time = reproduction.peeks(null_population(), 100, True, 1)
-    assert null.error.shape == (reproduction.PEEKS, 100)
-    assert time[-1] == pytest.approx(1.0)
-    assert (np.diff(time) > 0).all()
-    population = null_population()
-    clear = replace(population, values=np.add(population.values, [0.5, 0.0]))
-    real, _ = reproduction.peeks(clear, 100, False, 2)
-    rows = {looks: reproduction._row(null, real, time, looks) for looks in (None, "always", "pocock")}
-    assert rows[None]["spent"] == "1.00"
-    assert {row["found"] for row in rows.values()} == {"1.00"}
-    assert float(rows["pocock"]["spent"]) < 0.6
-    missed = np.abs(null.error[-1]) > half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
-    assert rows[None]["wrong"] == f"{missed.mean():.3f}"

@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.significance import corrected_pvalues, studentized_range_tail, tukey_pvalues, two_sided_pvalue
+from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
 
 BUDGET = {"query": 700, "document": 500}
-SAMPLES = 40
 
 
 def noisy(run: pd.DataFrame, spread: float, seed: int) -> pd.DataFrame:
@@ -255,25 +254,3 @@ def test_a_pair_that_stands_the_wrong_way_round_is_pointed_out(plans, labels) ->
     )
     wrong = Ranking(swapped, turned, tuple(each.pvalue for each in turned), "holm")
     assert f"{second.name} stands above {first.name}, but their comparison finds {first.name} better" in wrong.note
-
-
-@LEVELS
-@pytest.mark.filterwarnings("ignore:.*of the variance that the model expects")
-def test_families_of_intervals_hold_all_true_differences(demo, graded, runs, level) -> None:
-    """The tests of all differences from the truth err together in one of twenty samples."""
-    everything = Plan.create(graded, None, DCG @ 10, budget=10**6).rank(demo.judge(graded))
-    truth = {found.name: found.value for found in everything.estimates}
-    wrong = {"holm": 0, "tukey": 0}
-    for seed in range(SAMPLES):
-        plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET[level], level=level, seed=seed)
-        judged = plan.judged(demo.judge(plan.assessments))
-        pairs = itertools.combinations(range(4), 2)
-        found = [judged.compare(a, b, How(DCG @ 10)) for a, b in pairs]
-        error = np.array([each.difference - truth[each.first] + truth[each.second] for each in found])
-        spread = np.array([each.standard_error for each in found])
-        degrees = np.array([each.degrees_of_freedom for each in found])
-        alone = two_sided_pvalue(error, spread, degrees)
-        wrong["holm"] += alone.min() < 0.05 / 6
-        wrong["tukey"] += tukey_pvalues(error, spread, degrees, alone, 4).min() < 0.05
-    most = SAMPLES * 0.05 + 3 * np.sqrt(SAMPLES * 0.05 * 0.95)
-    assert 0 <= wrong["holm"] <= wrong["tukey"] <= most

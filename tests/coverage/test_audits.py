@@ -1,0 +1,276 @@
+"""Audits of pairs: coverage and bias of risks and of their differences."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from pt_active.inference.estimators import MeanEstimate, effective_size
+from pt_active.inference.intervals import interval, score_interval
+from pt_active.inference.ratios import (
+    RISK_ESTIMATORS,
+    Scores,
+    difference_domain,
+    domain_estimate,
+    ratio_estimate,
+    risk_domain,
+    stratified_mean,
+)
+from pt_active.relevance.introspection import introspection, label_tables
+from pt_active.relevance.losses import Loss
+from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
+from pt_active.sampling.designs import gap_distribution, sampling_distribution
+from pt_active.sampling.draws import priorities
+from pt_active.sampling.sample import Sample
+from pt_active.sampling.strata import allocation, draw_strata, strata_by
+
+
+def pool_scores(loss: Loss, f: np.ndarray, y: np.ndarray, rho: np.ndarray, p: np.ndarray) -> list[Scores]:
+    grades = np.column_stack([1 - rho, rho])
+    view = introspection(label_tables(loss, f, 2, np.ones(len(p), dtype=bool)), grades, p, loss.proportion)
+    return [Scores(*loss.terms(f[:, s], y), view.numerator[:, s], view.weight[:, s]) for s in range(f.shape[1])]
+
+
+def rows_of(score: Scores, rows: np.ndarray) -> Scores:
+    return replace(score, numerator=score.numerator[rows], weight=score.weight[rows])
+
+
+REPLAYS, LABELS = 1000, 100
+"""Samples: 3 standard errors find a bias of a tenth of an estimate's standard deviation, or 2 points of coverage."""
+
+
+@cache
+def population() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """2,000 pairs with predictions of two classifiers, labels, and a calibrated ρ."""
+    rng = np.random.default_rng(12)
+    score = rng.normal(size=2000)
+    rho = 1 / (1 + np.exp(-1.5 * score))
+    first = (score + rng.normal(scale=0.5, size=2000) > 0).astype(float)
+    second = (score + rng.normal(scale=1.0, size=2000) > 0.2).astype(float)
+    return np.column_stack([first, second]), (rng.random(2000) < rho).astype(float), rho
+
+
+@cache
+def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Sample:
+    """`REPLAYS` samples of pairs, each drawn once."""
+    f, _, rho = population()
+    f, p, cost = f[:, :k], np.full(len(rho), 1 / len(rho)), np.ones(len(rho))
+    tables = label_tables(loss, f, 2, np.ones(len(rho), dtype=bool))
+    view = introspection(tables, np.column_stack([1 - rho, rho]), p, loss.proportion)
+    q = gap_distribution(design, f, cost, p) if design == "disagreement" else None
+    q = sampling_distribution(design, view.moments, cost, p) if q is None else q
+    return next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13)))
+
+
+@cache
+def replayed(loss: Loss, k: int, design: str, estimator: str, labels: int = LABELS) -> tuple[MeanEstimate, float]:
+    """Estimates from all samples, and the truth."""
+    f, y, rho = population()
+    f, p = f[:, :k], np.full(len(y), 1 / len(y))
+    drawn = replayed_draws(loss, k, design, labels)
+    everything = pool_scores(loss, f, y, rho, p)
+    scores = [rows_of(s, drawn.rows) for s in everything]
+    truth = [s.numerator.sum() / s.weight.sum() for s in everything]
+    domain = None
+    if k == 1 and loss in (ZeroOne(), Precision()):
+        domain = risk_domain(scores[0], p)
+    if k == 2 and loss == ZeroOne():
+        domain = difference_domain(scores[0], scores[1], f[:, 0] != f[:, 1], p)
+    if domain is None:
+        found = ratio_estimate(scores, drawn, p, estimator)
+    else:
+        found = domain_estimate(domain, drawn, estimator)
+    return found, truth[0] if k == 1 else truth[0] - truth[1]
+
+
+CASES = [
+    (ZeroOne(), 1, "optimal"),
+    (Precision(), 1, "optimal"),
+    (Recall(), 1, "optimal"),
+    (F1(), 1, "optimal"),
+    (ZeroOne(), 2, "optimal"),
+    (ZeroOne(), 2, "disagreement"),
+    (F1(), 2, "optimal"),
+]
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
+def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str, estimator: str) -> None:
+    found, truth = replayed(loss, k, design, estimator)
+    spread = found.value, found.standard_error, found.degrees_of_freedom, 0.95
+    if k == 1 and estimator != "difference":
+        low, high = score_interval(*spread, (0.0, 1.0), LABELS)
+    else:
+        low, high = interval(*spread)
+    assert 0.93 <= np.mean((low <= truth) & (truth <= high)) <= 0.97
+
+
+World = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predictions, labels, and what the label model believes of each grade."""
+
+
+def grade_probabilities(score: np.ndarray, cuts: tuple[float, ...]) -> np.ndarray:
+    """Ordered logit."""
+    below = 1 / (1 + np.exp(1.5 * (score[:, None] - np.array(cuts))))
+    ends = np.zeros((len(score), 1))
+    return np.diff(np.concatenate([ends, below, ends + 1], axis=1), axis=1)
+
+
+@cache
+def spoilt_world(wrong: float | None, cuts: tuple[float, ...], power: float, shift: float = 0.0) -> World:
+    """2,000 pairs; a judge who guesses a share of them, or who believes the model; the model is too sure of itself."""
+    rng = np.random.default_rng(0)
+    grades = grade_probabilities(rng.normal(size=2000) + shift, cuts)
+    label = (grades.cumsum(axis=1) < rng.random(2000)[:, None]).sum(axis=1).astype(float)
+    guess = rng.integers(0, len(cuts) + 1, 2000)
+    predicted = grades.argmax(axis=1) if wrong is None else np.where(rng.random(2000) < wrong, guess, label)
+    sure = grades**power
+    return predicted.astype(float)[:, None], label, sure / sure.sum(axis=1, keepdims=True)
+
+
+def covered(
+    world: World, loss: Loss, highest: float, fixed: bool, design: str = "optimal"
+) -> tuple[float, float, float]:
+    """Coverage of the score interval and of ± t SE, and mean SE² over the variance, at `LABELS` labels."""
+    f, y, grades = world
+    p = np.full(len(y), 1 / len(y))
+    view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
+    q = sampling_distribution(design, view.moments, np.ones(len(y)), p)
+    drawn = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
+    everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
+    scores, truth = rows_of(everything, drawn.rows), everything.numerator.sum() / everything.weight.sum()
+    if fixed:
+        found = domain_estimate(risk_domain(scores, p), drawn, "regression")
+    else:
+        found = ratio_estimate([scores], drawn, p, "regression")
+    error = np.where(found.standard_error < 1e-12, 0.0, found.standard_error)
+    effective = effective_size(drawn.count, drawn.importance(p) * scores.weight)
+    spread = found.value, error, found.degrees_of_freedom, 0.95
+    inside = [
+        np.mean((low <= truth) & (truth <= high))
+        for low, high in (score_interval(*spread, (0.0, highest), effective), interval(*spread))
+    ]
+    return float(inside[0]), float(inside[1]), float(np.mean(error**2) / found.value.var())
+
+
+NOISE = 3 * math.sqrt(0.05 * 0.95 / REPLAYS)
+
+
+BINARY, GRADED = (0.0,), (-0.5, 0.7, 1.8)
+
+
+RARE_COST = CostMatrix([[0, 1], [20, 0]])
+
+
+TOO_SURE = [
+    (spoilt_world(None, BINARY, 4), ZeroOne(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), Precision(), 1.0, True),
+    (spoilt_world(None, BINARY, 4), F1(), 1.0, False),
+    (spoilt_world(None, GRADED, 4), Squared(), 9.0, True),
+]
+
+
+RARE = [
+    (spoilt_world(0.04, GRADED, 1), ZeroOne(), 1.0, True),
+    (spoilt_world(0.04, GRADED, 4), Precision(rel=2), 1.0, True),
+    (spoilt_world(0.06, BINARY, 1), RARE_COST, 20.0, True),
+    (spoilt_world(0.06, BINARY, 4), Recall(), 1.0, False),
+]
+"""World, loss, its greatest value, and whether its weights are known."""
+
+
+Case = tuple[World, Loss, float, bool]
+
+
+@pytest.mark.parametrize(
+    ("case", "rare"), [*((case, False) for case in TOO_SURE), *((case, True) for case in RARE)], ids=range(8)
+)
+def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case: Case, rare: bool) -> None:
+    """Where errors are rare, an interval without bounds misses them."""
+    coverage, without_bounds, ratio = covered(*case)
+    assert not rare or without_bounds < 0.93
+    assert 0.93 - NOISE <= coverage <= 0.97 + NOISE
+    assert abs(coverage - 0.95) <= abs(without_bounds - 0.95)
+    assert ratio == pytest.approx(1, abs=0.15)
+
+
+def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
+    """Few of the pairs that it missed are drawn, or none, and the sample cannot know: above 89 % only."""
+    coverage, without_bounds, _ = covered(spoilt_world(None, BINARY, 4), Recall(), 1.0, False)
+    assert max(0.89, without_bounds) < coverage < 0.93
+
+
+def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
+    """Ten relevant pairs are drawn or so. Mean SE² was three quarters of the variance without `own_share`."""
+    coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
+    assert coverage > 0.93 - NOISE > without_bounds
+    assert ratio == pytest.approx(1, abs=0.2)
+
+
+def test_costs_that_one_pair_in_two_hundred_has_are_covered_by_nine_intervals_in_ten() -> None:
+    """None of them is drawn in every third sample or so; ± t SE then misses the truth."""
+    case = (spoilt_world(0.02, BINARY, 1), RARE_COST, 20.0, True)
+    coverage, without_bounds, _ = covered(*case)
+    assert 0.88 < coverage < 0.93
+    assert without_bounds < 0.75
+
+
+@pytest.mark.parametrize(("loss", "fixed"), [(ZeroOne(), True), (Recall(rel=2), False)], ids=str)
+def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(loss: Loss, fixed: bool) -> None:
+    """Where two judges seldom differ, nearly all labels go to pairs where they do."""
+    f, y, grades = spoilt_world(0.05, GRADED, 1)
+    rng = np.random.default_rng(1)
+    other = np.where(rng.random(len(y)) < 0.05, rng.integers(0, 4, len(y)), f[:, 0])
+    both = np.column_stack([f[:, 0], other]), y, grades
+    assert covered(both, loss, 1.0, fixed)[0] < 0.8
+    assert 0.93 - NOISE <= covered(both, loss, 1.0, fixed, "risk_mixture")[0] <= 0.97 + NOISE
+
+
+def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
+    """Of an estimator, and the standard error of the simulation."""
+    found, truth = replayed(loss, k, design, estimator, labels)
+    return found.value.mean() - truth, found.value.std() / math.sqrt(REPLAYS)
+
+
+@pytest.mark.parametrize(("loss", "k", "design"), [CASES[0], CASES[1], CASES[4], CASES[5]], ids=str)
+def test_the_difference_estimator_is_unbiased_where_weights_are_known(loss: Loss, k: int, design: str) -> None:
+    found, noise = bias(loss, k, design, "difference", LABELS)
+    assert abs(found) <= 3 * noise
+
+
+@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize(("loss", "k", "design"), CASES[2:4], ids=str)
+def test_the_bias_of_a_ratio_vanishes(loss: Loss, k: int, design: str, estimator: str) -> None:
+    """It is of the order 1/n: nothing that `REPLAYS` samples could show at 500 labels."""
+    found, noise = bias(loss, k, design, estimator, 500)
+    assert abs(found) <= 3 * noise
+
+
+def test_the_optimal_design_needs_fewer_labels() -> None:
+    """Variance on the passive design, for a precision and for a comparison."""
+    for loss, k, factor in ((Precision(), 1, 1.4), (ZeroOne(), 2, 2.0)):
+        passive, _ = replayed(loss, k, "passive", "snis")
+        active, _ = replayed(loss, k, "optimal", "snis")
+        assert passive.value.var() > factor * active.value.var()
+
+
+def test_stratified_intervals_cover_too() -> None:
+    f, y, rho = population()
+    wrong = (f[:, 0] != y).astype(float)
+    chance = np.where(f[:, 0] == 1, 1 - rho, rho)
+    stratum = strata_by(chance)
+    drawn, size = allocation(stratum, chance, chance * (1 - chance), LABELS), np.bincount(stratum)
+    rng, covered, values = np.random.default_rng(14), 0, []
+    for _ in range(1000):
+        chosen = draw_strata(stratum, drawn, rng)
+        mean = stratified_mean(wrong[chosen], stratum[chosen], size)
+        low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
+        covered += low <= wrong.mean() <= high
+        values.append(float(mean.value))
+    assert 0.93 <= covered / 1000 <= 0.97
+    assert abs(np.mean(values) - wrong.mean()) <= 3 * np.std(values) / math.sqrt(1000)

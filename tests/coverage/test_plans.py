@@ -1,0 +1,67 @@
+"""Whole plans from the demo collection: bias and coverage of the difference, and of groups of queries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, ERR, Plan, UnitCost, measure_values
+from pt_active.demo.collection import DemoCollection
+from pt_active.plans.answers.slices import NONE, slices
+
+
+def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> pd.Series:
+    """Of the two rankers, query by query."""
+    labels = demo.judge(graded)
+    first, second = (measure_values(demo.runs[k], labels, measure) for k in ("production", "candidate"))
+    return first.set_index("qid")["value"] - second.set_index("qid")["value"]
+
+
+@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR @ 10, 3)])
+def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded) -> None:
+    """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
+    asked = ERR(max_rel=3) @ 10 if measure.NAME == "ERR" else measure
+    truth, found = true_differences(demo, graded, asked).mean(), []
+    labels = demo.judge(graded)
+    for seed in range(60):
+        cost = UnitCost(per_query=per_query)
+        plan = Plan.create(graded, None, measure, cost=cost, budget=400, level="document", seed=seed)
+        assert plan.manifest["spent"] <= 400
+        judged = plan.assessments[["qid", "docno"]].merge(labels)
+        found.append(plan.compare(judged, first="production", second="candidate"))
+    values = np.array([each.difference for each in found])
+    errors = np.array([np.hypot(each.basis.error_of_queries, each.basis.error_of_documents) for each in found])
+    covered = [each.confidence_interval().low <= truth <= each.confidence_interval().high for each in found]
+    assert abs(values.mean() - truth) <= 3 * values.std(ddof=1) / np.sqrt(60)
+    assert np.mean(covered) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
+    assert 0.7 < errors.mean() / values.std(ddof=1) < 1.4
+    printed = np.array([each.standard_error for each in found])
+    assert (printed >= errors * (1 - 1e-12)).all()
+    assert printed.mean() / values.std(ddof=1) < 1.6
+
+
+@pytest.fixture(scope="module")
+def grouped(graded: pd.DataFrame) -> pd.DataFrame:
+    """With the number of words of each query, as text, and none for long ones."""
+    words = graded["query"].str.split().str.len()
+    return graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_groups_centre_on_the_truth_and_cover_it(level, demo, grouped) -> None:
+    """40 plans find a bias of half a standard deviation in any group, and a coverage of .85."""
+    group = grouped.drop_duplicates("qid").set_index("qid")["qwords"].fillna(NONE)
+    truth = true_differences(demo, grouped, DCG @ 10).groupby(group).mean()
+    found: dict[str, list[tuple[float, bool]]] = {value: [] for value in truth.index}
+    for seed in range(40):
+        plan = Plan.create(grouped, None, DCG @ 10, budget=600, level=level, seed=seed)
+        qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
+        for each in slices(plan, qrels, "qwords", (0, 1)):
+            result = each.results[0]
+            low, high = result.confidence_interval()
+            found[each.value].append((result.difference, low <= truth[each.value] <= high))
+    for value, rows in found.items():
+        points, covered = np.array(rows).T
+        assert abs(points.mean() - truth[value]) <= 3 * points.std(ddof=1) / np.sqrt(40), value
+        assert covered.mean() >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 40), value

@@ -1,0 +1,185 @@
+"""Rounds of pairs: bias and coverage of LUR and of the kernel estimators, for means, ratios, areas and slices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from pt_active.inference import statistics, weightings
+from pt_active.inference.intervals import score_interval
+from pt_active.inference.weightings import WEIGHTINGS, estimate_mean, estimate_statistic
+from pt_active.sampling.chances import defended
+from pt_active.sampling.draws import draw_round
+from pt_active.sampling.sample import Steps
+
+LUR_FAMILY = ("lur", "lur_difference", "lur_regression")
+
+
+class World:
+    """A pool whose values follow g and more; two thirds of the probability follows a bent function of g."""
+
+    def __init__(self, n: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.g = rng.normal(size=n)
+        self.hidden = rng.normal(size=n)
+        self.values = np.exp(self.g / 2) + 0.5 * self.hidden
+        self.model = np.exp(self.g / 2) + 0.3
+        self.relevant = (rng.random(n) < 1 / (1 + np.exp(-1.5 * self.g))).astype(float)
+        self.size = defended(0.3 + 1 / (1 + np.exp(-2 * self.g)))
+
+    def draw(self, labels: int, drawing: str, seed: int, size: np.ndarray | None = None) -> Steps:
+        rng, rounds = np.random.default_rng([7, seed]), Steps.none_yet(self.g)
+        for share in (1, 1, 2, 1):
+            rounds = draw_round(rounds, self.size if size is None else size, labels * share // 5, drawing, rng)
+        return rounds
+
+
+def covered(found: list, truth: float) -> tuple[float, float, float, float]:
+    """Coverage of 95 % intervals, bias in standard errors of the mean, mean SE² over mean squared error, and RMSE."""
+    value, error, degrees = (
+        np.array([float(getattr(each, part)) for each in found])
+        for part in ("value", "standard_error", "degrees_of_freedom")
+    )
+    off = value - truth
+    inside = np.abs(off) <= stats.t.ppf(0.975, degrees) * error
+    rmse = np.sqrt((off**2).mean())
+    return inside.mean(), off.mean() / (off.std() / np.sqrt(len(off))), (error**2).mean() / rmse**2, rmse
+
+
+def within_score_intervals(found: list[statistics.RoundEstimate], truth: float) -> float:
+    """Coverage of the 95 % score intervals that active tests give for shares and areas."""
+    value, error, degrees, effective = (
+        np.array([float(getattr(each, part)) for each in found])
+        for part in ("value", "standard_error", "degrees_of_freedom", "effective")
+    )
+    low, high = score_interval(value, error, degrees, 0.95, (0.0, 1.0), effective)
+    return float(((low <= truth) & (truth <= high)).mean())
+
+
+@pytest.fixture
+def weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A sample is weighed once, however many statistics are estimated from it."""
+    for name in ("lur", "ailur", "aiipw"):
+        weigh = cache_by_identity(getattr(weightings, name))
+        monkeypatch.setattr(weightings, name, weigh)
+        monkeypatch.setitem(WEIGHTINGS, name, weigh)
+
+
+def cache_by_identity(weigh: Callable) -> Callable:
+    known: dict[tuple, tuple[Steps, weightings.Weighting]] = {}
+
+    def weighed(rounds: Steps, bandwidth: float | None = None) -> weightings.Weighting:
+        key = id(rounds), bandwidth
+        if key not in known:
+            known[key] = rounds, weigh(rounds, bandwidth)
+        return known[key][1]
+
+    return weighed
+
+
+REPETITIONS = 600
+
+
+@pytest.mark.parametrize("drawing", ["fixed", "poisson", "single"])
+def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
+    world = World(600, 1)
+    drawn = [world.draw(100, drawing, seed) for seed in range(REPETITIONS)]
+    for name in LUR_FAMILY:
+        found = [estimate_mean(rounds, world.values, name, world.model) for rounds in drawn]
+        coverage, bias, ratio, _ = covered(found, world.values.mean())
+        assert abs(bias) <= 3, name
+        assert 0.93 <= coverage <= 0.97, (name, coverage)
+        assert ratio == pytest.approx(1, abs=3 * np.sqrt(2 / REPETITIONS) + 0.03), name
+
+
+@pytest.mark.usefixtures("weighed_once")
+def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas() -> None:
+    world = World(600, 2)
+    drawn = [world.draw(100, "fixed", seed) for seed in range(400)]
+    called = (world.g > 0).astype(float)
+    wanted = {
+        "mean": (statistics.mean(world.values), world.values.mean()),
+        "precision": (statistics.ratio(called * world.relevant, called), world.relevant[called > 0].mean()),
+        "recall": (statistics.ratio(called * world.relevant, world.relevant), called[world.relevant > 0].mean()),
+        "AUC": (statistics.area_under_roc(world.g, world.relevant), roc_auc_score(world.relevant, world.g)),
+        "AP": (
+            statistics.average_precision(world.g, world.relevant),
+            average_precision_score(world.relevant, world.g),
+        ),
+    }
+    for name, (statistic, truth) in wanted.items():
+        found = [estimate_statistic(rounds, statistic, "aiipw_ratio") for rounds in drawn]
+        coverage = covered(found, truth)[0] if name == "mean" else within_score_intervals(found, truth)
+        assert 0.93 <= coverage <= 0.97, (name, coverage)
+    found = [estimate_statistic(rounds, wanted["mean"][0], "ailur_ratio") for rounds in drawn]
+    assert 0.88 <= covered(found, wanted["mean"][1])[0] <= 0.97
+
+
+@pytest.mark.usefixtures("weighed_once")
+def test_at_a_hundred_labels_intervals_of_slices_cover() -> None:
+    """The cross-entropy of a calibrated predictor on 10 % and 20 % of 1,500 pairs: ten and twenty labels count."""
+    rng, repetitions = np.random.default_rng(5), 500
+    chance = 1 / (1 + np.exp(-1.5 * rng.normal(size=1500)))
+    right = np.where(rng.random(1500) < chance, chance, 1 - chance)
+    loss, size = -np.log(right), defended(-chance * np.log(chance) - (1 - chance) * np.log(1 - chance))
+    drawn = []
+    for seed in range(repetitions):
+        source, rounds = np.random.default_rng([3, seed]), Steps.none_yet(chance)
+        for _ in range(4):
+            rounds = draw_round(rounds, size, 25, "fixed", source)
+        drawn.append(rounds)
+    for share, least in ((0.1, 0.91), (0.2, 0.93)):
+        inside = (rng.random(1500) < share).astype(float)
+        statistic, truth = statistics.ratio(loss * inside, inside), loss @ inside / inside.sum()
+        for name in ("lur", "aiipw_ratio"):
+            found = [estimate_statistic(rounds, statistic, name) for rounds in drawn]
+            coverage = covered(found, truth)[0]
+            assert coverage >= least - 3 * np.sqrt(least * (1 - least) / repetitions), (name, share, coverage)
+            assert coverage <= 0.98, (name, share, coverage)
+
+
+@pytest.mark.usefixtures("weighed_once")
+def test_kernel_estimates_close_in_on_the_truth() -> None:
+    """With 16 times as many of everything the error falls to at most 0.35 of itself, and the bias to half."""
+    off = {}
+    for n, labels, repetitions in ((300, 75, 150), (4800, 1200, 40)):
+        world = World(n, 3)
+        drawn = [world.draw(labels, "poisson", seed) for seed in range(repetitions)]
+        for name in ("ailur", "aiipw", "ailur_ratio", "aiipw_ratio"):
+            found = np.array([float(estimate_mean(rounds, world.values, name).value) for rounds in drawn])
+            off[name, n] = found - world.values.mean()
+    for name in ("ailur", "aiipw", "ailur_ratio", "aiipw_ratio"):
+        error, bias = ([f(off[name, n]) for n in (300, 4800)] for f in (lambda x: np.sqrt((x**2).mean()), np.mean))
+        assert error[1] < 0.35 * error[0], (name, error)
+        assert abs(bias[1]) < max(0.5 * abs(bias[0]), 0.3 * error[1]), (name, bias, error)
+
+
+def test_what_is_drawn_by_more_than_the_score_bends_aiipw_but_not_lur() -> None:
+    world = World(600, 4)
+    size = defended(np.exp(world.hidden))
+    drawn = [world.draw(150, "fixed", seed, size) for seed in range(200)]
+    truth = world.values.mean()
+    off = {
+        name: covered([estimate_mean(r, world.values, name) for r in drawn], truth) for name in ("lur", "aiipw_ratio")
+    }
+    assert abs(off["lur"][1]) <= 3
+    assert off["aiipw_ratio"][1] > 30
+    assert off["aiipw_ratio"][0] < 0.2
+
+
+def test_the_control_variate_pays_and_the_line_corrects_a_wrong_sign() -> None:
+    world = World(600, 5)
+    drawn = [world.draw(100, "fixed", seed) for seed in range(300)]
+    truth = world.values.mean()
+
+    def rmse(name: str, model: np.ndarray) -> float:
+        return covered([estimate_mean(r, world.values, name, model) for r in drawn], truth)[3]
+
+    plain, good = rmse("lur", world.model), rmse("lur_difference", world.model)
+    assert good < 0.95 * plain
+    assert rmse("lur_regression", world.model) < 0.95 * plain
+    assert rmse("lur_regression", -world.model) < 0.9 * rmse("lur_difference", -world.model)

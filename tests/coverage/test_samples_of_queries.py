@@ -1,0 +1,282 @@
+"""Samples of queries: bias, coverage and type I error of the estimators.
+
+A mean is held against its expectation within 3 standard errors of the simulation: 4,000 samples find a bias of .05
+standard deviations of the estimate, and a coverage or a level that is off by 2 points.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pt_active import DCG, SamplingDistribution, measure_values
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.estimators import ESTIMATORS, Controls, difference, horvitz_thompson, regression, snis
+from pt_active.inference.intervals import REFERENCES, interval, reference_degrees
+from pt_active.inference.significance import two_sided_pvalue
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import sampling_distribution
+from pt_active.sampling.draws import priorities, races
+from pt_active.sampling.sample import Sample
+
+
+def repeated_estimates(estimator, pool, n, repetitions, seed):
+    """Of repeated samples of n draws each."""
+    q, p, truth, model = pool
+    drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
+    sample = Sample(drawn, np.ones_like(drawn), n * q[drawn], repeated=True)
+    return estimator(sample, Controls(p, model)).estimate(truth[drawn])
+
+
+def skewed_pool():
+    """Weights p/q that go with the value, so that ratios of means are biased."""
+    rng = np.random.default_rng(17)
+    value = rng.gamma(1.0, 0.3, 300)
+    p, q = np.full(300, 1 / 300), 1 / (0.15 + value)
+    return q / q.sum(), p, value, 0.8 * value**2 + rng.uniform(0, 0.1, 300)
+
+
+def priced_pool(seed, queries=40):
+    """A pool in which dear queries have high values."""
+    rng = np.random.default_rng(seed)
+    cost = rng.uniform(1, 10, queries)
+    value = cost / 10 + rng.normal(0, 0.1, queries)
+    weight = rng.dirichlet(np.full(queries, 5.0))
+    return 0.9 * rng.dirichlet(np.full(queries, 3.0)) + 0.1 * weight, weight, cost, value
+
+
+def assert_mean(values, expected):
+    """Within 3 standard errors of the simulation."""
+    assert abs(values.mean() - expected) <= 3 * values.std() / math.sqrt(len(values))
+
+
+# --- bias -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n", [5, 20])
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_ht_and_difference_are_unbiased(estimator, n):
+    pool = skewed_pool()
+    estimates = repeated_estimates(estimator, pool, n, 5000, seed=n)
+    assert_mean(estimates.value, pool[1] @ pool[2])
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
+    pool = skewed_pool()
+    estimates = repeated_estimates(estimator, pool, 20, 5000, seed=2)
+    assert_mean((estimates.value - pool[1] @ pool[2]) ** 2 - estimates.standard_error**2, 0.0)
+
+
+def bias(estimator, n, repetitions, seed):
+    """Bias and its standard error, with the estimator's linear part, whose mean is known, taken off."""
+    q, p, truth, model = skewed_pool()
+    if estimator is regression:  # One whose spread a sample shows, so that the line is trusted in full.
+        model = 1 / (0.15 + truth)
+    pool = q, p, truth, model
+    target, pool_mean = p @ truth, p @ model
+    linear = truth - target
+    if estimator is regression:
+        centred, weight = model - pool_mean, p**2 / q
+        linear = linear - (weight @ (linear * centred)) / (weight @ centred**2) * centred
+    drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
+    estimates = repeated_estimates(estimator, pool, n, repetitions, seed).value
+    rest = estimates - target - ((p / q) * linear)[drawn].mean(axis=1)
+    return rest.mean(), rest.std() / math.sqrt(repetitions)
+
+
+@pytest.mark.parametrize(("estimator", "n"), [(snis, 10), (regression, 80)])
+def test_the_bias_of_ratios_shrinks_like_one_over_n(estimator, n):
+    """Four times the draws, a quarter of the bias: a factor of 4 within 3 of its standard errors and a tenth."""
+    few, few_error = bias(estimator, n, 12_000, seed=1)
+    many, many_error = bias(estimator, 4 * n, 12_000, seed=2)
+    assert abs(few) > 10 * few_error
+    assert abs(many) > 10 * many_error
+    ratio = few / many
+    assert abs(ratio - 4) < 3 * ratio * math.hypot(few_error / few, many_error / many) + 0.4
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_mean_of_the_draws_to_a_budget_is_unbiased_where_dear_queries_differ(estimator):
+    """Over 4,000 repetitions within 3 standard errors."""
+    value, cost, q, p = np.array([[0.0, 0.2, 0.5, 1.0], [1, 1, 2, 4], [0.3, 0.3, 0.2, 0.2], [0.25] * 4])
+    sample = next(races(q, cost, [6.0], 4000, np.random.default_rng(3)))
+    assert_mean(estimator(sample, Controls(p, np.full(4, 0.3))).estimate(value[sample.rows]).value, p @ value)
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_mean_of_the_draws_to_a_budget_is_unbiased_where_the_cost_tells_nothing(estimator):
+    """400 queries, about 60 draws, values independent of the costs: 3 standard errors of 4,000 repetitions."""
+    q, p, cost, _ = priced_pool(4, queries=400)
+    rng = np.random.default_rng(4)
+    value = rng.uniform(0, 1, 400)
+    controls = Controls(p, value + rng.normal(0, 0.2, 400))
+    sample = next(races(q, cost, [60 * (q @ cost)], 4000, np.random.default_rng(6)))
+    assert_mean(estimator(sample, controls).estimate(value[sample.rows]).value, p @ value)
+
+
+@pytest.mark.parametrize("estimator", [horvitz_thompson, difference])
+def test_weighted_by_inclusion_the_mean_and_its_squared_error_are_unbiased(estimator):
+    """3 standard errors of 8,000 samples; a quarter of 40 queries is drawn, some with π = 1."""
+    q, p, cost, value = priced_pool(8, queries=40)
+    q = q**2 / (q**2).sum()
+    model = value + np.random.default_rng(8).normal(0, 0.2, 40)
+    sample = next(priorities(q, cost, [max(cost.max(), cost.sum() / 4)], 8000, np.random.default_rng(4)))
+    estimate = estimator(sample, Controls(p, model)).estimate(value[sample.rows])
+    assert_mean(estimate.value, p @ value)
+    assert_mean((estimate.value - p @ value) ** 2 - estimate.standard_error**2, 0.0)
+
+
+# --- coverage ---------------------------------------------------------------------------------------------------------
+
+
+def calibrated_pool(seed=23, queries=2000):
+    """Values drawn from the moments that the model states, sampled by `assisted`."""
+    rng = np.random.default_rng(seed)
+    mean, variance = rng.uniform(0, 1, queries), rng.uniform(0.005, 0.08, queries)
+    truth = mean + np.sqrt(variance) * rng.uniform(-math.sqrt(3), math.sqrt(3), queries)
+    weight, cost = rng.dirichlet(np.full(queries, 5.0)), rng.uniform(0.5, 2, queries)
+    q = sampling_distribution("assisted", Moments(mean[:, None], variance[:, None, None]), cost, weight)
+    return q, weight, truth, mean
+
+
+def coverage(estimates, truth, reference, n, level=0.95):
+    degrees = reference_degrees(reference, estimates.degrees_of_freedom, n)
+    low, high = interval(estimates.value, estimates.standard_error, degrees, level)
+    return ((low <= truth) & (truth <= high)).mean()
+
+
+@pytest.mark.parametrize("n", [60, 200])
+@pytest.mark.parametrize("estimator", [snis, regression])
+def test_intervals_cover(estimator, n):
+    """93 to 97 % of 4,000 samples; the simulation's standard error is .0034."""
+    pool = calibrated_pool()
+    estimates = repeated_estimates(estimator, pool, n, 4000, seed=n)
+    assert 0.93 < coverage(estimates, pool[1] @ pool[2], "effective", n) < 0.97
+
+
+@pytest.mark.parametrize("estimator", [snis, regression])
+def test_normal_intervals_of_few_draws_cover_less(estimator):
+    pool = calibrated_pool()
+    estimates = repeated_estimates(estimator, pool, 15, 4000, seed=15)
+    truth = pool[1] @ pool[2]
+    covered = {reference: coverage(estimates, truth, reference, 15) for reference in REFERENCES}
+    assert covered["normal"] < 0.94
+    assert covered["effective"] > covered["t"] > covered["normal"]
+    assert covered["effective"] > covered["normal"] + 0.02
+    assert covered["effective"] > 0.93
+
+
+def test_standard_errors_are_those_of_repeated_samples():
+    """Root mean square of the reported errors within 4 % of the standard deviation of 4,000 estimates (error 1.1 %)."""
+    pool = calibrated_pool()
+    for kind in ESTIMATORS.values():
+        estimates = repeated_estimates(kind.weigh, pool, 100, 4000, seed=100)
+        reported = math.sqrt((estimates.standard_error**2).mean())
+        assert reported == pytest.approx(estimates.value.std(), rel=0.04)
+
+
+def test_regression_uses_a_good_model_and_is_not_misled_by_one_of_the_wrong_sign():
+    """Variance against snis at the same q."""
+    q, p, truth, model = calibrated_pool()
+    variance = {
+        (estimator, sign): repeated_estimates(estimator, (q, p, truth, sign * model), 60, 1500, seed=4).value.var()
+        for estimator in (snis, regression)
+        for sign in (1, -1)
+    }
+    assert variance[regression, 1] < 0.5 * variance[snis, 1]
+    assert variance[regression, -1] == pytest.approx(variance[regression, 1])
+
+
+@pytest.mark.parametrize("estimator", [snis, regression])
+def test_intervals_without_replacement_cover(estimator):
+    """93.5 to 96.5 % of 4,000 samples of 60 among 150 queries (standard error .0034)."""
+    rng = np.random.default_rng(5)
+    q, p, cost, _ = priced_pool(9, queries=150)
+    value = rng.uniform(0, 1, 150)
+    model = value + rng.normal(0, 0.3, 150)
+    sample = next(priorities(q, cost, [0.4 * cost.sum()], 4000, np.random.default_rng(6)))
+    estimate = estimator(sample, Controls(p, model)).estimate(value[sample.rows])
+    low, high = interval(estimate.value, estimate.standard_error, estimate.degrees_of_freedom, 0.95)
+    assert 0.935 < ((low <= p @ value) & (p @ value <= high)).mean() < 0.965
+
+
+# --- type I error -----------------------------------------------------------------------------------------------------
+
+
+def swapped_samples(estimator, n, repetitions, seed):
+    """p-values of a comparison under label swapping: each query's two systems trade places at random.
+
+    The pool is so much larger than a sample that its own mean after swapping, which is not exactly 0, adds nothing.
+    """
+    rng = np.random.default_rng(seed)
+    m = 12_000
+    model, variance = rng.normal(0.05, 0.1, m), rng.uniform(0.002, 0.05, m)
+    truth = model + np.sqrt(variance) * rng.standard_t(8, m) * math.sqrt(6 / 8)
+    cost, weight = rng.uniform(0.5, 2, m), np.full(m, 1 / m)
+    q = sampling_distribution("assisted", Moments(model[:, None], variance[:, None, None]), cost, weight)
+    pvalues = []
+    for drawn in np.array_split(rng.choice(m, size=(repetitions, n), p=q), 40):
+        sign = 2.0 * rng.integers(0, 2, (len(drawn), m)) - 1
+        swapped = np.take_along_axis(sign, drawn, axis=1)
+        sample = Sample(drawn, np.ones_like(drawn), n * q[drawn], repeated=True)
+        estimate = estimator(sample, Controls(weight, sign * model)).estimate(swapped * truth[drawn])
+        pvalues.append(two_sided_pvalue(estimate.value, estimate.standard_error, estimate.degrees_of_freedom))
+    return np.concatenate(pvalues)
+
+
+@pytest.mark.parametrize("n", [30, 60])
+@pytest.mark.parametrize("estimator", [snis, regression])
+def test_the_comparison_rejects_at_its_level_under_label_swapping(estimator, n):
+    """Type I error at .05 between .035 and .065 over 4,000 samples (standard error .0034), uniform p-values."""
+    pvalues = swapped_samples(estimator, n, 4000, seed=n)
+    assert 0.035 < (pvalues < 0.05).mean() < 0.065
+    assert stats.kstest(pvalues, "uniform").pvalue > 0.0027
+
+
+@pytest.fixture(scope="module")
+def replay(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    """The design table of the demo pool with the true values of both rankers."""
+    table = SamplingDistribution(DCG @ 10)(graded)
+    judged = demo.judge(graded)
+    for name, run in demo.runs.items():
+        table[f"true_{name}"] = measure_values(run, judged, DCG @ 10).set_index("qid").value[table.qid].to_numpy()
+    return table
+
+
+@pytest.mark.parametrize("estimator", ["snis", "regression"])
+def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) -> None:
+    """95 % intervals hold the truth in 93–97 % of 4,000 samples of 60 draws."""
+    rng = np.random.default_rng(11)
+    weight, q = replay.q_weight.to_numpy(), replay.q_prob.to_numpy()
+    difference = (replay.true_production - replay.true_candidate).to_numpy()
+    model = (replay.q_mean_production - replay.q_mean_candidate).to_numpy()
+    drawn = rng.choice(len(q), (4000, 60), p=q)
+    sample = Sample(drawn, np.ones_like(drawn), 60 * q[drawn], repeated=True)
+    for values, expected in (
+        (difference, model),
+        (replay.true_candidate.to_numpy(), replay.q_mean_candidate.to_numpy()),
+    ):
+        mean = ESTIMATORS[estimator].weigh(sample, Controls(weight, expected)).estimate(values[drawn])
+        low, high = interval(mean.value, mean.standard_error, mean.degrees_of_freedom, 0.95)
+        assert 0.93 <= ((low <= weight @ values) & (weight @ values <= high)).mean() <= 0.97
+
+
+def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
+    """Swapping the two rankers at random in each query makes the null hypothesis true on average [AC 4.2]."""
+    rng = np.random.default_rng(12)
+    weight, q = replay.q_weight.to_numpy(), replay.q_prob.to_numpy()
+    difference = (replay.true_production - replay.true_candidate).to_numpy()
+    model = (replay.q_mean_production - replay.q_mean_candidate).to_numpy()
+    drawn, sign = rng.choice(len(q), (6000, 60), p=q), rng.choice([-1, 1], (6000, len(q)))
+    swapped = np.take_along_axis(sign, drawn, axis=1)
+    sample = Sample(drawn, np.ones_like(drawn), 60 * q[drawn], repeated=True)
+    weighting = ESTIMATORS["regression"].weigh(sample, Controls(weight, sign * model))
+    mean = weighting.estimate(swapped * difference[drawn])
+    degrees = reference_degrees("effective", mean.degrees_of_freedom, 60)
+    pvalues = two_sided_pvalue(mean.value - sign @ (weight * difference), mean.standard_error, degrees)
+    assert 0.035 <= (pvalues < 0.05).mean() <= 0.065
