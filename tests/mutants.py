@@ -172,7 +172,7 @@ documents, cascade: no 1 − π [test_document_estimators]
 documents, depth: covariance of steps once [test_document_estimators]
     step * (inverse - 1) + 2 * before => step * (inverse - 1) + before
 documents, spread: gain not for those drawn apart alone [test_document_estimators]
-    scale = (1 - APART) / APART => scale = 1 / APART
+    scale = (1 - APART_SHARE) / APART_SHARE => scale = 1 / APART_SHARE
 documents: lines weighted by the root of the chance [test_document_estimators]
     np.sqrt(1 - chance[drawn]) / chance[drawn] => np.sqrt(1 - chance[drawn]) / np.sqrt(chance[drawn])
 cascade steps: tail below the document ignored [test_document_design]

@@ -17,7 +17,7 @@ from pt_active.inference.estimators import Controls, difference, ratio_or_zero
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, hedged
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import TwoPhase
-from pt_active.sampling.two_phase import APART
+from pt_active.sampling.two_phase import APART_SHARE
 
 _LABELLINGS = 5000
 """Queries whose labels are drawn to see what the grade model expects of a cascade."""
@@ -191,7 +191,7 @@ def _gained(together: np.ndarray, second: float) -> float:
     A gain counts less one standard error and up to half of the variance; a loss, where the errors of a query tend to
     cancel, counts in full.
     """
-    scale = (1 - APART) / APART
+    scale = (1 - APART_SHARE) / APART_SHARE
     total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
     return scale * min(total, 0.0) if total < spread else min(scale * (total - spread), second / 2)
 
@@ -243,7 +243,7 @@ def _multilinear(
     step = (pool.values(replaced) - pool.values(mean)) @ contrast
     if sample.design.drawing == "spread":
         chancy = np.bincount(pool.query, weights=(inclusion > 0) & (inclusion < 1), minlength=len(step)) > 0
-        bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART, 0.0), step - linear.step)
+        bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART_SHARE, 0.0), step - linear.step)
         variance = linear.variance + np.where(chancy, bend**2, 0.0)
         return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence)
     influence = np.where(sample.drawn, (contrast @ pool.gradients(replaced)) / divisor, 0.0)

@@ -23,7 +23,7 @@ from pt_active.sampling import designs
 from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
 from pt_active.sampling.draws import draw_number, draw_to_budget
 from pt_active.sampling.sample import Sample
-from pt_active.sampling.strata import STRATA, allocation, draw_strata, strata_by
+from pt_active.sampling.strata import DEFAULT_STRATA, allocation, draw_strata, strata_by
 
 
 def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
@@ -89,7 +89,7 @@ def _draw_strata(
         raise ValueError(f"the design {STRATIFIED!r} is for one predictor, not {len(pairs.names)}")
     moments = pairs.introspection.moments
     mean, variance = moments.mean[:, 0], moments.covariance[:, 0, 0]
-    stratum = strata_by(mean, STRATA)
+    stratum = strata_by(mean, DEFAULT_STRATA)
     size = np.bincount(stratum)
     drawn = allocation(stratum, mean, variance, min(draws, len(stratum)))
     inclusion = (drawn / size)[stratum]

@@ -1,1 +1,1 @@
-"""Where the budget is spent, and what was drawn. Arrays only, no frames."""
+"""Where to spend the budget, and what was drawn. This folder works on arrays, not on frames."""

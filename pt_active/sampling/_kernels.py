@@ -1,4 +1,4 @@
-"""Compiled loops of drawing: pivotal sampling and pooled sizes."""
+"""Compiled loops for drawing documents: pivotal sampling and pooled sizes."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ import numpy as np
 from pt_active.relevance._kernels import _compiled
 
 _CERTAIN = 1e-12
-"""Probabilities nearer than this to 0 or 1 are decided."""
+"""A probability within this of 0 or 1 counts as 0 or 1."""
 
 
 @_compiled
 def pooled_sizes(indptr, order, gain, cost, overhead, size):  # type: ignore[no-untyped-def]
-    """The best inclusion probabilities that do not rise along an order, up to a factor: ``√(Σ g / Σ λ)`` of pools.
+    """The best inclusion probabilities that do not rise along an order, up to a factor: ``√(Σ g / Σ λ)`` of each pool.
 
-    Minimises ``Σ g/ψ`` at equal ``Σ λ ψ`` under ``ψ_1 ≥ ψ_2 ≥ …``, where the first document of a query also bears
-    its overhead: neighbours that would rise are pooled (Barlow and Brunk 1972).
+    Minimises ``Σ g/ψ`` at equal ``Σ λ ψ`` under ``ψ_1 ≥ ψ_2 ≥ …``, where the first document of a query also pays
+    its overhead. Neighbours whose probabilities would rise are pooled (Barlow and Brunk 1972).
 
     Args:
-        indptr: int64[m+1].
+        indptr: int64[m+1], the offsets of the queries.
         order: int64[n], documents, query by query.
-        gain: float64[N], g.
+        gain: float64[N], g, the variance that each document brings.
         cost: float64[N], λ.
-        overhead: λ₀.
-        size: float64[N], zeros on entry.
+        overhead: λ₀, the cost of opening a query.
+        size: float64[N], zeros on entry; the result is written into it.
     """
     n = len(order)
     pool_gain, pool_cost, pool_start = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1, dtype=np.int64)
@@ -51,13 +51,13 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size):  # type: ignore[no-
 
 @_compiled
 def pivotal(inclusion, order, uniform, drawn):  # type: ignore[no-untyped-def]
-    """Draw with given inclusion probabilities, two neighbours of an order fighting at a time (Deville and Tillé 1998).
+    """Draw with given inclusion probabilities by duels of neighbours in an order (Deville and Tillé 1998).
 
     Args:
         inclusion: float64[N], π.
         order: int64[n], the documents to draw from.
         uniform: float64[n], random numbers.
-        drawn: bool[N], false on entry.
+        drawn: bool[N], false on entry; the result is written into it.
     """
     if len(order) == 0:
         return

@@ -1,4 +1,4 @@
-"""Inclusion probabilities that a budget buys."""
+"""The inclusion probabilities that a budget pays for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 
 _ROUNDING = 1e-9
-"""Share by which a sum of costs may pass the budget: sums in different orders differ in the last digits."""
+"""Share by which a sum of costs may exceed the budget, because sums in different orders differ in the last digits."""
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Clipped:
     """Inclusion probabilities ``ψ = min(1, τ size)`` whose expected cost is a budget: ``Σ λ ψ = Λ`` [theory 4, 9].
 
     Attributes:
-        size: float64[n], falling.
-        certain: float64[n], what the units before each one cost.
-        rest: float64[n], ``Σ λ size`` from each one on.
+        size: float64[n], decreasing.
+        certain: float64[n], the cost of the units before each one.
+        rest: float64[n], ``Σ λ size`` of each unit and those after it.
         least: The smallest size.
     """
 
@@ -31,7 +31,7 @@ class Clipped:
 
     @classmethod
     def of(cls, size: np.ndarray, cost: np.ndarray) -> Clipped:
-        """Sort units by their size; what costs nothing plays no part.
+        """Sort units by their size; units that cost nothing are left out.
 
         Args:
             size: float64[n], positive, in any unit.
@@ -45,11 +45,11 @@ class Clipped:
 
     @cached_property
     def threshold(self) -> np.ndarray:
-        """float64[n], rising: the budget from which on a unit is certain to be drawn."""
+        """float64[n], increasing: the budget from which on a unit is certain to be drawn."""
         return self.certain + self.rest / self.size
 
     def factor(self, budget: float) -> float:
-        """τ; where the budget pays for everything, one that makes every probability 1.
+        """The factor τ; if the budget pays for everything, a factor that makes every probability 1.
 
         Raises:
             ValueError: If the budget is not a positive number.
@@ -63,19 +63,19 @@ class Clipped:
 
 
 def within_budget(spent: np.ndarray, budget: float) -> np.ndarray:
-    """Whether each sum of costs is within the budget, but for rounding."""
+    """Whether each sum of costs is within the budget, apart from rounding."""
     return spent <= budget * (1 + _ROUNDING)
 
 
 def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
-    """``π = min(1, τ size)`` with τ such that ``Σ π`` is the number wanted [theory 7].
+    """``π = min(1, τ size)``, with τ such that ``Σ π`` is a given number [theory 7].
 
     Args:
-        size: float64[n], positive, what π is to be proportional to.
-        number: How many to draw; if there are no more, all have π = 1.
+        size: float64[n], positive; π is proportional to it.
+        number: How many to draw; if there are no more than that, all have π = 1.
 
     Raises:
-        ValueError: If a size is not positive, or the number is not.
+        ValueError: If a size or the number is not positive.
     """
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
@@ -85,14 +85,14 @@ def inclusion_probabilities(size: np.ndarray, number: float) -> np.ndarray:
 
 
 def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.ndarray:
-    """``(1 − ε) a/ā + ε``: the mixture that keeps every instance within reach [theory 4].
+    """``(1 − ε) a/ā + ε``: a mixture in which every instance can be drawn [theory 4].
 
     Args:
-        expected: float64[n], a, not negative; if all are 0 they count as 1.
+        expected: float64[n], a, not negative; if all are 0, they count as 1.
         defensive: ε in (0, 1].
 
     Raises:
-        ValueError: If an expectation is negative or not a number, or ε lies outside (0, 1].
+        ValueError: If an expectation is negative or not finite, or ε lies outside (0, 1].
     """
     if not 0 < defensive <= 1:
         raise ValueError(f"defensive must lie above 0 and not above 1, got {defensive}")

@@ -1,7 +1,7 @@
 """Sampling distributions ``q``: where to spend the judging budget [theory 4, 5, 6].
 
-Every design of queries is a function of the moments ``(M, C)``, the query costs ``λ`` and the query weights ``p``. A
-new one is a function below and a line in `DESIGNS`.
+Every design of queries is a function of the moments ``(M, C)``, the query costs ``λ`` and the query weights ``p``. To
+add a design, write a score function below and a line in `DESIGNS`.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ import numpy as np
 from pt_active.relevance.moments import Moments
 
 Score = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""(mean float64[m], variance float64[m], weight p float64[m]) → a(x) float64[m], the variance that a draw brings."""
+"""From mean, variance and weight p, float64[m] each, to a(x), float64[m], the variance that a draw brings."""
 
 
 @dataclass(frozen=True)
 class Part:
-    """How moments become a distribution; a design is one of them or the equal mixture of several.
+    """How moments become a distribution; a design is one part or the equal mixture of several.
 
     Attributes:
         score: ``a(x)`` in ``q ∝ p √(a/λ)``.
         uniform_grades: Whether the moments are taken under ``P(y) = 1/|Y|`` instead of the grade model.
-        uniform_cost: Whether λ counts as 1 in q (it is still paid).
-        separate: Whether systems are treated one by one even where they are to be compared.
+        uniform_cost: Whether λ counts as 1 in q; it is still paid.
+        separate: Whether systems are treated one by one even if they are to be compared.
         fixed: Whether q ignores the moments, so that no mixture over pairs is needed.
     """
 
@@ -39,17 +39,17 @@ class Part:
 
 
 def optimal_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """``(M − Ř)² + C`` with the introspective ``Ř = Σ p M`` [T 6.10, 6.11]."""
+    """``(M − Ř)² + C`` with the model's own mean ``Ř = Σ p M`` [T 6.10, 6.11]."""
     return (mean - weight @ mean) ** 2 + variance
 
 
 def assisted_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """``C + C̄`` with the pool's mean ``C̄ = Σ p C``: suits the regression estimator [theory 5]."""
+    """``C + C̄`` with the pool's mean ``C̄ = Σ p C``, which suits the regression estimator [theory 5]."""
     return variance + weight @ variance
 
 
 def constant_score(mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """1 for each query: no opinion on where the variance lies."""
+    """1 for each query: nothing is assumed of where the variance lies."""
     return np.ones_like(mean)
 
 
@@ -64,10 +64,10 @@ DESIGNS: dict[str, tuple[Part, ...]] = {
     "risk_mixture": (Part(optimal_score, separate=True),),
 }
 """The designs by name: `optimal` (theory 4), `assisted` (theory 5), the baselines of theory 4, and `hedged`, which
-trusts the grade model with one half of q and gives the other to what the rankings alone say."""
+bases one half of q on the grade model and the other half on the rankings alone."""
 
 DEFENSIVE_SHARE = 0.1
-"""Share of p in the defensive mixture if none is said."""
+"""Default share of p in the defensive mixture."""
 
 _ROUNDING = 1e-14
 """A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
@@ -77,7 +77,7 @@ def design_named(name: str) -> tuple[Part, ...]:
     """Look up the parts of a design.
 
     Raises:
-        ValueError: If there is none of that name; the message lists those there are.
+        ValueError: If no design has that name; the message lists the known ones.
     """
     if name not in tuple(DESIGNS):
         raise ValueError(f"unknown design {name!r}; the designs are {', '.join(DESIGNS)}")
@@ -85,7 +85,7 @@ def design_named(name: str) -> tuple[Part, ...]:
 
 
 def draws_by_weight(name: str) -> bool:
-    """Whether a design of queries draws them by their weights alone, as plain random sampling does."""
+    """Whether a design draws queries by their weights alone, as plain random sampling does."""
     return name in DESIGNS and all(part.fixed and part.uniform_cost for part in DESIGNS[name])
 
 
@@ -109,27 +109,27 @@ def sampling_distribution(
 ) -> np.ndarray:
     """The query sampling distribution of a design.
 
-    For one system ``q ∝ p √(a/λ)`` of its own moments [T 6.10]; for two, of their difference [T 6.11]; for
-    more, the average of all pairwise q [T 5.16, AC 15], weighted if ``pairs`` says so. Then the defensive mixture
-    ``q ← (1 − ε) q + ε p`` [theory 4].
+    For one system, ``q ∝ p √(a/λ)`` with its own moments [T 6.10]; for two, with those of their difference [T 6.11];
+    for more, the average of the q of all pairs [T 5.16, AC 15], weighted by ``pairs``. Then the defensive mixture
+    ``q ← (1 − ε) q + ε p`` is taken [theory 4].
 
     Args:
         design: A name in `DESIGNS`.
-        moments: Of the k systems on m queries.
+        moments: The moments of k systems on m queries.
         cost: float64[m], λ > 0, the cost of judging each query.
         weight: float64[m], p, which sums to 1.
         defensive: ε in [0, 1]. Above 0 it bounds the importance weights ``p/q`` by 1/ε.
-        uniform: The moments under ``P(y) = 1/|Y|``, for designs that need them; see `needs_uniform_grades`.
-        pairs: float64[k(k−1)/2], what the difference of each pair of systems weighs, in the order of
-            ``combinations(range(k), 2)``; equal if left out.
+        uniform: The moments under ``P(y) = 1/|Y|``, for designs that need them (`needs_uniform_grades`).
+        pairs: float64[k(k−1)/2], the weight of each pair of systems, in the order of ``combinations(range(k), 2)``;
+            equal weights by default.
 
     Returns:
-        float64[m], sums to 1. Where every ``a(x)`` of a pair is zero (the model is certain, or the systems
-        agree), the pair's q is that of a constant a, ``p/√λ``; a warning says so.
+        float64[m], sums to 1. If every ``a(x)`` of a pair is zero (the model is certain, or the systems agree), the q
+        of that pair is ``∝ p/√λ``, as for a constant a, and a warning says so.
 
     Raises:
         ValueError: If the design is unknown or needs moments that were not given, ``defensive`` lies outside [0, 1],
-            or ``pairs`` is malformed or given to a design that does not look at pairs.
+            or ``pairs`` is malformed or the design does not use pairs.
     """
     if not 0 <= defensive <= 1:
         raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")
@@ -149,14 +149,14 @@ def sampling_distribution(
 
 
 def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
-    """Refuse what cannot weigh the pairs of k systems.
+    """Raise if an array is not a valid weighting of the pairs of k systems.
 
     Args:
-        pairs: Should be float64[k(k−1)/2], not negative, and not all zero.
+        pairs: float64[k(k−1)/2], finite, not negative, and not all zero.
         systems: k.
 
     Raises:
-        ValueError: If it is not.
+        ValueError: If the shape is wrong, or a weight is negative or not finite, or all are zero.
     """
     wanted = systems * (systems - 1) // 2
     if pairs.shape != (wanted,):
@@ -168,7 +168,7 @@ def check_pair_weights(pairs: np.ndarray, systems: int) -> None:
 def _distribution(
     part: Part, moments: Moments, cost: np.ndarray, weight: np.ndarray, pairs: np.ndarray | None
 ) -> np.ndarray:
-    """The q of one part, float64[m], averaged over what is estimated."""
+    """The q of one part of a design, float64[m], averaged over the systems or pairs that are estimated."""
     spread = np.ones_like(cost) if part.uniform_cost else np.sqrt(cost)
     contrasts = _contrasts(part, moments, pairs)
     unscaled = [weight * _root_score(part.score, *contrast, weight) / spread for contrast in contrasts]
@@ -185,11 +185,11 @@ def _contrasts(part: Part, moments: Moments, pairs: np.ndarray | None) -> list[t
 
 
 def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Mean and variance of what is estimated, float64[m] each: the only system, or each difference that has a weight.
+    """Mean and variance, float64[m] each, of the only system, or of the difference of each pair with a positive weight.
 
     Args:
-        moments: Of k systems.
-        pairs: float64[k(k−1)/2], weights of the pairs; all the same if left out.
+        moments: The moments of k systems.
+        pairs: float64[k(k−1)/2], weights of the pairs; equal by default.
     """
     mean, covariance = moments.mean, moments.covariance
     k = mean.shape[1]
@@ -216,6 +216,7 @@ def difference_moments(
 
 def _root_score(score: Score, mean: np.ndarray, variance: np.ndarray, weight: np.ndarray) -> np.ndarray:
     root = np.sqrt(score(mean, variance, weight))
+    # Means that are equal but for rounding would otherwise leave a q that is proportional to noise.
     root[root <= _ROUNDING * np.abs(mean).max()] = 0.0
     if (root * weight).sum() > 0:
         return root
@@ -238,14 +239,15 @@ def _warn_if_unreachable(q: np.ndarray, weight: np.ndarray) -> None:
 
 
 GAP_DESIGNS = {"disagreement": 0, "active_inf": 1, "active_0": 2}
-"""Designs for two predictors that ask only where they differ: ``q ∝ p |f_1 − f_2|^e``, by the exponent e [AC].
+"""Designs for two predictors that draw only pairs on which they differ: ``q ∝ p |f_1 − f_2|^e``, with the exponent e
+[AC].
 
-`disagreement` (the source's active≠) needs no label model: it is `optimal` for the zero-one loss with uninformative
-binary grades and no difference. `active_0` and `active_inf` are the limits of the squared loss's design where the
-predictive variance is nothing, and where it is everything."""
+`disagreement` (active≠ in the source) needs no label model: it is `optimal` for the zero-one loss with uninformative
+binary grades and no difference. `active_0` and `active_inf` are the limits of the design for the squared loss as the
+predictive variance goes to 0 and to infinity."""
 
 STRATIFIED = "stratified"
-"""The name of the baseline of `stratified`."""
+"""The name of the baseline that draws from strata (`pt_active.sampling.strata`)."""
 
 
 def audit_designs() -> tuple[str, ...]:
@@ -257,14 +259,14 @@ def check_design(design: str) -> None:
     """Raise if ``design`` is not one of `audit_designs`.
 
     Raises:
-        ValueError: With the names that there are.
+        ValueError: With the list of known names.
     """
     if design not in audit_designs():
         raise ValueError(f"unknown design {design!r}; the designs are {', '.join(audit_designs())}")
 
 
 def default_defensive(design: str) -> float:
-    """ε if none is said: 0 where q is to be 0 on pairs whose difference is known to be 0."""
+    """Default ε of a design: 0 if q shall be 0 on pairs whose difference is known to be 0."""
     return 0.0 if design in GAP_DESIGNS else DEFENSIVE_SHARE
 
 
@@ -273,20 +275,20 @@ def gap_distribution(
 ) -> np.ndarray:
     """``q ∝ p |f_1 − f_2|^e / √λ`` on the pairs where two predictors differ [AC].
 
-    For more than two predictors the average over their pairs, but for those that never differ.
+    For more than two predictors, the average over those of their pairs that differ somewhere.
 
     Args:
         design: A name in `GAP_DESIGNS`.
         predictions: float64[N, k], f.
         cost: float64[N], λ.
         weight: float64[N], p, sums to 1.
-        defensive: ε of the defensive mixture.
+        defensive: ε of the defensive mixture, in [0, 1].
 
     Returns:
-        float64[N], sums to 1; with ``defensive=0`` zero where all predictors agree.
+        float64[N], sums to 1. With ``defensive=0`` it is zero where all predictors agree.
 
     Raises:
-        ValueError: If there is one predictor, none differ anywhere, or ``defensive`` lies outside [0, 1].
+        ValueError: If there is only one predictor, none differ anywhere, or ``defensive`` lies outside [0, 1].
     """
     if not 0 <= defensive <= 1:
         raise ValueError(f"defensive must lie between 0 and 1, got {defensive}")

@@ -15,28 +15,28 @@ from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentDesign
 
 DOCUMENT_DRAWINGS = ("spread", "poisson", "depth")
-"""How the documents of a query are drawn together: as far apart over the queries as possible, independently, or from
-the top of the rankings down to a random depth."""
+"""How the documents of a query are drawn: spread as evenly over the queries as possible, independently, or from the
+top of the rankings down to a random depth."""
 
 OBJECTIVES = ("mean", "largest")
-"""Of the variances of all pairwise differences of rankers, what is made small."""
+"""What is minimised: the mean or the largest of the variances of all pairwise differences of rankers."""
 
 DEFENSIVE_VARIANCE = 1.0
-"""Share of the average variance that is added to each document if none is said: as at the level of queries, the model's
-claims of certainty are not believed [theory 5]."""
+"""Default share of the average variance that is added to each document, because a model that claims to be certain is
+not believed [theory 5]."""
 
-_ROUNDS = 10
-"""Of reweighting the pairs of rankers for the largest variance."""
+_REWEIGHTINGS = 10
+"""How often the pairs of rankers are reweighted to minimise the largest variance."""
 
-_SPOKESMEN = 2000
-"""Queries that are looked at for it."""
+_SUBSAMPLE = 2000
+"""Queries used to find the pair weights that minimise the largest variance."""
 
-_SHARE = 0.01
-"""Of the rankers' own squared gradients that is added to that of the difference of two cascades; and of an equal weight
-that is added to those of the pairs of rankers."""
+_MIXED_SHARE = 0.01
+"""Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
+equal weight that is added to the weight of each pair of rankers."""
 
 _MARGIN = 1.5
-"""Standard deviations of a drawing's cost that are put by."""
+"""Standard deviations of the cost of a drawing by depth that are kept in reserve."""
 
 _ROUNDING = 1e-14
 """A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
@@ -47,9 +47,10 @@ class DocumentSizes:
     """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
 
     Attributes:
-        order: int64[n], the documents that can matter, query by query, in the order in which they are drawn.
-        size: float64[N]; 0 where a document cannot matter.
-        gain: float64[N], g: the variance that a document brings is ``g (1/ψ − 1)``.
+        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
+            drawn.
+        size: float64[N]; 0 for documents that cannot change the estimate.
+        gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
     """
 
     order: np.ndarray
@@ -62,11 +63,11 @@ class RoundSettings:
     """How the documents of each round are chosen.
 
     Attributes:
-        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth`` no document is more probable than those above it.
-        defensive: ε of `hedged`.
+        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it.
+        defensive: ε, the share of the average variance that `hedged` adds to each unknown document.
         objective: A name in `OBJECTIVES`, for more than two rankers.
-        pairs: float64[k(k−1)/2], what the variance of the difference of each pair of rankers weighs in the mean, in the
-            order of ``combinations(range(k), 2)``; None where all weigh the same.
+        pairs: float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean, in the order of
+            ``combinations(range(k), 2)``; None for equal weights.
     """
 
     drawing: str
@@ -81,15 +82,15 @@ def natural_drawing(form: RankForm) -> str:
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
-    """Add to every unknown document a share ε of the average variance, so that no claim of certainty is believed.
+    """Add to every unknown document a share ε of the average variance, so that none counts as certain.
 
     Args:
-        variables: Under the grade model.
-        gradient: float64[k, N], whose squares weight the average.
+        variables: The document variables under the grade model.
+        gradient: float64[k, N]; its squares weight the average.
         defensive: ε, not negative.
 
     Returns:
-        The variables; where the model sees no variance at all, each unknown document has variance 1.
+        The variables. If the model sees no variance at all, each unknown document has variance 1.
     """
     unknown = ~variables.known
     average = _average(variables, gradient)
@@ -113,21 +114,21 @@ def document_sizes(
 ) -> DocumentSizes:
     """How probable the judging of each document should be, relative to the others [theory 9].
 
-    The variance of an estimate is ``Σ g_z (1/ψ_z − 1)`` with ``g_z = p² D_z² v_z``, for the difference of two rankers
-    with the difference of their gradients, for more with the (weighted) mean of its squares over all pairs. At equal
-    cost ``Σ ψ λ + Σ λ₀ max ψ`` it is least where ``ψ ∝ √(g/λ)``, with the documents that share a query's opening
-    pooled.
+    The variance of an estimate is ``Σ g_z (1/ψ_z − 1)`` with ``g_z = p² D_z² v_z``. For two rankers D is the difference
+    of their gradients; for more, D² is its (weighted) mean square over all pairs. At equal cost
+    ``Σ ψ λ + Σ λ₀ max ψ`` the variance is smallest for ``ψ ∝ √(g/λ)``, with the documents pooled that share the
+    opening of a query.
 
     Args:
-        pool: What the measure sees.
-        variables: Under the grade model.
-        cost: float64[N], λ; not read where a document cannot matter.
-        overhead: λ₀, of opening a query.
+        pool: The pool as the measure sees it.
+        variables: The document variables under the grade model.
+        cost: float64[N], λ; not read for documents that cannot change the estimate.
+        overhead: λ₀, the cost of opening a query.
         settings: How documents are chosen.
-        budget: Λ, for the ``largest`` variance, which depends on it.
+        budget: Λ; the objective ``largest`` depends on it.
 
     Raises:
-        ValueError: If a setting is unknown or out of range, or a budget is needed.
+        ValueError: If a setting is unknown or out of range, or the budget is missing but needed.
     """
     _check(settings, len(pool.ranks))
     where = pool.gradients(variables.mean)
@@ -143,7 +144,7 @@ def document_sizes(
     share = np.full(len(contrasts), 1 / len(contrasts)) if pairs is None else pairs / pairs.sum()
     if settings.objective == "largest" and len(contrasts) > 1 and (scale * contrasts).any():
         if budget is None:
-            raise ValueError("a budget is needed to make the largest variance small")
+            raise ValueError("a budget is needed to minimise the largest variance")
         share = _shares(scale * contrasts, pool, cost, overhead, drawing, budget)
     return _sizes(scale * (share @ contrasts), pool, cost, overhead, drawing)
 
@@ -166,19 +167,19 @@ def _check(settings: RoundSettings, rankers: int) -> None:
 def _shares(
     gains: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str, budget: float
 ) -> np.ndarray:
-    """Weights of the contrasts whose weighted mean of variances leads to the smallest of largest variances.
+    """Weights of the contrasts for which minimising the weighted mean of the variances minimises the largest one.
 
-    Dearer variances gain weight round by round. Where there are many queries, every n-th speaks for all.
+    Contrasts with larger variances gain weight, iteration by iteration. Of many queries only every n-th is used.
     """
     m = len(pool.weight)
-    chosen = np.arange(m) % -(-m // _SPOKESMEN) == 0
+    chosen = np.arange(m) % -(-m // _SUBSAMPLE) == 0
     documents = chosen[pool.query]
     indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
     pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])
     gains, cost, budget = gains[:, documents], cost[documents], budget * chosen.mean()
     share = best = np.full(len(gains), 1 / len(gains))
     least = np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(_REWEIGHTINGS):
         sizes = _sizes(share @ gains, pool, cost, overhead, drawing)
         if len(sizes.order) == 0:
             break
@@ -186,44 +187,44 @@ def _shares(
         variances = gains[:, sizes.order] @ (1 / design.chance(pool.query)[sizes.order] - 1)
         if variances.max() < least:
             best, least = share, float(variances.max())
-        share = share * np.sqrt(variances) + _SHARE * share.mean() * np.sqrt(variances.max())
+        share = share * np.sqrt(variances) + _MIXED_SHARE * share.mean() * np.sqrt(variances.max())
         share = share / share.sum() if share.any() else np.full_like(share, 1 / len(share))
     return best
 
 
 def _contrasts(pool: DocumentPool, gradient: np.ndarray) -> np.ndarray:
-    """Squared gradients of what is estimated, a row each: one ranker, or each pair's difference.
+    """Squared gradients of what is estimated, one row for the only ranker or for the difference of each pair.
 
-    The difference of two cascades depends on every document of a query in which the rankings differ, even where its
-    gradient happens to vanish at the means; so there a small share of both gradients is added, lest a document that
-    matters be never drawn.
+    The difference of two cascades depends on every document of a query in which the rankings differ, even if its
+    gradient happens to vanish at the means. A small share of both gradients is added there, so that every document
+    that matters can be drawn.
     """
     if len(gradient) == 1:
         return gradient**2
     largest = np.abs(gradient).max(initial=0.0)
     depth, query, m = len(pool.form.weights), pool.query, len(pool.weight)
     place = np.where((pool.ranks > 0) & (pool.ranks <= depth), pool.ranks, depth + 1)
-    found = []
+    squares = []
     for a, b in combinations(range(len(gradient)), 2):
         step = gradient[a] - gradient[b]
         square = np.where(np.abs(step) > _ROUNDING * largest, step, 0.0) ** 2
         if pool.form.family == "cascade":
             differ = np.bincount(query[place[a] != place[b]], minlength=m) > 0
-            square += np.where(differ[query], _SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
-        found.append(square)
-    return np.array(found)
+            square += np.where(differ[query], _MIXED_SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
+        squares.append(square)
+    return np.array(squares)
 
 
 def _sizes(gain: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str) -> DocumentSizes:
     from pt_active.sampling._kernels import pooled_sizes
 
-    found = np.flatnonzero(gain > 0)
+    documents = np.flatnonzero(gain > 0)
     if drawing == "depth":
-        rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)[:, found]
+        rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)[:, documents]
         keys = [rank.max(axis=0), rank.min(axis=0)]
     else:
-        keys = [-gain[found] / cost[found]]
-    order = found[np.lexsort([*keys, pool.query[found]])]
+        keys = [-gain[documents] / cost[documents]]
+    order = documents[np.lexsort([*keys, pool.query[documents]])]
     size = np.zeros(len(gain))
     pooled_sizes(pool.indptr, order, gain, cost, overhead, size)
     return DocumentSizes(order, size, gain)
@@ -234,24 +235,24 @@ def document_design(
 ) -> DocumentDesign:
     """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
 
-    Where opening a query costs nothing and documents are drawn apart, every query is opened: an error that the
-    model makes in a whole query then does as little harm as can be. Otherwise a query is opened with the
-    probability of its most probable document.
+    If opening a query costs nothing and documents are not drawn by depth, every query is opened: an error that the
+    model makes in a whole query then does the least harm. Otherwise a query is opened with the probability of its most
+    probable document.
 
-    How many documents a drawing by depth takes is left to chance, and what passes the budget is dropped query by query,
-    which costs far more precision than its share of the budget. So `_MARGIN` standard deviations of what is drawn in
-    queries that are certain to be opened are put by.
+    A drawing by depth has a random cost, and queries that exceed the budget are dropped whole, which costs far more
+    precision than their share of the budget. So `_MARGIN` standard deviations of the cost in queries that are certain
+    to be opened are kept in reserve.
 
     Args:
         sizes: As `document_sizes` returns them.
-        drawing: The same.
-        indptr: int64[m+1].
+        drawing: A name in `DOCUMENT_DRAWINGS`, the one that the sizes are for.
+        indptr: int64[m+1], the offsets of the queries.
         cost: float64[N], λ.
-        overhead: λ₀.
+        overhead: λ₀, the cost of opening a query.
         budget: Λ.
 
     Raises:
-        ValueError: If the budget is not a positive number, or no document can matter.
+        ValueError: If the budget is not a positive number, or no document can change the estimate.
     """
     if len(sizes.order) == 0:
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
@@ -267,7 +268,7 @@ def document_design(
 def _deviation_of_depth(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
     """Standard deviation of the cost of documents drawn by depth in queries that are certain to be opened.
 
-    Of two documents of a query, both are drawn as often as the less probable one, so that
+    Two documents of a query are both drawn as often as the less probable of them, so
     ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
     """
     query = np.searchsorted(indptr, design.order, side="right") - 1
@@ -278,6 +279,7 @@ def _deviation_of_depth(design: DocumentDesign, indptr: np.ndarray, cost: np.nda
     mean = np.bincount(query, weights=price * chance, minlength=len(indptr) - 1)
     square = np.bincount(query, weights=chance * price * (price + 2 * before), minlength=len(indptr) - 1)
     variance = np.where(design.opening == 1, square - mean**2, 0.0)
+    # A variance far below the mean square is what rounding left of 0.
     return float(np.sqrt(variance[variance > 1e-9 * square].sum()))
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from pt_active.sampling.chances import inclusion_probabilities, within_budget
 from pt_active.sampling.sample import Sample, Steps
 
-PATIENCE = 100
-"""Draws for each query of the pool after which drawing ends even if no draw has overspent."""
+MAX_DRAWS_PER_QUERY = 100
+"""Drawing ends after this many draws for each query of the pool, even if the budget is not spent."""
 
 
 def draw_number(
@@ -24,10 +24,10 @@ def draw_number(
         weight: float64[m], p.
         draws: How many, at least 1.
         rng: Source of randomness.
-        replace: Whether a query can be drawn more than once; if not, see `priorities`.
+        replace: Whether a query can be drawn more than once; if not, queries are drawn by `priorities`.
 
     Returns:
-        The sample, its rows increasing; without replacement a census if there are no more queries than draws.
+        The sample, with increasing rows; without replacement, a census if there are no more queries than draws.
 
     Raises:
         ValueError: If ``draws`` is below 1 or q is not a distribution.
@@ -47,13 +47,13 @@ def draw_to_budget(
 ) -> Sample:
     """Draw until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
 
-    Drawing goes on until a draw would overspend; that draw is dropped. Without replacement, see `priorities`. With
-    replacement a query that is drawn again is looked up, not judged, so it costs nothing the second time. Given
-    their number, the draws that are kept could as well have come in any other order, so their plain mean is exactly
-    unbiased, as long as the budget pays for any single query. Stopping after a draw that is kept, such as the first
-    after which ``spent > Λ − λ_max``, is not: the last draw is a dear one too often (Glynn and Heidelberger 1990).
-    Where what is left to draw is so improbable that no draw would overspend for long, drawing ends after about
-    `PATIENCE` draws for each query of the pool; that keeps the mean unbiased too.
+    Drawing goes on until a draw would overspend; that draw is dropped. Without replacement, queries are drawn by
+    `priorities`. With replacement, a query that is drawn again is looked up, not judged, so it costs nothing the second
+    time. Given their number, the draws that are kept are exchangeable, so their plain mean is exactly unbiased if the
+    budget pays for any single query. A rule that keeps its last draw, such as stopping at the first after which
+    ``spent > Λ − λ_max``, is biased: the last draw is an expensive one too often (Glynn and Heidelberger 1990). If all
+    that is left is so improbable that no draw would overspend for a long time, drawing ends after about
+    `MAX_DRAWS_PER_QUERY` draws for each query of the pool, which keeps the mean unbiased too.
 
     Args:
         q: float64[m], sums to 1.
@@ -64,10 +64,10 @@ def draw_to_budget(
         replace: Whether a query can be drawn more than once.
 
     Returns:
-        The sample, its rows increasing; a census if the budget pays for all queries with a weight.
+        The sample, with increasing rows; a census if the budget pays for all queries with a positive weight.
 
     Raises:
-        ValueError: If the budget does not pay for the dearest query, or q is not a distribution.
+        ValueError: If the budget does not pay for the most expensive query, or q is not a distribution.
     """
     check_distribution(q)
     check_budget(budget, cost[q > 0])
@@ -83,19 +83,19 @@ def races(
 ) -> Iterator[Sample]:
     """Draw many independent samples with replacement, each to several budgets in turn.
 
-    The draws are the arrivals of independent Poisson processes with rates q, whose order is that of
-    independent draws from q; so one exponential a query and one Poisson count suffice, however often cheap
-    queries repeat. A sample goes on where it stopped at the budget before.
+    The draws are the arrivals of independent Poisson processes with rates q, which come in the order of independent
+    draws from q. So one exponential variable and one Poisson count per query suffice, however often cheap queries
+    repeat. At each budget a sample continues where it stopped at the budget before.
 
     Args:
-        q: float64[m].
+        q: float64[m], sums to 1.
         cost: float64[m], λ.
-        budgets: Increasing; each pays for any query and for less than all that can be drawn.
+        budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
         repetitions: How many samples, R.
         rng: Source of randomness.
 
     Yields:
-        For each budget R samples of up to D distinct queries, in the order in which they came.
+        For each budget, R samples of up to D distinct queries, in the order in which they came.
     """
     reachable = np.flatnonzero(q > 0)
     arrival = rng.exponential(size=(repetitions, len(reachable))) / q[reachable]
@@ -106,9 +106,9 @@ def races(
     count, start = np.zeros_like(order), np.zeros((repetitions, 1))
     for budget in budgets:
         distinct = within_budget(spent, budget).sum(axis=1, keepdims=True)
-        end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), PATIENCE * len(q))
+        end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), MAX_DRAWS_PER_QUERY * len(q))
         drawn = np.s_[:, : distinct.max()]
-        came = arrival[drawn] < end  # PATIENCE may end a sample before its money is spent.
+        came = arrival[drawn] < end  # The limit on draws may end a sample before its budget is spent.
         waited = np.where(came, end - np.maximum(arrival[drawn], start), 0.0)
         count[drawn] += (came & (arrival[drawn] >= start)) + rng.poisson(rate[drawn] * waited)
         start = end
@@ -122,26 +122,26 @@ def priorities(
 ) -> Iterator[Sample]:
     """Draw many independent samples without replacement, each to several budgets in turn [theory 4].
 
-    Query x has the priority ``U/q(x)``, U uniform, and queries come in that order (Ohlsson 1998; Duffield, Lund and
-    Thorup 2007). The first that would overspend is left out with all after it; its priority T is the threshold. As
-    long as x itself came before T it might have come at any time before it without changing T. So given what the
-    other queries drew, x is in the sample with probability ``π = min(1, q(x) T)``, and weighted by 1/π it is unbiased.
+    Query x has the priority ``U/q(x)``, U uniform, and queries come in increasing order of it (Ohlsson 1998; Duffield,
+    Lund and Thorup 2007). The first query that would overspend is left out with all after it; its priority T is the
+    threshold. If x came before T, it could have come at any time before T without changing T. So given what the other
+    queries drew, x is in the sample with probability ``π = min(1, q(x) T)``, and weights 1/π make a mean unbiased.
 
     Args:
-        q: As in `races`, like the others.
-        cost: λ.
-        budgets: Increasing.
-        repetitions: R.
+        q: float64[m], sums to 1.
+        cost: float64[m], λ.
+        budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
+        repetitions: How many samples, R.
         rng: Source of randomness.
 
     Yields:
-        For each budget R samples of up to D queries, in the order in which they come.
+        For each budget, R samples of up to D queries, in the order in which they come.
     """
     yield from prefixes(draw_priorities(q, repetitions, rng), q, cost, budgets)
 
 
 def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
-    """``U/q``, float64[R, m]; infinite where q is 0. See `priorities`."""
+    """Random priorities ``U/q`` of queries, float64[R, m], U uniform; infinite where q is 0."""
     priority = np.full((repetitions, len(q)), np.inf)
     reachable = q > 0
     priority[:, reachable] = rng.random((repetitions, int(reachable.sum()))) / q[reachable]
@@ -149,16 +149,16 @@ def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator) -
 
 
 def prefixes(priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float]) -> Iterator[Sample]:
-    """The samples that given priorities lead to; each is the beginning of the next.
+    """The samples that given priorities lead to; each is the beginning of the one for the next budget.
 
     Args:
         priority: float64[R, m], as `draw_priorities` returns it.
-        q: As in `priorities`, like ``cost`` and ``budgets``.
-        cost: λ.
-        budgets: Increasing.
+        q: float64[m], sums to 1.
+        cost: float64[m], λ.
+        budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
 
     Yields:
-        As `priorities` does.
+        For each budget, R samples of up to D queries, in the order in which they come.
     """
     order = np.argsort(priority, axis=1, kind="stable")[:, : int((q > 0).sum())]
     priority = _ended(np.take_along_axis(priority, order, axis=1))
@@ -179,12 +179,12 @@ def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float
 
 
 def _ended(times: np.ndarray) -> np.ndarray:
-    """A last column that never comes."""
+    """Arrival times with a last column that is infinite, for what never comes."""
     return np.pad(times, ((0, 0), (0, 1)), constant_values=np.inf)
 
 
 def pays_for_all(budget: float, cost: np.ndarray) -> bool:
-    """Whether a budget pays for everything, but for rounding."""
+    """Whether a budget pays for everything, apart from rounding."""
     return bool(within_budget(cost.sum(), budget))
 
 
@@ -193,14 +193,14 @@ def _census(weight: np.ndarray, q: np.ndarray) -> Sample:
 
 
 def check_budget(budget: float, cost: np.ndarray) -> None:
-    """Refuse a budget that does not pay for every single query.
+    """Raise if a budget does not pay for any single query.
 
     Args:
         budget: Λ.
         cost: float64[r], λ of the queries that can be drawn.
 
     Raises:
-        ValueError: If it does not, or is not a positive number.
+        ValueError: If a query costs more than the budget, or the budget is not a positive number.
     """
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
@@ -214,7 +214,7 @@ def check_budget(budget: float, cost: np.ndarray) -> None:
 
 
 def check_distribution(q: np.ndarray) -> None:
-    """Refuse what is not a distribution.
+    """Raise if q is not a distribution.
 
     Raises:
         ValueError: If q is empty, or not probabilities that sum to 1.
@@ -226,21 +226,21 @@ def check_distribution(q: np.ndarray) -> None:
 
 
 ROUND_DRAWINGS = ("fixed", "poisson", "single")
-"""How a round is drawn: a fixed number at once (pivotal method), independent of each other, or one at a time."""
+"""How a round is drawn: a fixed number at once (pivotal method), independently of each other, or one at a time."""
 
 
 def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: np.random.Generator) -> Steps:
-    """Draw more instances among those that were not drawn yet.
+    """Draw more of the instances that were not drawn yet.
 
     Args:
-        steps: Those so far.
-        size: float64[N], positive, what the probabilities are to be proportional to; not read where drawn already.
-        number: How many, for ``poisson`` on average; all that are left if there are no more.
+        steps: What was drawn so far.
+        size: float64[N], positive; probabilities are proportional to it. Not read for instances already drawn.
+        number: How many to draw, on average for ``poisson``; all that are left if there are fewer.
         drawing: A name in `ROUND_DRAWINGS`.
         rng: Source of randomness.
 
     Returns:
-        The rounds with one round more: one step, or ``number`` of them for ``single``.
+        The steps with those of one more round: one step, or ``number`` of them for ``single``.
 
     Raises:
         ValueError: If the drawing is unknown, the number is below 1, nothing is left, or a size is not positive.
@@ -264,7 +264,7 @@ def draw_round(steps: Steps, size: np.ndarray, number: int, drawing: str, rng: n
 
 
 def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """bool[n], as many as the probabilities sum to, in random order, so that no order of the pool matters."""
+    """bool[n], as many as the probabilities sum to; a random order keeps the order of the pool from mattering."""
     from pt_active.sampling import _kernels
 
     chosen = np.zeros(len(inclusion), dtype=bool)
@@ -273,7 +273,7 @@ def _pivotal(inclusion: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def _one_at_a_time(steps: Steps, left: np.ndarray, size: np.ndarray, number: int, rng: np.random.Generator) -> Steps:
-    """Each draw ∝ size among those left: the arrivals of Poisson processes, in their order [theory 4]."""
+    """Each draw ∝ size among those left, as the first arrivals of Poisson processes come [theory 4]."""
     if not (size > 0).all() or not np.isfinite(size).all():
         raise ValueError("sizes must be positive numbers, or some instances could never be drawn")
     order = np.argsort(rng.exponential(size=len(left)) / size, kind="stable")
@@ -293,7 +293,7 @@ def _with_steps(
     size: Sequence[int] | np.ndarray,
     independent: bool,
 ) -> Steps:
-    """The steps so far and those of one round, in which the chosen instances have the places 1, 2, …."""
+    """The steps so far and those of one more round, in which the chosen instances have the places 1, 2, and so on."""
     step, probabilities = steps.step.copy(), steps.probability.copy()
     step[chosen] = len(steps.size) + place
     probabilities[chosen] = probability

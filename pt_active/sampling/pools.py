@@ -1,4 +1,4 @@
-"""What is known of documents before any of them is judged: what they are worth to a measure, and what they cost."""
+"""What is known of documents before they are judged: how much they matter to a measure, and what they cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pt_active.relevance.moments import discounts, variable_values
 
 @dataclass(frozen=True)
 class Variables:
-    """What is known of the document variables (gain or κ) before judging.
+    """What is known of the document variables (gain or κ) before documents are judged.
 
     Attributes:
         mean: float64[N], μ.
@@ -29,9 +29,9 @@ class Variables:
         """Mean and variance under the grade model.
 
         Args:
-            form: Of the measure.
-            grades: float64[N, G+1].
-            labels: int64[N], those that are known already, -1 where none is.
+            form: The form of the measure.
+            grades: float64[N, G+1], ``P(y = g)``.
+            labels: int64[N], labels that are known already, -1 for documents without one.
         """
         mean = grades @ form.values
         variance = np.maximum(grades @ form.values**2 - mean**2, 0.0)
@@ -45,11 +45,11 @@ def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: 
     """``D_s(z) = ∂ℓ_s/∂κ_z`` at the given values: the discount ``d_s(z)`` of an additive measure [theory 9].
 
     Args:
-        form: Of the measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        variables: Where the gradient is taken. Where they have a variance, the chance of reaching a rank of a cascade
-            counts as the root of its mean square, since the documents above it will mostly be judged too.
+        form: The form of the measure.
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        variables: The values at which the gradient is taken. If they have a variance, the probability of reaching a
+            rank of a cascade counts as the root of its mean square, since the documents above are mostly judged too.
 
     Returns:
         float64[k, N].
@@ -66,13 +66,13 @@ def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: 
 
 @dataclass(frozen=True)
 class DocumentPool:
-    """What a measure sees of a pool.
+    """A pool of documents as a measure sees it.
 
     Attributes:
-        form: Of the measure.
-        indptr: int64[m+1].
-        ranks: int32[k, N].
-        weight: float64[m], p.
+        form: The form of the measure.
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        weight: float64[m], p, the weights of the queries, which sum to 1.
     """
 
     form: RankForm
@@ -86,11 +86,11 @@ class DocumentPool:
         return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
 
     def values(self, variable: np.ndarray) -> np.ndarray:
-        """float64[m, k], the measure at given document variables."""
+        """float64[m, k], the measure at given document variables, float64[N]."""
         return variable_values(self.form, self.indptr, self.ranks, variable)
 
     def gradients(self, variable: np.ndarray) -> np.ndarray:
-        """float64[k, N], its gradient there."""
+        """float64[k, N], the gradient of the measure at given document variables, float64[N]."""
         known = np.ones(len(variable), dtype=bool)
         return gradients(self.form, self.indptr, self.ranks, Variables(variable, np.zeros_like(variable), known))
 
@@ -100,10 +100,10 @@ class GradedPool:
     """A pool whose documents can be drawn.
 
     Attributes:
-        seen: What the measure sees.
+        seen: The pool as the measure sees it.
         grades: float64[N, G+1], ``P(y = g)``.
-        cost: float64[N], λ; not read where a document cannot matter.
-        per_query: λ₀, the cost of opening a query, which each round pays anew.
+        cost: float64[N], λ; not read for documents that cannot change the estimate.
+        per_query: λ₀, the cost of opening a query; each round pays it again.
     """
 
     seen: DocumentPool

@@ -15,14 +15,14 @@ class Sample:
 
     Attributes:
         rows: int64[..., n], the units that were drawn, as rows of the population.
-        count: int64[..., n], how often each was drawn; 0 pads a sample that is shorter than the others.
+        count: int64[..., n], how often each was drawn; zeros pad samples that are shorter than the longest.
         expected: float64[..., n], how often each was expected to be drawn: its inclusion probability π without
             replacement, n q with replacement.
         repeated: Whether a unit can be drawn more than once.
-        census: Whether all units with a weight were certain to be drawn, so that nothing is left to chance.
-        q: float64[m], the distribution by which units were drawn; None if it is not kept.
-        priority: float64[m], the order in which units come without replacement; infinite where q is 0. None if it is
-            not kept.
+        census: Whether all units with a positive weight were certain to be drawn, so that nothing is left to chance.
+        q: float64[m], the distribution that units were drawn from; None if it is not kept.
+        priority: float64[m], the priorities by which units come without replacement, smallest first; infinite where q
+            is 0. None if they are not kept.
         stratum: int64[m], the stratum of each unit; None without strata.
     """
 
@@ -50,14 +50,14 @@ class Sample:
     def from_columns(
         cls, q: np.ndarray, draws: np.ndarray, inclusion: np.ndarray, census: bool = False, **kept: np.ndarray | None
     ) -> Sample:
-        """The sample that `columns` describe.
+        """The sample that columns of the population describe, as `columns` returns them.
 
         Args:
-            q: float64[m].
+            q: float64[m], the distribution that units were drawn from.
             draws: int64[m], how often each unit was drawn.
             inclusion: float64[m], π of the units that were drawn; NaN with replacement.
             census: Whether nothing was left to chance.
-            kept: ``priority`` or ``stratum``, if they are known.
+            kept: The attributes ``priority`` or ``stratum``, if they are known.
         """
         rows = np.flatnonzero(draws > 0)
         repeated = bool(np.isnan(inclusion[rows]).any())
@@ -68,7 +68,7 @@ class Sample:
     def by_priority(
         cls, rows: np.ndarray, count: np.ndarray, rate: np.ndarray, threshold: np.ndarray | float
     ) -> Sample:
-        """The units that come before a threshold T: each is drawn with probability ``π = min(1, q T)``.
+        """The units that come before a threshold T; each is drawn with probability ``π = min(1, q T)``.
 
         Args:
             rows: int64[..., n], in the order in which they come.
@@ -89,10 +89,10 @@ class Sample:
         return 1.0 if self.repeated else 1 - self.expected
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """What the drawn units have of something that is known of the whole population.
+        """The values of the drawn units, from the values of the whole population.
 
         Args:
-            values: float64[m], or float64[..., m] with a population for each sample.
+            values: float64[m], or float64[..., m] if they differ by sample.
 
         Returns:
             float64[..., n].
@@ -105,7 +105,7 @@ class Sample:
         """``v = n p / E[count]``, float64[..., n]: p/q with replacement, n p/π without.
 
         Args:
-            weight: float64[m], p, what each unit of the population weighs.
+            weight: float64[m], p, the weight of each unit of the population.
         """
         return np.asarray(self.draws[..., None] * self.of(weight) / self.expected)
 
@@ -113,10 +113,11 @@ class Sample:
         """The sample as columns of the population: ``draws``, ``importance`` and ``inclusion``.
 
         Args:
-            weight: float64[m], p.
+            weight: float64[m], p, the weight of each unit of the population.
 
         Returns:
-            Name → int64[m] or float64[m]; NaN where a unit was not drawn, and for ``inclusion`` with replacement.
+            By name, int64[m] or float64[m]. ``importance`` is NaN for units that were not drawn; ``inclusion`` too, and
+            for all units with replacement.
         """
         draws = np.zeros(len(weight), dtype=np.int64)
         importance, inclusion = np.full((2, len(weight)), np.nan)
@@ -127,7 +128,7 @@ class Sample:
 
     @property
     def first(self) -> Sample:
-        """The first of several samples without its padding, its rows increasing."""
+        """The first of several samples, without padding and with increasing rows."""
         kept = np.flatnonzero(self.count[0] > 0)
         kept = kept[np.argsort(self.rows[0][kept])]
         return replace(self, rows=self.rows[0][kept], count=self.count[0][kept], expected=self.expected[0][kept])
@@ -136,11 +137,11 @@ class Sample:
         """The part of one sample that fell into a slice of the population, given how many draws did.
 
         Args:
-            inside: bool[m], the slice.
+            inside: bool[m], whether each unit belongs to the slice.
 
         Returns:
-            The sample of the slice, whose units are numbered anew. Inclusion probabilities stay what they were; with
-            replacement q becomes ``q/Q``, Q the slice's part of it.
+            The sample of the slice, whose units are renumbered. Inclusion probabilities stay the same; with
+            replacement, q becomes ``q/Q``, Q being its sum over the slice.
         """
         kept = inside[self.rows]
         rows, count, expected = (np.cumsum(inside) - 1)[self.rows[kept]], self.count[kept], self.expected[kept]
@@ -151,13 +152,15 @@ class Sample:
 
 @dataclass(frozen=True)
 class DocumentDesign:
-    """Chances of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
+    """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
 
     Attributes:
-        drawing: How documents are drawn together, a name in `documents.DOCUMENT_DRAWINGS`.
-        order: int64[r], the documents that can matter, query by query, in the order in which they are drawn.
+        drawing: How the documents of a query are drawn, a name in `documents.DOCUMENT_DRAWINGS`.
+        order: int64[r], the documents that can change the estimate, query by query, in the order in which they are
+            drawn.
         opening: float64[m], Π, the probability that a query is opened.
-        inclusion: float64[N], π, of a document once its query is opened; 0 where it is never judged.
+        inclusion: float64[N], π, the probability that a document is drawn if its query is opened; 0 for documents that
+            are never judged.
     """
 
     drawing: str
@@ -166,7 +169,7 @@ class DocumentDesign:
     inclusion: np.ndarray
 
     def chance(self, query: np.ndarray) -> np.ndarray:
-        """``Π π``, the probability of each document to be judged, float64[N].
+        """``Π π``, the probability that each document is judged, float64[N].
 
         Args:
             query: int64[N], the query of each document.
@@ -179,11 +182,11 @@ class TwoPhase:
     """Documents that were drawn in two phases.
 
     Attributes:
-        design: What they were drawn from.
-        queries: The queries that were opened, with their Π given what the documents of the others cost.
-        drawn: bool[N], documents to judge.
+        design: The design that they were drawn from.
+        queries: The queries that were opened, with their Π given what the documents of the other queries cost.
+        drawn: bool[N], which documents are to be judged.
         apart: bool[m], queries whose documents were drawn independently of each other.
-        spent: What judging them costs.
+        spent: What judging the drawn documents costs.
     """
 
     design: DocumentDesign
@@ -194,13 +197,17 @@ class TwoPhase:
 
     @property
     def opening(self) -> np.ndarray:
-        """float64[m], Π of the queries that were opened, 0 of the others."""
+        """float64[m], Π of the queries that were opened, 0 for the others."""
         opening = np.zeros_like(self.design.opening)
         opening[self.queries.rows] = self.queries.expected
         return opening
 
     def chance(self, query: np.ndarray) -> np.ndarray:
-        """``Π π`` of the documents in opened queries, 0 of the others, float64[N]; see `DocumentDesign.chance`."""
+        """``Π π`` of the documents in opened queries, 0 for the others, float64[N].
+
+        Args:
+            query: int64[N], the query of each document.
+        """
         return replace(self.design, opening=self.opening).chance(query)
 
 
@@ -208,14 +215,15 @@ class TwoPhase:
 class Steps:
     """Which instances of a pool were drawn, when, and how probable that was.
 
-    A step is a round, or one draw of a round that is drawn one at a time. Nothing is kept of instances that were not
-    drawn: the estimators do not need it.
+    A step is a round, or a single draw if a round is drawn one at a time. Nothing is kept of instances that were not
+    drawn, because the estimators do not need it.
 
     Attributes:
-        score: float64[N], g, what the kernel regressions see of an instance.
-        step: int64[N], the step in which it was drawn, from 1; 0 if it was not.
-        probability: float64[N], π, of being drawn in that step given all before it; NaN if it was not drawn.
-        size: float64[S], how many a step draws, for ``poisson`` on average.
+        score: float64[N], g, the predictor of the kernel regressions.
+        step: int64[N], the step in which each instance was drawn, from 1; 0 if it was not.
+        probability: float64[N], π, the probability of being drawn in that step given all before it; NaN if it was not
+            drawn.
+        size: float64[S], how many instances each step draws, on average for ``poisson``.
         independent: bool[S], whether the step's instances were drawn independently of each other.
     """
 
@@ -227,7 +235,7 @@ class Steps:
 
     @classmethod
     def none_yet(cls, score: np.ndarray) -> Steps:
-        """A pool of which nothing was drawn.
+        """A pool from which nothing was drawn yet.
 
         Args:
             score: float64[N], g.
@@ -245,7 +253,7 @@ class Steps:
 
     @property
     def drawn(self) -> np.ndarray:
-        """bool[N]."""
+        """bool[N], whether each instance was drawn."""
         return self.step > 0
 
     @property

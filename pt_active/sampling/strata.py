@@ -1,36 +1,36 @@
 """Stratified sampling by confidence, the baseline of Bennett and Carvalho (CIKM 2010).
 
-Theirs: strata of equal mass along the classifier's confidence, and draws in proportion to the mass of a stratum times
-the standard deviation in it, which they estimate anew after each label. Here the confidence is the loss that the label
-model expects, ``1 − P(f)`` for zero-one loss, and all is drawn at once, so the deviation is the model's too (Neyman
-allocation). Every stratum gets at least two draws, so that the variance can be estimated.
+The source takes strata of equal mass along the classifier's confidence, and draws in proportion to the mass of a
+stratum times the standard deviation in it, which it estimates again after each label. Here the confidence is the loss
+that the label model expects, ``1 − P(f)`` for zero-one loss. All pairs are drawn at once, so the deviation is the
+model's too (Neyman allocation). Every stratum gets at least two draws, so that the variance can be estimated.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-STRATA = 5
-"""How many, if none is said."""
+DEFAULT_STRATA = 5
+"""Default number of strata."""
 
-LEAST = 2
-"""Draws in each stratum, if it has so many pairs."""
+MIN_DRAWS_PER_STRATUM = 2
+"""Draws that each stratum gets at least; with two its variance can be estimated."""
 
 
-def strata_by(confidence: np.ndarray, number: int = STRATA) -> np.ndarray:
+def strata_by(confidence: np.ndarray, number: int = DEFAULT_STRATA) -> np.ndarray:
     """Cut a pool of equally weighted pairs into strata of equal mass.
 
     Args:
-        confidence: float64[N]; what is alike stands together, in the order of the rows.
+        confidence: float64[N]; pairs of equal confidence stay in the order of the rows.
         number: K, how many strata.
 
     Returns:
-        int64[N], 0 … K−1, sizes that differ by one at most.
+        int64[N], the stratum of each pair, 0 … K−1; the sizes differ by at most one.
 
     Raises:
-        ValueError: If K is below 1, or there are fewer than two pairs a stratum.
+        ValueError: If K is below 1, or there are fewer than two pairs per stratum.
     """
-    if number < 1 or len(confidence) < LEAST * number:
+    if number < 1 or len(confidence) < MIN_DRAWS_PER_STRATUM * number:
         raise ValueError(
             f"strata must be at least 1, and no more than half of the {len(confidence)} pairs, got {number}"
         )
@@ -40,29 +40,30 @@ def strata_by(confidence: np.ndarray, number: int = STRATA) -> np.ndarray:
 
 
 def allocation(stratum: np.ndarray, mean: np.ndarray, variance: np.ndarray, draws: int) -> np.ndarray:
-    """Draws a stratum: ``n_h ∝ N_h s_h``, whole numbers that sum to ``draws``, from `LEAST` to ``N_h``.
+    """Draws per stratum, ``n_h ∝ N_h s_h``: integers from `MIN_DRAWS_PER_STRATUM` to ``N_h`` that sum to ``draws``.
 
     Args:
         stratum: int64[N], as `strata_by` returns it.
-        mean: float64[N], ``M``, what the label model expects of the loss.
-        variance: float64[N], ``C``.
+        mean: float64[N], ``M``, the loss that the label model expects.
+        variance: float64[N], ``C``, its variance under the label model.
         draws: n, at most N.
 
     Returns:
-        int64[K].
+        int64[K], the draws of each stratum.
 
     Raises:
-        ValueError: If n does not reach for `LEAST` draws a stratum.
+        ValueError: If n is too small for `MIN_DRAWS_PER_STRATUM` draws per stratum.
     """
     size = np.bincount(stratum)
-    if draws < LEAST * len(size):
-        raise ValueError(f"{len(size)} strata need at least {LEAST * len(size)} draws, got {draws}")
+    needed = MIN_DRAWS_PER_STRATUM * len(size)
+    if draws < needed:
+        raise ValueError(f"{len(size)} strata need at least {needed} draws, got {draws}")
     average = np.bincount(stratum, mean) / size
     deviation = np.sqrt(np.bincount(stratum, (mean - average[stratum]) ** 2 + variance) / size)
     share = size * (deviation if deviation.sum() > 0 else 1.0)
     wanted = np.maximum(share, share.sum() * 1e-12)
-    drawn = np.full(len(size), LEAST)
-    for _ in range(draws - drawn.sum()):  # Each draw goes where it lessens Σ (N_h s_h)² / n_h most.
+    drawn = np.full(len(size), MIN_DRAWS_PER_STRATUM)
+    for _ in range(draws - drawn.sum()):  # Each draw goes where it reduces Σ (N_h s_h)² / n_h most.
         drawn[np.argmax(np.where(drawn < size, wanted**2 / (drawn * (drawn + 1)), -np.inf))] += 1
     return drawn
 
@@ -71,8 +72,8 @@ def draw_strata(stratum: np.ndarray, drawn: np.ndarray, rng: np.random.Generator
     """A simple random sample without replacement in each stratum.
 
     Args:
-        stratum: int64[N].
-        drawn: int64[K], how many in each.
+        stratum: int64[N], the stratum of each pair.
+        drawn: int64[K], how many pairs to draw in each stratum.
         rng: Source of randomness.
 
     Returns:

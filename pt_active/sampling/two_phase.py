@@ -1,4 +1,4 @@
-"""Drawing documents: first the queries that are opened, then documents in them, never beyond the budget [theory 9]."""
+"""Drawing documents within a budget: first queries to open, then documents in them [theory 9]."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import numpy as np
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
-APART = 0.25
-"""Chance of a query to have its documents drawn independently although the others are spread. What the labels of one
-query say together can be told from these alone: how much the spreading gains, and how a cascade bends."""
+APART_SHARE = 0.25
+"""Probability that a query has its documents drawn independently although those of the others are spread. Products of
+the residuals of a query can be estimated from these queries alone: what spreading gains, and how a cascade bends."""
 
-_SPREAD = 6
-"""Standard deviations by which the cost of a query's documents may pass its mean."""
+_MAX_DEVIATIONS = 6
+"""Standard deviations by which the cost of the documents drawn in a query may exceed its mean."""
 
 
 def draw_documents(
@@ -25,24 +25,24 @@ def draw_documents(
 ) -> TwoPhase:
     """Draw documents as if every query were opened, then open as many queries as the budget pays for.
 
-    The queries come by priorities ``U/Π`` with the cost that their documents turned out to have, so that given the
-    documents each query is open with a known probability [`draws.priorities`], and the estimate is
-    unbiased whatever the second phase drew.
+    The queries come by priorities ``U/Π``, and each costs what its drawn documents cost. So given the documents, each
+    query is opened with a known probability (`draws.priorities`), and the estimate is unbiased whatever the second
+    phase drew.
 
     Args:
         design: As `document_design` returns it.
-        indptr: int64[m+1].
+        indptr: int64[m+1], the offsets of the queries.
         cost: float64[N], λ.
-        overhead: λ₀.
+        overhead: λ₀, the cost of opening a query.
         budget: Λ.
         rng: Source of randomness.
 
     Raises:
-        ValueError: If the budget might not pay for what is drawn in a single query.
+        ValueError: If the budget might not pay for the documents drawn in a single query.
     """
     _check_prices(design, indptr, cost, overhead, budget)
     m = len(indptr) - 1
-    apart = rng.random(m) < APART if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
+    apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
     drawn = _second_phase(design, indptr, apart, rng)
     query = np.searchsorted(indptr, design.order, side="right") - 1
     chosen = drawn[design.order]
@@ -55,17 +55,17 @@ def draw_documents(
 
 
 def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float) -> None:
-    """Refuse a budget that might not pay for what is drawn in a single query, whatever is drawn in the end.
+    """Raise if the budget might not pay for the documents drawn in a single query, before anything is drawn.
 
-    What is drawn independently or spread costs as much as all documents of the query, or as its mean and `_SPREAD`
-    standard deviations if that is less.
+    A query counts with the cost of all its documents. If documents are drawn independently or spread, it counts with
+    the mean and `_MAX_DEVIATIONS` standard deviations of the cost, if that is less.
     """
     query = np.searchsorted(indptr, design.order, side="right") - 1
     price, chance = cost[design.order], design.inclusion[design.order]
     parts = price, price * chance, price**2 * chance * (1 - chance)
     most, mean, variance = (np.bincount(query, weights=part, minlength=len(indptr) - 1) for part in parts)
     if design.drawing != "depth":
-        most = np.minimum(most, mean + _SPREAD * np.sqrt(variance))
+        most = np.minimum(most, mean + _MAX_DEVIATIONS * np.sqrt(variance))
     dearest = overhead + most.max()
     if dearest > budget * (1 + 1e-9):
         raise ValueError(
@@ -85,7 +85,7 @@ def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.
 def _second_phase(
     design: DocumentDesign, indptr: np.ndarray, apart: np.ndarray, rng: np.random.Generator
 ) -> np.ndarray:
-    """bool[N], the documents that are judged if their query is opened."""
+    """bool[N], which documents are judged if their query is opened."""
     drawn = np.zeros(len(design.inclusion), dtype=bool)
     query = np.searchsorted(indptr, design.order, side="right") - 1
     inclusion = design.inclusion[design.order]
@@ -102,7 +102,7 @@ def _second_phase(
 def _spread(
     inclusion: np.ndarray, documents: np.ndarray, query: np.ndarray, m: int, drawn: np.ndarray, rng: np.random.Generator
 ) -> None:
-    """The pivotal method along queries in random order, and along the documents of each in random order."""
+    """Draw by the pivotal method along the queries, and along the documents of each, both in random order."""
     from pt_active.sampling import _kernels
 
     order = documents[np.lexsort([rng.random(len(documents)), rng.random(m)[query]])]

@@ -13,7 +13,7 @@ from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
-from pt_active.sampling.two_phase import APART
+from pt_active.sampling.two_phase import APART_SHARE
 
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR"]
 CONTRASTS = [[1.0], [1.0, -1.0], [0.0, -1.0, 1.0]]
@@ -59,7 +59,9 @@ def second_phases(design, indptr):
         else:
             assert pi.sum() == pytest.approx(1) or not len(pi)
             one = [(p, np.array([z]), False) for p, z in zip(pi, mine, strict=True)] or [(1.0, mine, False)]
-            yield [(APART * p, *rest) for p, *rest in apart] + [((1 - APART) * p, *rest) for p, *rest in one]
+            yield [(APART_SHARE * p, *rest) for p, *rest in apart] + [
+                ((1 - APART_SHARE) * p, *rest) for p, *rest in one
+            ]
 
 
 def outcomes(design, indptr):
@@ -179,7 +181,7 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     independent = weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1)
     shared = error * (1 - pi)
     together = weight[:2] * [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]]
-    gained = (1 - APART) / APART * (together.sum() - math.hypot(*together))
+    gained = (1 - APART_SHARE) / APART_SHARE * (together.sum() - math.hypot(*together))
     assert 0 < gained < independent / 2
     assert found.second == pytest.approx(independent - gained)
     assert found.first == pytest.approx(0.25**2 * error[2:4].sum() ** 2 * 0.5 / 0.5**2)
@@ -187,7 +189,7 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     plain = document_estimate(pool, sample, mean, truth, np.ones(1))
     error = d * (truth - mean) / pi
     shared = error * (1 - pi)
-    lost = (1 - APART) / APART * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
+    lost = (1 - APART_SHARE) / APART_SHARE * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
     assert lost < 0
     assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
 
@@ -199,13 +201,13 @@ def test_the_bend_of_a_spread_cascade_counts_as_variance():
     pi, mean, truth = np.array([0.5, 0.4]), np.array([0.3, 0.2]), np.array([1.0, 0.0])
     error = (truth - mean) / pi
     linear = np.array([1 - 0.2 / 2, 0.7 / 2]) * error
-    bend = -error.prod() / 2 / APART
+    bend = -error.prod() / 2 / APART_SHARE
     for apart in (True, False):
         design = design_of("spread", np.ones(1), pi)
         sample = TwoPhase(design, Sample.once(np.ones(1)), np.ones(2, dtype=bool), np.array([apart]), 2.0)
         found = document_estimate(pool, sample, mean, truth, np.ones(1))
         assert found.value == pytest.approx(0.3 + 0.7 * 0.1 + linear.sum() + apart * bend)
-        lost = -(1 - APART) / APART * 2 * (linear * (1 - pi)).prod()
+        lost = -(1 - APART_SHARE) / APART_SHARE * 2 * (linear * (1 - pi)).prod()
         assert lost > 0
         assert found.second == pytest.approx(linear**2 @ (1 - pi) + apart * (bend**2 + lost))
 

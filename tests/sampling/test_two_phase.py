@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pt_active.sampling import _kernels
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, document_design, document_sizes
 from pt_active.sampling.sample import DocumentDesign
-from pt_active.sampling.two_phase import APART, draw_documents
+from pt_active.sampling.two_phase import APART_SHARE, draw_documents
 
 SEEDS = st.integers(0, 2**32 - 1)
 DRAWS = 20_000
@@ -125,7 +125,7 @@ def test_documents_have_the_probabilities_of_the_design(random_documents, drawin
     assert all((each.opening == (design.opening > 0)).all() for each in samples)
     assert_frequencies([each.drawn for each in samples], design.inclusion)
     if drawing == "spread":
-        assert_frequencies([each.apart for each in samples], np.full(len(pool.weight), APART))
+        assert_frequencies([each.apart for each in samples], np.full(len(pool.weight), APART_SHARE))
         together = [each.drawn.sum() for each in samples if not each.apart.any()]
         assert np.ptp(together) <= 1
         alone = [each.drawn for each in samples if each.apart[-1]]

@@ -17,6 +17,10 @@ from pt_active.sampling.chances import Clipped
 _NODES = 400
 """Quantiles of the estimated standard error over which power is averaged."""
 
+_MAX_QUANTILE = 1e6
+"""If the t quantile is above this, no difference of practical use can be found. At a confidence of 0.95 that is so with
+fewer than 0.19 degrees of freedom."""
+
 
 @dataclass(frozen=True)
 class ErrorCurve:
@@ -134,13 +138,24 @@ class ErrorCurve:
         return t_power(abs(difference) / error, self.degrees_of_freedom(budget), confidence)
 
     def detectable(self, budget: float, power: float, confidence: float) -> float:
-        """The smallest difference that is found with a given power; 0 without error, infinite without an interval."""
+        """The smallest difference that is found with a given power, ``δ SE``.
+
+        Args:
+            budget: Λ.
+            power: The probability of finding it.
+            confidence: 1 minus the level of the test.
+
+        Returns:
+            0 where everything is judged; infinite where too few degrees of freedom are left, see `_MAX_QUANTILE`.
+        """
         from scipy import optimize
 
         error, degrees = self.standard_error(budget), self.degrees_of_freedom(budget)
-        if error == 0 or not np.isfinite(_quantile(degrees, confidence)):
-            return 0.0 if error == 0 else np.inf
+        if error == 0:
+            return 0.0
         high = _quantile(degrees, confidence)
+        if not high <= _MAX_QUANTILE:
+            return np.inf
         while t_power(high, degrees, confidence) < power:
             high *= 2
         wanted = max(power, t_power(0.0, degrees, confidence))
