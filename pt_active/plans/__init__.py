@@ -1,1 +1,1 @@
-"""A sample of rankings that is kept while people judge, and what its labels answer."""
+"""Judging plans: a sample of rankings is drawn, kept while people judge, and estimated from the labels."""

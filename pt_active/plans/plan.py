@@ -1,4 +1,4 @@
-"""A judging plan: which queries to judge, kept on disk until the labels come back."""
+"""The judging plan: which queries or documents to judge, kept on disk until the labels come back."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ LEVELS = ("query", "document")
 
 
 class Plan(KeptArtifact[PlanTables]):
-    """A drawn sample of queries with everything an estimate needs.
+    """A drawn sample of queries or documents, with everything that an estimate needs.
 
-    An estimate must use the rankings that were sampled, so the plan keeps them. Make one with `create`, read one
-    with ``Plan.load(path)`` or ``pt.Artifact.load(path)``.
+    An estimate must use the rankings that were sampled, so the plan keeps them. Make a plan with `create`; read a
+    saved one with ``Plan.load(path)`` or ``pt.Artifact.load(path)``.
 
     Args:
         path: The folder of a saved plan.
@@ -75,8 +75,9 @@ class Plan(KeptArtifact[PlanTables]):
         """Choose what to judge.
 
         Args:
-            pool: A pipeline that ends in a graded-relevance model, or the frame that it returns. One ranker in it
-                means that its own performance is wanted, two their difference, more all pairwise differences.
+            pool: A pipeline that ends in a graded-relevance model, or the frame that it returns. With one ranker the
+                sample is designed for its performance, with two for their difference, with more for all pairwise
+                differences.
             topics: ``qid, query`` (+ ``traffic``), the target population of queries. May be None if ``pool`` is a
                 frame.
             measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
@@ -85,24 +86,26 @@ class Plan(KeptArtifact[PlanTables]):
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
                 `documents.DOCUMENT_DRAWINGS`; if left out, ``spread`` for additive measures and ``depth`` for cascades.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
-                [theory 9] but knows additive and cascade measures only.
-            seed: Of everything random.
-            draws: A number of draws, in the place of a budget; for queries.
-            replace: Whether a query can be drawn more than once, as in the sources; see `draws.priorities` for
-                what happens if not.
+                [theory 9] but supports additive and cascade measures only.
+            seed: Seed of all random draws.
+            draws: A number of draws, instead of a budget; only for queries.
+            replace: Whether a query can be drawn more than once, as in the sources; if not, queries are drawn in the
+                order of `draws.priorities`.
             defensive: For queries the share of ``p`` in the defensive mixture, which bounds the importance weights by
-                its inverse, 0.1 if left out; for documents how much of the model's average variance is added to each,
-                1 if left out.
-            objective: For documents of more than two rankers, whether the ``mean`` or the ``largest`` of the variances
-                of their differences is made small.
-            pairs: What the differences of more than two rankers matter to the design: (ranker, ranker) → weight, 0 if
-                left out; or one ranker's name, to compare it with all others [T 5.16]. The same for all if left out.
+                its inverse, 0.1 if left out; for documents how much of the model's average variance is added to the
+                variance of each, 1 if left out.
+            objective: For documents of more than two rankers: which of the variances of their differences is
+                minimised, the ``mean`` or the ``largest``.
+            pairs: With more than two rankers, how much each difference counts in the design: (ranker, ranker) →
+                weight, other pairs 0; or the name of one ranker, to compare it with all others [T 5.16]. If left out,
+                all pairs weigh the same.
 
         Returns:
             The plan, in memory; see `save`.
 
         Raises:
-            ValueError: If an argument or the pool is bad, or not exactly one of ``budget`` and ``draws`` is given.
+            ValueError: If an argument is out of range, the pool is malformed, or not exactly one of ``budget`` and
+                ``draws`` is given.
         """
         if level not in LEVELS:
             raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
@@ -143,7 +146,7 @@ class Plan(KeptArtifact[PlanTables]):
 
     @property
     def measure(self) -> irm.Measure:
-        """What the sample was designed for."""
+        """The measure that the sample was designed for."""
         return self.tables.measure
 
     @property
@@ -153,7 +156,10 @@ class Plan(KeptArtifact[PlanTables]):
 
     @property
     def queries(self) -> pd.DataFrame:
-        """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``."""
+        """All queries with their design and ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``.
+
+        In plans that sample queries, ``q_priority`` gives the order in which they are drawn.
+        """
         return self.tables.queries.copy()
 
     @property
@@ -163,9 +169,9 @@ class Plan(KeptArtifact[PlanTables]):
 
     @property
     def assessments(self) -> pd.DataFrame:
-        """What a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+        """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
 
-        Sorted by qid and docno, so that the order tells nothing about any ranking.
+        They are sorted by qid and docno, so that the order reveals nothing about any ranking.
         """
         return self.tables.assessments.copy()
 
@@ -180,21 +186,24 @@ class Plan(KeptArtifact[PlanTables]):
         seed: int | None = None,
         missing: str = "error",
     ) -> Plan:
-        """Draw another round of documents, with what the labels so far have taught [theory 9].
+        """Draw another round of documents, which learns from the labels so far [theory 9].
 
         Args:
             budget: What the round may spend, in the unit of the cost.
             qrels: The labels of all rounds so far.
-            grades: A frame with grade columns for every document of the plan, or a pipeline that makes it from the
-                topics, of a model that was fitted again on those labels; the plan's own if left out, mixed with the
-                labels' own shares where the labels say that the model misleads.
+            grades: Grades of a model that was fitted again on those labels: a frame with grade columns for every
+                document of the plan, or a pipeline that makes it from the topics. If left out, the plan's own grades
+                are used; if the labels say that the model misleads, they are mixed with the shares of each grade among
+                the labels.
             topics: ``qid, query``, for a pipeline.
             texts: ``docno, text``, for the judges; those in ``grades`` if left out.
-            seed: Of the draws; the plan's own if left out.
-            missing: What to do about a drawn document without a label, as in `estimate`.
+            seed: Seed of the draws; the plan's own if left out.
+            missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
 
         Returns:
-            A plan of all rounds, in memory. Its `assessments` are the new ones; it is estimated with the labels of all.
+            A plan of all rounds, in memory. Its `assessments` are those of the new round; its estimates need the labels
+            of all rounds.
 
         Raises:
             ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
@@ -211,10 +220,10 @@ class Plan(KeptArtifact[PlanTables]):
             qrels: The labels so far.
 
         Returns:
-            In memory, with ``cut`` in its manifest; the plan itself if all of it is judged.
+            A plan in memory, with ``cut`` in its manifest; the plan itself if all of it is judged.
 
         Raises:
-            ValueError: If the labels do not fit, nothing is judged from the first draw on, or there is no order.
+            ValueError: If the labels do not fit the plan, the first draw is not judged, or the plan has no order.
         """
         return self._of(cut_to_judged(self.tables, qrels))
 
@@ -222,8 +231,8 @@ class Plan(KeptArtifact[PlanTables]):
         """The plan with more rankers, to estimate them from the same labels.
 
         Args:
-            **runs: Name → ``qid, docno, score``. Documents that the plan does not know count as not relevant; a warning
-                says how many there are.
+            **runs: Name → ``qid, docno, score``. Documents that are not in the plan's pool count as not relevant; a
+                warning gives their number.
 
         Returns:
             A plan in memory, for `estimate` and `compare`; what is judged stays the same.
@@ -236,13 +245,13 @@ class Plan(KeptArtifact[PlanTables]):
     def export(
         self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str = "sorted"
     ) -> Path:
-        """Write the assessments for the judges, or with their labels for other tools.
+        """Write the assessments for the judges, or write them with their labels for other tools.
 
         Args:
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
-            qrels: Labels that are known already; in the format ``prels`` they stand beside the inclusion probabilities.
-            order: ``"sorted"`` by qid, or ``"drawn"``: queries in the order in which `status` can use them.
+            qrels: Labels that are known already; the format ``prels`` writes them next to the inclusion probabilities.
+            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which `status` can use the queries.
 
         Returns:
             The path.
@@ -269,15 +278,15 @@ class Plan(KeptArtifact[PlanTables]):
         """Estimate the performance of every ranker over the whole pool [theory 5].
 
         Args:
-            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, counted
-                and warned of: hand-picked judgments are not a sample.
-            measure: Another measure than the plan's, on the same labels.
-            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; all but ``snis`` where documents were drawn.
+            qrels: ``qid, docno, label``, the labels of `assessments`. Labels of other queries are ignored, and a
+                warning gives their number: hand-picked judgments are not a sample.
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
             confidence: Level of the intervals.
             missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
-            reference: What the interval is read off: t on the ``effective`` degrees of freedom, ``t`` on
-                n − 1, or the ``normal``.
+            reference: The reference distribution of the intervals: ``effective`` for t on the effective degrees of
+                freedom, ``t`` for t on n − 1, or ``normal``.
 
         Returns:
             Ranker name → estimate.
@@ -303,11 +312,12 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Comparison:
         """Estimate and test the difference of two rankers, first minus second [theory 5].
 
-        The arguments are those of `estimate`, and two rankers: ``first``, the first of the plan if left out, and
-        ``second``, of two rankers the other one if left out. The level of the test is ``1 − confidence``.
+        The arguments are those of `estimate`, and the names of two rankers, ``first`` and ``second``. Both can be left
+        out if the plan has two rankers. The level of the test is ``1 − confidence``.
 
         Raises:
-            ValueError: As `estimate`, and if the plan has one ranker, or more than two and none are named.
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker, or has
+                more than two and they are not named.
         """
         one, other = named_pair(self.rankers, first, second)
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
@@ -324,13 +334,13 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         correction: str = "holm",
     ) -> Ranking:
-        """Estimate all rankers, test all their differences, and say which cannot be told apart [theory 5].
+        """Estimate all rankers, test all their differences, and find those that cannot be told apart [theory 5].
 
         The arguments are those of `estimate`, and a ``correction`` of the p-values: ``"tukey"``, or a method of
         statsmodels' ``multipletests``. The level of all tests together is ``1 − confidence``.
 
         Raises:
-            ValueError: As `estimate`, and if the plan has one ranker.
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
         return rank_judged(labelled_plan(self.tables, qrels).judged(how), how, correction)
@@ -348,16 +358,17 @@ class Plan(KeptArtifact[PlanTables]):
         """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 10].
 
         Args:
-            qrels: The labels so far; none is needed to begin with.
-            looks: ``"always"``: at any time; a name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of
-                the queries; None: when all is judged. The intervals of all looks hold together.
-            margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be.
-            confidence: Of all intervals together.
-            first: The ranker that is compared; the first of the plan if left out.
-            second: The ranker that it is compared with; of two rankers the other one if left out.
+            qrels: The labels so far; may be empty.
+            looks: When the state is looked at: ``"always"`` for any time; a name in `boundaries.SPENDING`, such as
+                ``"pocock"``, for after each fifth of the queries; None for when all is judged. The intervals of all
+                looks hold simultaneously.
+            margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be.
+            confidence: Level of all intervals together.
+            first: The first ranker; can be left out if the plan has two.
+            second: The second ranker, subtracted from the first; can be left out if the plan has two.
 
         Raises:
-            ValueError: If an argument is out of range, no label fits, or the plan knows no order.
+            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order.
         """
         pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
         return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
@@ -376,29 +387,31 @@ class Plan(KeptArtifact[PlanTables]):
         second: str | None = None,
         status: Status | None = None,
     ) -> Report:
-        """Write all that the plan and its labels say into one HTML file.
+        """Write everything that the plan and its labels say into one HTML file.
 
         ``path`` is a new file; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
 
         Raises:
             FileExistsError: If the file exists.
-            ValueError: As `Report.of` does.
+            FileNotFoundError: If its folder does not exist.
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the status is of something else.
         """
         check_page(Path(path))
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
-        found = Report.of(self, qrels, measure, estimator, confidence, missing, **about)
-        found.save(path)
-        return found
+        report = Report.of(self, qrels, measure, estimator, confidence, missing, **about)
+        report.save(path)
+        return report
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"
     ) -> JudgedQueries | JudgedDocuments:
-        """What the labels say of every draw, from which `estimate`, `compare` and `rank` follow.
+        """The sample with its labels, from which `estimate`, `compare` and `rank` compute their results.
 
         Args:
             qrels: ``qid, docno, label``, the labels of `assessments`.
-            measure: Another measure than the plan's, on the same labels.
-            missing: What to do about a sampled document without a label, as in `estimate`.
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
+                ``"expected"`` (the model's mean).
 
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
@@ -414,7 +427,7 @@ class Plan(KeptArtifact[PlanTables]):
 
 
 def _usual(level: str, pool: Pool, measure: irm.Measure) -> tuple[str, float]:
-    """The design and the defensive share or variance of a level, if none is said."""
+    """The default design of a level, and its default defensive share or variance."""
     if level == "query":
         return DESIGN, DEFENSIVE_SHARE
     return natural_drawing(seen_by(measure, pool).form), DEFENSIVE_VARIANCE

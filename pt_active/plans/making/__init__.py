@@ -1,1 +1,1 @@
-"""From pools and budgets to a plan on disk, and from qrels to the arrays that answers are computed from."""
+"""How a plan is made and stored, and how qrels become the arrays that answers are computed from."""

@@ -1,4 +1,4 @@
-"""What is kept while people judge: PyTerrier artifacts that are made in memory and saved whole or not at all."""
+"""PyTerrier artifacts that are made in memory, and saved completely or not at all."""
 
 from __future__ import annotations
 
@@ -23,26 +23,27 @@ if TYPE_CHECKING:
 
 
 Facts = list[tuple[str, str]]
-"""Names and what is said of them, in the order in which they are printed."""
+"""Pairs of a name and a text, in the order in which they are printed."""
 
 
 class Printed:
-    """What a notebook shows as it is printed."""
+    """Base of results that a notebook shows as printed text."""
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
 def printed(head: str, facts: Facts) -> str:
-    """A heading, and a line for each fact below it."""
+    """A heading, and below it one line per fact."""
     return "\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)])
 
 
 @dataclass(frozen=True)
 class Record:
-    """A dataclass that is kept as an object in ``manifest.json``; fields that are records themselves are in `PARTS`.
+    """A dataclass that is stored as an object in ``manifest.json``.
 
-    Those in `SOMETIMES` are left out where they are empty.
+    `PARTS` gives the types of the fields that are records themselves. The fields in `SOMETIMES` are not written if
+    they are empty.
     """
 
     PARTS: ClassVar[dict[str, type[Record]]] = {}
@@ -50,10 +51,10 @@ class Record:
 
     @classmethod
     def from_json(cls, values: Any) -> Self:
-        """Read what `to_json` wrote; keys that are no fields are left out.
+        """Make a record from the dictionary that `to_json` wrote; unknown keys are ignored.
 
         Raises:
-            ValueError: If a field without a default is lacking.
+            ValueError: If a field without a default is missing.
         """
         values = values if isinstance(values, dict) else {}
         needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
@@ -69,7 +70,7 @@ class Record:
         return cls.PARTS[name].from_json(value) if name in cls.PARTS else value
 
     def to_json(self) -> dict[str, Any]:
-        """Plain dictionaries and lists."""
+        """The record as dictionaries and lists, ready for JSON."""
         values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
         return {name: value for name, value in values.items() if value or name not in self.SOMETIMES}
 
@@ -86,10 +87,10 @@ Tables = TypeVar("Tables")
 class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
     """An artifact whose content is read on first use.
 
-    A kind of artifact says its ``ARTIFACT_TYPE`` and how its content is read and written.
+    A subclass gives its ``ARTIFACT_TYPE``, and reads and writes its content.
 
     Args:
-        path: The folder of a saved one.
+        path: The folder of a saved artifact.
     """
 
     ARTIFACT_TYPE: str
@@ -112,7 +113,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
 
     @classmethod
     def _of(cls, tables: Tables) -> Self:
-        """One that is not on disk."""
+        """An artifact in memory that holds these tables."""
         made = cls(cast(Any, pt.Artifact.NO_PATH))
         made._tables = tables
         return made
@@ -126,11 +127,11 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
 
     @classmethod
     def load(cls, path: str | Path, **kwargs: Any) -> Self:
-        """Read a saved one.
+        """Read a saved artifact.
 
         Raises:
-            FileNotFoundError: If there is none at the path.
-            ValueError: If the path is none, or what is there is damaged or of a format that this version does not read.
+            FileNotFoundError: If there is no artifact at the path.
+            ValueError: If the path is invalid, or the artifact is damaged or in a format that this version cannot read.
         """
         folder = file_path("path", path)
         loaded = cls(path, **kwargs)
@@ -138,10 +139,10 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
         return loaded
 
     def save(self, path: str | Path) -> Self:
-        """Write it to a new folder; a crash leaves none behind.
+        """Write the artifact to a new folder; after a crash there is no folder.
 
         Returns:
-            The same at its path.
+            The artifact at its path.
 
         Raises:
             FileExistsError: If the path exists.
@@ -163,11 +164,11 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
 
 
 def digest(source: str | Path | pd.DataFrame) -> str:
-    """Fingerprint a file or a frame, to recognise it again.
+    """A fingerprint of a file or a frame, to recognise it again.
 
     Args:
-        source: A file, of which every byte counts; or a frame, of which neither the order of rows and columns
-            nor the index counts, nor whether strings are kept as ``object`` or ``str``.
+        source: A file, of which every byte counts; or a frame. The order of its rows and columns, its index and the
+            type of its strings (``object`` or ``str``) do not count.
 
     Returns:
         A SHA-256 as 64 hexadecimal digits.
@@ -194,13 +195,13 @@ def _digest_frame(frame: pd.DataFrame) -> str:
 
 
 def _hashable(column: pd.Series) -> pd.Series:
-    """The column with -0.0 as 0.0, and vectors, such as PyTerrier's ``features``, as their bytes."""
+    """The column with 0.0 instead of -0.0, and with vectors, such as PyTerrier's ``features``, as their bytes."""
     if len(column) and isinstance(column.iloc[0], (np.ndarray, list)):
         return column.map(lambda vector: np.asarray(vector, dtype=np.float64).tobytes())
     return column + 0.0 if pd.api.types.is_float_dtype(column) else column
 
 
 def plain_rows(table: pd.DataFrame) -> list[dict[str, object]]:
-    """The rows of a table of `simulate`, ready for JSON: NaN and infinite numbers become None."""
+    """The rows of a table, ready for JSON: NaN and infinite numbers become None."""
     finite = table.replace([np.inf, -np.inf], np.nan).astype(object)
     return [{str(k): v for k, v in row.items()} for row in finite.where(finite.notna(), None).to_dict("records")]

@@ -1,4 +1,4 @@
-"""Plans that draw documents, in rounds [theory 9]."""
+"""How is a plan made that draws documents, in one round or several [theory 9]?"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_cost", "q_drawing"]
-"""What `size_frame` adds to the documents."""
+"""Columns that `size_frame` adds to the query columns and ``docno``."""
 
 
 def size_frame(
@@ -47,20 +47,20 @@ def size_frame(
     defensive: float,
     pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """One row a document: how probable its judging should be, relative to the others.
+    """One row per document: how probable its judging should be, relative to the others.
 
     Args:
         pool: All queries.
         measure: Additive or cascade.
-        design: One of `design.DRAWINGS`; what suits the measure if left out.
-        per_query: λ₀.
-        defensive: ε of `design.hedged`.
+        design: One of `documents.DOCUMENT_DRAWINGS`; if left out, the usual one for the measure.
+        per_query: λ₀, the cost of opening a query.
+        defensive: How much of the model's average variance is added to the variance of each document.
         pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
 
     Returns:
-        The query columns, ``docno``, ``doc_size`` (0 where a document cannot matter), ``doc_cost``, ``doc_place`` (in
-        the order in which the documents of a query are drawn, from 0; -1 where it cannot matter), ``q_opening_cost``
-        and ``q_drawing``.
+        The query columns, ``docno``, ``doc_size`` (0 if a document cannot change the result), ``doc_cost``,
+        ``doc_place`` (position in the order in which the documents of a query are drawn, from 0; -1 if it cannot change
+        the result), ``q_opening_cost`` and ``q_drawing``.
 
     Raises:
         ValueError: If the measure or an argument is out of range.
@@ -81,11 +81,11 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
 
     Args:
         sizes: As `size_frame` returns it.
-        budget: Λ.
-        seed: Of the draws.
+        budget: Λ, the expected cost of the judgments.
+        seed: Seed of the draws.
 
     Returns:
-        The rows of the documents to judge with ``inclusion``, the probability of each to be judged.
+        The rows of the documents to judge, with ``inclusion``, the probability that each is judged.
 
     Raises:
         ValueError: If there is no budget, or it is out of range.
@@ -102,23 +102,23 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     indptr = np.searchsorted(query, np.arange(len(qids) + 1))
     size, cost = sizes["doc_size"].to_numpy(float), sizes["doc_cost"].to_numpy(float)
     overhead, drawing = float(sizes["q_opening_cost"].iloc[0]), str(sizes["q_drawing"].iloc[0])
-    found = DocumentSizes(np.flatnonzero(size > 0), size, np.zeros_like(size))
-    design = document_design(found, drawing, indptr, cost, overhead, float(budget))
+    positive = DocumentSizes(np.flatnonzero(size > 0), size, np.zeros_like(size))
+    design = document_design(positive, drawing, indptr, cost, overhead, float(budget))
     sample = draw_documents(design, indptr, cost, overhead, float(budget), np.random.default_rng(seed))
     sizes["inclusion"] = sample.chance(query)
     return sizes[sample.drawn].reset_index(drop=True)
 
 
 def worklist(pool: Pool, sample: TwoPhase, texts: pd.DataFrame | None) -> pd.DataFrame:
-    """``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges in a round.
+    """The documents that a person judges in a round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
 
     Args:
         pool: All queries.
-        sample: What was drawn.
-        texts: ``docno, text``, if there are any.
+        sample: The documents that were drawn.
+        texts: ``docno, text``; None if there are no texts.
 
     Returns:
-        Sorted by qid and docno; ``inclusion`` is Ππ, the probability of a document to be judged in the round.
+        Sorted by qid and docno; ``inclusion`` is Ππ, the probability that a document is judged in the round.
     """
     drawn = np.flatnonzero(sample.drawn)
     query = pool.query_of_document[drawn]
@@ -137,10 +137,11 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
 
     Args:
         source: What the plan is made from.
-        arguments: Of ``Plan.create``.
+        arguments: The arguments of ``Plan.create``.
 
     Raises:
-        ValueError: As `draw_round` does.
+        ValueError: If an argument is out of range, the measure is neither additive nor cascade, or the budget is too
+            small to draw a document.
     """
     if arguments.budget is None or arguments.draws is not None:
         asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)
@@ -151,7 +152,7 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
     within("defensive", arguments.defensive, 0)
     pool, frame = source.pool, source.frame
     graded, rng = graded_pool(pool, source.measure, arguments.per_query), np.random.default_rng(arguments.seed)
-    drawn = _something(draw_round(graded, round_settings(arguments, pool.names), float(arguments.budget), rng))
+    drawn = _not_empty(draw_round(graded, round_settings(arguments, pool.names), float(arguments.budget), rng))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
     queries = queries.assign(**sample_columns(pool, drawn))
     assessments = worklist(pool, drawn.sample, frame if "text" in frame.columns else None)
@@ -166,7 +167,7 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
 
 @dataclass(frozen=True)
 class Extension:
-    """What another round may spend, and what it learns from.
+    """The budget of another round, and the labels and grades that it learns from.
 
     Attributes:
         budget: What the round may spend.
@@ -174,9 +175,9 @@ class Extension:
         grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
             that makes them; None keeps the grades.
         topics: ``qid, query``, for a pipeline.
-        texts: ``docno, text``, for the judges, if there are any; those of the grades if left out.
-        seed: Of the draws; with the number of the round it makes them new.
-        missing: What to do about a drawn document without a label.
+        texts: ``docno, text``, for the judges; if None, the texts in ``grades``, if any.
+        seed: Seed of the draws. It is combined with the number of the round, so that each round has its own draws.
+        missing: What to do about a drawn document without a label: one of `qrels.MISSING_POLICIES`.
     """
 
     budget: float
@@ -204,11 +205,11 @@ class Extension:
 
 
 def extended(tables: PlanTables, asked: Extension) -> PlanTables:
-    """A plan with one round more.
+    """A plan with another round.
 
     Args:
-        tables: Of the plan so far.
-        asked: The round.
+        tables: The content of the plan so far.
+        asked: The budget of the round, and what it learns from.
 
     Raises:
         ValueError: If the plan cannot be extended, an argument is out of range, topics are needed, labels are missing,
@@ -218,7 +219,7 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
         by_documents = Argument("level", "document")
         raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
     if tables.manifest.cut:
-        raise ValueError("extend the plan as it was drawn, not what was cut to the labels so far")
+        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
     if later := tables.manifest.later_rankers:
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     frame, texts = asked.frames()
@@ -227,21 +228,21 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
 
 
 def _next_round(tables: PlanTables, asked: Extension, frame: pd.DataFrame | None) -> Round:
-    """Draw the round, with the grades of a frame if there is one."""
+    """Draw the round, with the grades of the frame if it is given."""
     check_policy(asked.missing)
     pool, manifest, drawn = tables.pool, tables.manifest, judged_before(tables.rounds)
     given, _ = labels_of_drawn(pool, drawn, checked_qrels(asked.qrels))
     missing_pairs(pool.keys, drawn & (given < 0), asked.missing)
     labels = np.where(drawn & (given < 0), 0, given) if asked.missing == "nonrelevant" else given
-    grades = _trusted_less(tables, given) if frame is None else _refitted(pool, frame)
+    grades = _shrunk_grades(tables, given) if frame is None else _refitted(pool, frame)
     rng = np.random.default_rng([asked.seed, len(tables.rounds)])
     graded = graded_pool(pool, tables.measure, manifest.arguments.per_query)
     settings = round_settings(manifest.arguments, pool.names)
-    return _something(draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels))
+    return _not_empty(draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels))
 
 
 def _with_round(tables: PlanTables, asked: Extension, new: Round, assessments: pd.DataFrame) -> PlanTables:
-    """The plan with a round that was drawn."""
+    """The plan with the new round added to its tables and manifest."""
     manifest, pool = tables.manifest, tables.pool
     entry = RoundEntry(
         budget=float(asked.budget),
@@ -261,11 +262,11 @@ def _with_round(tables: PlanTables, asked: Extension, new: Round, assessments: p
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=(*tables.rounds, new))
 
 
-def _trusted_less(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
-    """Grades between the model's and the shares that the labels show, where these say that the model misleads.
+def _shrunk_grades(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
+    """float64[N, G+1], the model's grades shrunk towards the labels' shares; None if the model does not mislead.
 
-    ``b P + (1 − b) S`` with the grades' shares S among the labels, each weighted by the inverse of its chance, with
-    half a label added to each grade; b is as `_trust` has it.
+    They are ``b P + (1 − b) S``. S is the share of each grade among the labels, each label weighted by the inverse of
+    its chance, with half a label added to each grade; b is the trust of `_trust`.
     """
     pool, chance = tables.pool, round_chance(tables.pool, tables.rounds)
     use = (label >= 0) & (chance > 0)
@@ -276,17 +277,17 @@ def _trusted_less(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
     shares = use.sum() * counts / counts.sum() + 0.5
     warnings.warn(
         f"{caution}; the round counts its grades for {trust:.2f} and the shares of the labels so far for "
-        f"{1 - trust:.2f}: better give the grades of a model that was fitted to these labels",
+        f"{1 - trust:.2f}; it would be better to give the grades of a model that was fitted to these labels",
         stacklevel=4,
     )
     return np.ascontiguousarray(trust * pool.grades + (1 - trust) * shares / shares.sum())
 
 
 def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[float, str]:
-    """How much the model's grades count, and what the labels say against it; 1 and nothing if they say nothing.
+    """How much the model's grades count, in [0, 1], and what the labels say against them (empty if nothing).
 
-    The slope of the model check, cut to [0, 1], where its expectations mislead, and not more than the errors that it
-    promised over those that came where it flatters itself.
+    If the model's expectations mislead, it is the slope of the model check, cut to [0, 1]. If the model underestimates
+    its errors, it is at most the promised standard error over the one that the labels show.
     """
     arguments, measure = tables.manifest.arguments, tables.measure
     line = label_calibration(tables.pool, measure, label, chance)
@@ -294,26 +295,27 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
         return 1.0, ""
     graded = graded_pool(tables.pool, measure, arguments.per_query)
     gain = expected_gain(graded, arguments.design, arguments.seed)
-    times = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
+    ratio = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
     slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
-    if not times > FLATTERED:
+    if not ratio > FLATTERED:
         return slope, line.caution
-    flattery = f"the grade model flatters itself: labels show {times:.3g} times the variance that it promised"
-    return min(slope, times**-0.5), line.caution or flattery
+    caution = f"the grade model is too sure of itself: labels show {ratio:.3g} times the variance that it promised"
+    # A ratio of variances; its root is the ratio of standard errors, which is on the scale of the slope.
+    return min(slope, ratio**-0.5), line.caution or caution
 
 
-def _something(drawn: Round) -> Round:
+def _not_empty(drawn: Round) -> Round:
     if not drawn.sample.drawn.any():
         raise ValueError("the budget is so small that no document was drawn; raise it")
     return drawn
 
 
 def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSettings:
-    """How the rounds of a plan are designed.
+    """The settings of the design of a plan's rounds.
 
     Args:
-        arguments: Of ``Plan.create``.
-        names: Of the rankers.
+        arguments: The arguments of ``Plan.create``.
+        names: The k rankers.
     """
     pairs = stored_weights(arguments.pairs, names)
     return RoundSettings(arguments.design, arguments.defensive, arguments.objective, pairs)
@@ -346,10 +348,10 @@ def _refitted(pool: Pool, frame: pd.DataFrame) -> np.ndarray:
 
 
 def rounds_judged(rounds: Sequence[Round], label: np.ndarray) -> int:
-    """How many rounds are fully judged, up to the first gap.
+    """The number of rounds that are fully judged, up to the first that is not.
 
     Args:
-        rounds: In order.
+        rounds: The rounds in the order in which they were drawn.
         label: int64[N], -1 where there is none.
     """
     return sum(1 for _ in takewhile(lambda each: bool((label[each.sample.drawn] >= 0).all()), rounds))

@@ -1,4 +1,4 @@
-"""What a plan holds, and its form on disk."""
+"""What does a plan keep, and how is it stored?"""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.rounds import Round
-from pt_active.plans.making.manifest import READABLE, Manifest
+from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
-_NAMED = 10
-"""Rankers that are printed by name."""
+_MAX_NAMED_RANKERS = 10
+"""If a plan has more rankers, their number is printed instead of their names."""
 
 
 @dataclass(frozen=True)
 class PlanTables:
-    """What a plan holds.
+    """The content of a plan.
 
     Attributes:
         pool: All queries with their sampled rankings and grades.
-        queries: The design of all queries with ``q_draws``, ``q_importance``, ``q_inclusion``, and for plans of
-            queries ``q_priority``: they were drawn in this order.
-        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
+        queries: The design of all queries with ``q_draws``, ``q_importance``, ``q_inclusion``, and in plans of
+            queries ``q_priority``: queries are drawn in increasing order of it.
+        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the documents that a person judges.
         manifest: Seed, versions, arguments, counts and digests of the inputs.
-        rounds: What was drawn in each round, where documents are sampled; empty where queries are.
+        rounds: The rounds of a plan that samples documents; empty if it samples queries.
     """
 
     pool: Pool
@@ -48,26 +48,26 @@ class PlanTables:
 
 
 def in_words(tables: PlanTables) -> str:
-    """What a plan asks for and what it costs, for printing."""
+    """A plan as printed: what it asks for and what that costs."""
     manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
     repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
     kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
     rounds, unit = len(tables.rounds), arguments.unit
     again = f" in round {rounds}" if rounds > 1 else ""
     names = tables.pool.names
-    rankers = ", ".join(names) if len(names) <= _NAMED else f"{len(names)} rankers"
+    rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else f"{len(names)} rankers"
     cut = manifest.cut
-    what = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
+    cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
     return (
         f"Plan for {arguments.measure} of {rankers}\n"
         f"  judge     {counts.assessments} documents of {counts.sampled_queries} queries{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{counts.queries} queries{_saved(tables)}{what}"
+        f"{counts.queries} queries{_saved(tables)}{cut_line}"
     )
 
 
 def _saved(tables: PlanTables) -> str:
-    """What a plan of documents says of those that cannot matter."""
+    """The printed line on documents that cannot change the result; empty for plans of queries."""
     if not tables.rounds:
         return ""
     seen = np.isfinite(tables.pool.document_cost)
@@ -117,12 +117,12 @@ def _manifest(path: Path) -> Manifest:
         raise ValueError(f"{damaged} manifest.json is not JSON ({error})") from error
     if not isinstance(values, dict):
         raise ValueError(f"{damaged} manifest.json holds no object")
-    if values.get("format_version") not in READABLE:
+    if values.get("format_version") not in READABLE_FORMATS:
         versions = values.get("versions", {})
         saved_by = versions.get("pt-active", versions.get("pyterrier-active", "of an unknown version"))
         raise ValueError(
             f"the plan at {path.parent} was saved by pt-active {saved_by} in format "
-            f"{values.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE))}"
+            f"{values.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE_FORMATS))}"
         )
     try:
         return Manifest.from_json(values)
@@ -138,11 +138,11 @@ def _table(folder: Path, name: str) -> pd.DataFrame:
 
 
 def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
-    """The rounds as frames by file name; see `rounds_from`.
+    """The rounds as frames, by file name.
 
     Returns:
-        ``rounds``, one row a round and document that could be drawn; ``round_queries``, one row a round and query; and
-        ``grades_<round>``, one row a document, for each round whose grade model was fitted again.
+        ``rounds``, one row per round and document that could be drawn; ``round_queries``, one row per round and query;
+        and ``grades_<round>``, one row per document, for each round whose grade model was fitted again.
     """
     documents, queries = [], []
     for number, each in enumerate(rounds, start=1):
@@ -159,12 +159,12 @@ def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
 
 
 def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manifest) -> tuple[Round, ...]:
-    """Read back what `round_tables` wrote.
+    """Rebuild the rounds from the frames that `round_tables` made.
 
     Args:
         pool: All queries, with the grades of the first round.
-        tables: By file name.
-        manifest: Of the plan.
+        tables: The frames by file name.
+        manifest: The plan's manifest.
     """
     rounds = []
     for number, entry in enumerate(manifest.rounds, start=1):

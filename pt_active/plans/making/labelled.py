@@ -1,4 +1,4 @@
-"""Labels meet the pool: what they make of the rankings that were sampled."""
+"""What do the labels say about the rankings in a pool?"""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def foreign_labels(which: np.ndarray, what: str) -> None:
     """Warn of labels that do not belong to the sample.
 
     Args:
-        which: bool[N], documents with such a label.
-        what: What is sampled.
+        which: bool[N], documents that have a label but were not sampled.
+        what: What is sampled, in the plural: ``queries`` or ``documents``.
     """
     if which.any():
         warnings.warn(
@@ -57,8 +57,8 @@ def match_labels(pool: Pool, qrels: pd.DataFrame, measure: irm.Measure, missing:
 
     Args:
         pool: The sampled queries alone.
-        qrels: ``qid, docno, label``, as they came back.
-        measure: Decides which documents need a label.
+        qrels: ``qid, docno, label``, as they were delivered.
+        measure: The documents above its cutoff need a label.
         missing: One of `qrels.MISSING_POLICIES`.
 
     Returns:
@@ -81,8 +81,8 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
         qrels: As `qrels.checked_qrels` returns them.
 
     Returns:
-        int64[N], -1 where there is none, and how many labels belong to queries that were not sampled, of which a
-        warning tells.
+        int64[N], -1 where there is none, and the number of labels of queries that were not sampled. A warning gives
+        this number too.
 
     Raises:
         ValueError: If a label is not one of the model's grades, or no label belongs to the sample.
@@ -101,11 +101,11 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:
-    """What a measure makes of a document's grade, by which a grade model is checked.
+    """The value that a measure gives to each grade of a document; grade models are checked on it.
 
     Returns:
-        ``gain`` or ``stopping probability`` and its values by grade, float64[G+1]; for a measure that is neither
-        additive nor a cascade the ``grade`` itself.
+        A name and the values by grade, float64[G+1]: ``gain`` for additive measures, ``stopping probability`` for
+        cascades, and the ``grade`` itself for all others.
     """
     if not has_rank_form(measure):
         return "grade", np.arange(pool.max_grade + 1.0)
@@ -114,11 +114,11 @@ def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray
 
 
 def query_chance(sampled: Pool, sample: Sample) -> np.ndarray:
-    """float64[N], the inclusion probability of each document's query; with replacement the expected draws per draw.
+    """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws).
 
     Args:
-        sampled: The drawn queries alone.
-        sample: How they were drawn.
+        sampled: The pool of the drawn queries alone.
+        sample: The drawn queries.
     """
     return np.asarray((sample.expected / sample.count)[sampled.query_of_document])
 
@@ -126,14 +126,14 @@ def query_chance(sampled: Pool, sample: Sample) -> np.ndarray:
 def label_calibration(
     pool: Pool, measure: irm.Measure, label: np.ndarray, chance: np.ndarray, grades: np.ndarray | None = None
 ) -> Calibration | None:
-    """How the labels of a sample agree with the grade model, or None without any.
+    """How well the labels of a sample agree with the grade model; None if there are no labels.
 
     Args:
-        pool: That the labels are of.
-        measure: Decides which documents count, and what their grades are worth.
+        pool: The documents, labelled or not.
+        measure: Only documents above its cutoff count, each with the value that the measure gives to its grade.
         label: int64[N]; -1 where there is none.
-        chance: float64[N], with which each labelled document was to be judged.
-        grades: float64[N, G+1], those to check; the pool's if left out.
+        chance: float64[N], the probability that each labelled document was to be judged.
+        grades: float64[N, G+1], the grade probabilities to check; the pool's if left out.
     """
     use = (label >= 0) & (chance > 0) & pool.seen(measure)
     if not use.any():
@@ -150,11 +150,11 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
         pool: The sampled queries alone.
         measure: As `parse_measure` returns it.
         label: int64[N]; -1 where there is none.
-        expected: Whether a missing label counts as the model expects it, rather than as grade 0.
+        expected: Whether a missing label is replaced by the model's grade probabilities, rather than by grade 0.
 
     Returns:
-        float64[s, k]. With ``expected`` the conditional expectation given the labels: exact for additive and
-        cascade measures, since they are multilinear, by Monte Carlo for others.
+        float64[s, k]. With ``expected`` it is the conditional expectation given the labels: exact for additive and
+        cascade measures, which are multilinear, and by Monte Carlo for others.
     """
     known = np.eye(pool.max_grade + 1)[np.maximum(label, 0)]
     grades = np.where((label < 0)[:, None], pool.grades, known) if expected else known
@@ -168,7 +168,7 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
 
 
 def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
-    """float64[N], ``inclusion`` of each drawn document in the worklist of its round; 0 elsewhere."""
+    """float64[N], the inclusion probability of each drawn document in the round that drew it; 0 elsewhere."""
     chance = np.zeros(len(pool.docno))
     for each in rounds:
         chance = np.where(each.sample.drawn, each.sample.chance(pool.query_of_document), chance)
@@ -176,7 +176,7 @@ def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
 
 
 def last_unseen_grades(rounds: Sequence[Round]) -> np.ndarray:
-    """float64[N, G+1], of each document the grades of the round that drew it, which had not seen its label."""
+    """float64[N, G+1], for each document the grades of the round that drew it, made before its label was known."""
     grades = rounds[0].grades
     for each in rounds[1:]:
         grades = np.where(each.sample.drawn[:, None], each.grades, grades)
@@ -188,16 +188,17 @@ def labels_of_drawn(pool: Pool, drawn: np.ndarray, qrels: pd.DataFrame) -> tuple
 
     Args:
         pool: All queries.
-        drawn: bool[N].
+        drawn: bool[N], the documents that were drawn.
         qrels: As `qrels.checked_qrels` returns them.
 
     Returns:
-        int64[N], -1 where there is none, and how many labels belong to no drawn document, of which a warning tells.
+        int64[N], -1 where there is none, and the number of labels of documents that were not drawn. A warning gives
+        this number too.
 
     Raises:
-        ValueError: If a label of a drawn document is not one of the model's grades, or there is none at all.
+        ValueError: If a label of a drawn document is not one of the model's grades, or no drawn document has a label.
     """
     label = np.full(len(drawn), -1, dtype=np.int64)
-    found, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)
-    label[drawn] = np.nan_to_num(found, nan=-1.0)
+    known, ignored = drawn_labels(pool.keys[drawn], qrels, pool.max_grade)
+    label[drawn] = np.nan_to_num(known, nan=-1.0)
     return label, ignored

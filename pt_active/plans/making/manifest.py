@@ -1,4 +1,4 @@
-"""What is kept of how a plan was made, as ``manifest.json`` holds it."""
+"""What does ``manifest.json`` record about how a plan was made?"""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pt_active.plans.making.pool import Pool
 from pt_active.relevance.costs import kept_unit
 
 FORMAT_VERSION = 4
-"""Of the tables on disk; a plan of another format is refused rather than misread."""
+"""Version of the tables on disk. Loading a plan in a format that is not in `READABLE_FORMATS` raises."""
 
-READABLE = (3, FORMAT_VERSION)
-"""Formats that are read. The queries of 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
+READABLE_FORMATS = (3, FORMAT_VERSION)
+"""Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,20 +28,20 @@ class PlanArguments(Record):
     """The arguments of ``Plan.create``, with the defaults of the level filled in.
 
     Attributes:
-        measure: Fully spelt out.
-        cost: Its ``repr``.
+        measure: The measure, with all its parameters.
+        cost: The ``repr`` of the cost.
         per_query: The cost of opening a query.
-        design: Of queries, or how documents are drawn.
+        design: The name of the design of queries, or of the way to draw documents.
         cost_unit: The unit of the cost, such as ``hours``; None if the cost names none, and in plans that were saved
             before units were kept.
-        level: ``query`` or ``document``.
-        seed: Of everything random.
-        budget: What may be spent; None where a number of draws was said.
-        draws: How many; None where a budget was said.
+        level: What is sampled, ``query`` or ``document``.
+        seed: Seed of all random draws.
+        budget: What may be spent; None if a number of draws was given.
+        draws: The number of draws; None if a budget was given.
         replace: Whether a query can be drawn more than once.
         defensive: The share of ``p`` in the design of queries, or of the average variance in that of documents.
-        objective: ``mean`` or ``largest``, which variance the design of documents makes small.
-        pairs: ``[ranker, ranker, weight]`` of each pair with a weight; None where all pairs weigh the same.
+        objective: Which variance of the differences the design of documents minimises, ``mean`` or ``largest``.
+        pairs: ``[ranker, ranker, weight]`` of each pair with a weight; None if all pairs weigh the same.
     """
 
     SOMETIMES: ClassVar = ("cost_unit",)
@@ -62,13 +62,13 @@ class PlanArguments(Record):
 
     @property
     def unit(self) -> str:
-        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
+        """The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none."""
         return kept_unit(self.cost, self.cost_unit)
 
 
 @dataclass(frozen=True)
 class Counts(Record):
-    """How many there are in the pool, and how many of them in the sample."""
+    """Sizes of the pool (queries, documents, rankers) and of the sample (queries, draws, documents to assess)."""
 
     queries: int
     documents: int
@@ -80,16 +80,16 @@ class Counts(Record):
 
 @dataclass(frozen=True)
 class RoundEntry(Record):
-    """What is kept of a round of documents.
+    """The record of a round of documents.
 
     Attributes:
         budget: What the round could spend.
-        seed: Of its draws.
+        seed: Seed of its draws.
         spent: What its judgments cost.
-        assessments: How many documents it drew.
-        expected_variance: Of its estimate, under the first round's grade model.
-        refitted: Whether its grades are not those of the first round.
-        labels: Digest of the labels that it learnt from; None of the first round.
+        assessments: The number of documents that it drew.
+        expected_variance: The variance of its estimate, under the grade model of the first round.
+        refitted: Whether its grades differ from those of the first round.
+        labels: Digest of the labels that it learnt from; None for the first round.
     """
 
     budget: float
@@ -103,7 +103,7 @@ class RoundEntry(Record):
 
 @dataclass(frozen=True)
 class Cut(Record):
-    """That a plan was cut to what is judged: to the first ``to`` of ``of`` queries or rounds, as ``unit`` says."""
+    """How far a plan was cut to what is judged: to the first ``to`` of ``of`` queries or rounds (``unit``)."""
 
     unit: str
     of: int
@@ -120,21 +120,21 @@ class Inputs(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest(Record):
-    """Everything that is needed to make a plan again, and to see that it is the same.
+    """Everything that is needed to make a plan again, and to check that it is the same.
 
     Attributes:
-        format_version: Of the tables on disk.
+        format_version: Version of the tables on disk.
         versions: Package → version.
-        arguments: Of ``Plan.create``.
+        arguments: The arguments of ``Plan.create``.
         rankers: Names of the rankers.
-        census: Whether nothing was left to chance.
-        counts: Of the pool and of the sample.
+        census: Whether all that matters is judged, so that nothing is left to chance.
+        counts: Sizes of the pool and of the sample.
         spent: What the judgments cost.
         pool_cost: What judging the whole pool would cost.
-        inputs: Digests of what the plan was made from.
-        rounds: One entry a round; empty where queries were drawn.
-        later_rankers: Names of the rankers that came after the sample was drawn.
-        cut: To what the plan was cut; None if it was not.
+        inputs: Digests of the frames that the plan was made from.
+        rounds: One entry per round; empty if queries were drawn.
+        later_rankers: Names of the rankers that were added after the sample was drawn.
+        cut: How far the plan was cut; None if it was not.
     """
 
     SOMETIMES: ClassVar = ("rounds", "later_rankers", "cut")
@@ -167,7 +167,7 @@ class Source(NamedTuple):
         pool: All queries.
         measure: What the sample is designed for.
         frame: The graded frame of the pool.
-        topics: The topics, if any.
+        topics: The topics; None if there are none.
     """
 
     pool: Pool
@@ -188,11 +188,11 @@ def plan_manifest(
     """The manifest of a new plan.
 
     Args:
-        arguments: Of ``Plan.create``.
+        arguments: The arguments of ``Plan.create``.
         source: What the plan is made from.
-        queries: The design table with its sample.
-        assessments: What is to be judged.
-        census: Whether nothing was left to chance.
+        queries: The design table with the sample's columns.
+        assessments: The documents that are to be judged.
+        census: Whether all that matters is judged, so that nothing is left to chance.
         spent: What the judgments cost.
     """
     packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")

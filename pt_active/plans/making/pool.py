@@ -30,19 +30,19 @@ from pt_active.sampling.designs import needs_uniform_grades, sampling_distributi
 from pt_active.sampling.pools import DocumentPool, GradedPool
 
 SINGLE = "run"
-"""What the ranker of a plain R frame is called."""
+"""The name of the only ranker of a plain R frame."""
 
 
 @dataclass(frozen=True)
 class Pool:
     """Documents of all queries in CSR form: those of query x are ``indptr[x]:indptr[x+1]``.
 
-    Queries are in order of their qid, the documents of a query in order of their ranks, so that nothing depends
-    on the row order of the frames that the pool was made from.
+    Queries are sorted by qid, and the documents of a query by their ranks, so that nothing depends on the row order of
+    the frames from which the pool was made.
 
     Attributes:
         names: The k rankers.
-        queries: Frame of m rows, ``qid`` first, then what was known of each query (``query``, …).
+        queries: Frame of m rows: ``qid``, then the query columns of the topics (``query``, …).
         docno: object[N].
         indptr: int64[m+1].
         ranks: int32[k, N], from 1; 0 = not retrieved.
@@ -69,12 +69,12 @@ class Pool:
         Args:
             frame: A union frame (``rank_<name>`` for each ranker) or a plain R frame (``score``), with
                 ``grade_0 … grade_G``; ``traffic`` gives the query weights if it is there.
-            measure: Decides which documents are seen, and so judged and paid for.
+            measure: Only documents above its cutoff in some ranker are judged and paid for.
             cost: Labelling cost; `UnitCost` if left out.
 
         Raises:
-            ValueError: If the frame is empty, a pair or rank stands twice in a query, a rank or a grade
-                probability is impossible, a cost is not positive, or the traffic is not a weight.
+            ValueError: If the frame is empty, a document or a rank occurs twice in a query, a rank or a grade
+                probability is impossible, a cost is not positive, or the traffic is negative or not finite.
         """
         if frame.empty:
             raise ValueError("the pool is empty: no ranker returned a document for any query")
@@ -122,7 +122,7 @@ class Pool:
         return _seen(self.ranks, measure)
 
     def select(self, rows: np.ndarray) -> Pool:
-        """The pool of some queries; their weights are kept as they are.
+        """The pool of some queries; their weights are not rescaled.
 
         Args:
             rows: int64[s], increasing.
@@ -148,15 +148,15 @@ class Pool:
 
         Args:
             measure: As `parse_measure` returns it.
-            uniform_grades: Whether to put ``P(y) = 1/|Y|`` in the place of the grade model.
-            samples: Label vectors a query, for measures that need Monte Carlo.
-            seed: Of the Monte Carlo draws.
+            uniform_grades: Whether to use ``P(y) = 1/|Y|`` instead of the grade model.
+            samples: Label vectors per query, for measures that need Monte Carlo.
+            seed: Seed of the Monte Carlo draws.
         """
         grades = np.full_like(self.grades, 1 / self.grades.shape[1]) if uniform_grades else self.grades
         return label_moments(measure, self.indptr, self.ranks, grades, samples=samples, seed=seed, progress=True)
 
     def document_frame(self) -> pd.DataFrame:
-        """``qid, docno, rank_<name>, grade_<g>, doc_cost``: the pool as a frame, ranks from 0."""
+        """The pool as a frame, ``qid, docno, rank_<name>, grade_<g>, doc_cost``, with ranks from 0."""
         columns: dict[str, np.ndarray] = {"qid": self.qids[self.query_of_document], "docno": self.docno}
         columns |= {f"rank_{name}": rank - 1 for name, rank in zip(self.names, self.ranks, strict=True)}
         columns |= {f"grade_{g}": column for g, column in enumerate(self.grades.T)}
@@ -164,7 +164,7 @@ class Pool:
 
     @classmethod
     def from_tables(cls, documents: pd.DataFrame, queries: pd.DataFrame) -> Pool:
-        """Rebuild a pool from `document_frame` and its design table, without checking it again."""
+        """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
         counts = documents["qid"].value_counts().reindex(queries["qid"]).to_numpy()
@@ -189,10 +189,10 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
         topics: ``qid, query`` (+ ``traffic``); may be None if ``pool`` is a frame.
 
     Returns:
-        The graded frame; a warning names topics without any document.
+        The graded frame. A warning names the topics without any document.
 
     Raises:
-        ValueError: If there are no topics for a pipeline, or one is no frame or lacks its ids.
+        ValueError: If there are no topics for a pipeline, or the pool or the topics are not a frame with its ids.
     """
     if isinstance(pool, pt.Transformer):
         if topics is None:
@@ -222,21 +222,21 @@ def design_table(
     seed: int = 0,
     pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """One row a query: its sampling probability and what the design saw in it [theory 4, 5].
+    """One row per query: its sampling probability, and the moments and costs that the design used [theory 4, 5].
 
     Args:
         pool: All queries.
         measure: As `parse_measure` returns it.
         design: A name in `designs.DESIGNS`.
         defensive: ε of the defensive mixture.
-        samples: Label vectors a query, for measures that need Monte Carlo.
-        seed: Of the Monte Carlo draws.
+        samples: Label vectors per query, for measures that need Monte Carlo.
+        seed: Seed of the Monte Carlo draws.
         pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
 
     Returns:
         The query columns, ``q_prob`` (q, sums to 1), ``q_cost`` (λ), ``q_weight`` (p, sums to 1), then for each ranker
         ``q_mean_<name>`` and ``q_var_<name>`` under the grade model, for two rankers their covariance ``q_cov``,
-        and where moments are sampled ``q_mc_error_<name>``.
+        and ``q_mc_error_<name>`` if the moments are sampled.
     """
     moments = pool.moments(measure, samples=samples, seed=seed)
     uniform = None
@@ -265,7 +265,7 @@ def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.Da
 
 
 def _sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct values, sorted, and the place of each row's value among them."""
+    """The distinct values, sorted, and int64[n], the index of each row's value among them."""
     code, unordered = pd.factorize(column)
     distinct = np.asarray(unordered, dtype=object)
     order = np.argsort(distinct)
@@ -273,7 +273,7 @@ def _sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFrame]:
-    """Names, ranks from 1 as int32[k, N], and the frame whose rows they belong to."""
+    """Names, ranks from 1 as int32[k, N] (0: not retrieved), and the frame in the same row order."""
     names = ranker_names(frame.columns)
     if not names:
         run = ranked_run(frame, SINGLE)
@@ -292,8 +292,9 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
 
 
 def _check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Refuse two documents at one rank; ``query`` is sorted."""
+    """Raise if a ranker has two documents at one rank; ``query`` is sorted."""
     for name, rank in zip(names, ranks, strict=True):
+        # One integer for each query and rank, so that a single sort finds all duplicates.
         key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
         key.sort()
         twice = np.flatnonzero(key[1:] == key[:-1])
@@ -341,7 +342,7 @@ class _Columns(Mapping[str, np.ndarray]):
 
 
 def _weights(queries: pd.DataFrame) -> np.ndarray:
-    """p: proportional to ``traffic``, or uniform."""
+    """float64[m], p: proportional to ``traffic``, or uniform without it."""
     if "traffic" not in queries.columns:
         return np.full(len(queries), 1 / len(queries))
     traffic = pd.to_numeric(queries["traffic"]).to_numpy(dtype=np.float64)
@@ -362,8 +363,8 @@ def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
     if not has_rank_form(measure):
         raise ArgumentError(
             f"{measure} cannot be estimated from single documents: it is neither additive nor a cascade (nDCG and AP "
-            "divide by what the whole pool of a query holds), so a missing label bends it. Sample whole queries for it "
-            "(",
+            "divide by what the whole pool of a query holds), so a missing label biases it. Sample whole queries for "
+            "it (",
             Argument("level", "query"),
             f"), or estimate one of {', '.join(RANK_FORMS)} here",
         )
@@ -377,9 +378,9 @@ def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPoo
     Args:
         pool: All queries.
         measure: Additive or cascade.
-        per_query: λ₀.
+        per_query: λ₀, the cost of opening a query.
 
     Raises:
-        ValueError: As `seen_by` does.
+        ValueError: If the measure is neither additive nor cascade.
     """
     return GradedPool(seen_by(measure, pool), pool.grades, pool.document_cost, per_query)

@@ -1,4 +1,4 @@
-"""Plans that draw queries."""
+"""How is a plan made that draws whole queries, and in which order do they come?"""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from pt_active.sampling.draws import draw_number, draw_to_budget
 from pt_active.sampling.sample import Sample
 
 DESIGN = "hedged"
-"""The design if none is named."""
+"""The default design."""
 
 ORDERS = ("sorted", "drawn")
-"""In which assessments can be exported."""
+"""Orders in which assessments can be exported: by qid and docno, or as the queries were drawn."""
 
 
 def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
@@ -31,7 +31,7 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
 
     Args:
         source: What the plan is made from.
-        arguments: Of ``Plan.create``.
+        arguments: The arguments of ``Plan.create``.
 
     Raises:
         ValueError: If an argument is out of range.
@@ -51,39 +51,39 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
 
 
 def sample_columns(sample: Sample, weight: np.ndarray) -> dict[str, np.ndarray]:
-    """``q_draws``, ``q_importance`` and ``q_inclusion`` of all queries.
+    """The columns ``q_draws``, ``q_importance`` and ``q_inclusion`` of all queries.
 
     Args:
         sample: The queries that were drawn.
-        weight: float64[m], p.
+        weight: float64[m], p, the weights of all queries.
     """
     return {f"q_{name}": column for name, column in sample.columns(weight).items()}
 
 
 def sample_of(queries: pd.DataFrame, census: bool = False) -> Sample:
-    """The sample that `sample_columns` were made of.
+    """Rebuild the sample from the columns of a plan's queries.
 
     Args:
         queries: ``q_prob, q_draws, q_inclusion`` of all queries.
-        census: Whether nothing was left to chance.
+        census: Whether every query was drawn with certainty.
     """
     q, draws, inclusion = (queries[column].to_numpy() for column in ("q_prob", "q_draws", "q_inclusion"))
     return Sample.from_columns(q, draws, inclusion, census)
 
 
 def _priority(sample: Sample, m: int) -> np.ndarray:
-    """``q_priority``, the order in which queries come; NaN with replacement."""
+    """float64[m], ``q_priority``: queries are drawn in increasing order of it; NaN with replacement."""
     return np.full(m, np.nan) if sample.priority is None else sample.priority
 
 
 def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
-    """Draw from a design table, in the order of the qids, so that row order does not matter.
+    """Draw from a design table, sorted by qid, so that its row order does not matter.
 
     Args:
         queries: ``qid, q_prob, q_weight, q_cost``.
-        budget: What may be spent, or None.
-        draws: How many draws, or None.
-        seed: Of the draws.
+        budget: What may be spent; None if ``draws`` is given.
+        draws: The number of draws; None if ``budget`` is given.
+        seed: Seed of the draws.
         replace: Whether a query can be drawn more than once.
 
     Returns:
@@ -103,12 +103,19 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
     back = np.argsort(order)
     priority = None if sample.priority is None else sample.priority[back]
-    rows, drawn = order[sample.rows], (sample.count, sample.expected, sample.repeated, sample.census)
-    return Sample(rows, *drawn, q[back], priority)
+    return Sample(
+        order[sample.rows],
+        sample.count,
+        sample.expected,
+        repeated=sample.repeated,
+        census=sample.census,
+        q=q[back],
+        priority=priority,
+    )
 
 
 def has_order(tables: PlanTables) -> bool:
-    """Whether the plan knows in which order its queries were drawn; with replacement and of documents it does not."""
+    """Whether the plan has kept the order of its queries; plans of documents and draws with replacement have none."""
     return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
 
 
@@ -116,11 +123,12 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     """The assessments, for export.
 
     Args:
-        tables: Of a plan.
-        order: ``"sorted"`` by qid and docno, or ``"drawn"``: by the order in which the queries were drawn, then docno.
+        tables: The plan's content.
+        order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which the queries were drawn, then by
+            docno.
 
     Raises:
-        ValueError: If the order is unknown, or was not kept.
+        ValueError: If the order is unknown, or the plan has not kept it.
     """
     if order not in ORDERS:
         raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
@@ -147,11 +155,11 @@ def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.Dat
 
 @dataclass(frozen=True)
 class DrawingOrder:
-    """The queries that can be drawn, in the order in which they come; arrays have one row each.
+    """The queries that can be drawn, in increasing order of their priority.
 
     Attributes:
-        rows: int64[r], in the pool.
-        q: float64[r].
+        rows: int64[r], their indices in the pool.
+        q: float64[r], sampling probabilities.
         weight: float64[r], p.
         cost: float64[r], λ.
         threshold: float64[r], the priority of the query that comes next; infinite after the last.
@@ -167,10 +175,10 @@ class DrawingOrder:
 
     @classmethod
     def of(cls, queries: pd.DataFrame) -> DrawingOrder:
-        """Read it off the plan's table of all queries.
+        """The order in a plan's table of all queries.
 
         Raises:
-            ValueError: If the plan draws with replacement, or was saved before the order was kept.
+            ValueError: If the plan draws with replacement, or was saved in a format without the order.
         """
         if "q_priority" not in queries.columns:
             raise ValueError(
@@ -180,8 +188,8 @@ class DrawingOrder:
         priority = queries["q_priority"].to_numpy(dtype=np.float64)
         if np.isnan(priority).any():
             raise ArgumentError(
-                "the plan draws with replacement, so it knows its sample as a whole and no beginning of it; judge all "
-                "that it asks for and compare, or make a plan with ",
+                "the plan draws with replacement, so its sample has no order and can only be used as a whole; judge "
+                "all that it asks for and compare, or make a plan with ",
                 Argument("replace", False),
             )
         rows = np.argsort(priority, kind="stable")
@@ -195,26 +203,26 @@ class DrawingOrder:
         return Sample.by_priority(self.rows[:n], np.ones(n, dtype=np.int64), self.q[:n], self.threshold[n - 1])
 
     def asked(self, size: int) -> np.ndarray:
-        """bool[m], the queries that the plan asks for, of ``size`` in its pool."""
-        found = np.zeros(size, dtype=bool)
-        found[self.rows[: self.drawn]] = True
-        return found
+        """bool[m], the queries that the plan asks for; ``size`` is m, the number of queries in the pool."""
+        wanted = np.zeros(size, dtype=bool)
+        wanted[self.rows[: self.drawn]] = True
+        return wanted
 
     @property
     def curve(self) -> ErrorCurve:
-        """The errors that the design expects, for which ``a ∝ λ (q/p)²``: no label has a say in them."""
+        """The errors that the design expects. The labels do not enter: the design implies ``a ∝ λ (q/p)²``."""
         unit = np.ones_like(self.q)
         return ErrorCurve(self.q, self.cost * self.q**2, self.cost, unit, np.arange(len(unit)), share=self.weight)
 
 
 def queries_judged(pool: Pool, label: np.ndarray, measure: irm.Measure, order: DrawingOrder) -> int:
-    """How many queries have labels for all documents that the measure sees, up to the first that has not.
+    """The number of queries with labels for all documents above the cutoff, up to the first that lacks one.
 
     Args:
         pool: All queries.
         label: int64[N], -1 where there is none.
-        measure: What is to be measured.
-        order: In which the queries come.
+        measure: Its cutoff says which documents need a label.
+        order: The order in which the queries come.
     """
     absent = pool.seen(measure) & (label < 0)
     complete = np.bincount(pool.query_of_document[absent], minlength=len(pool.queries)) == 0

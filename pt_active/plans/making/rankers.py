@@ -1,4 +1,4 @@
-"""Which rankers are compared, with which weights, and rankers that come after the plan was made."""
+"""Which rankers are compared, with which weights, and which were added after the plan was made?"""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import cutoff_of
 
 Pairs = Mapping[tuple[str, str], float] | str
-"""(ranker, ranker) → weight, other pairs 0; or the name of one ranker, whose pairs with all others weigh the same."""
+"""(ranker, ranker) → weight, other pairs 0; or the name of one ranker: its pairs with all others get equal weights."""
 
 
 def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None:
     """The weights of all pairs of rankers.
 
     Args:
-        pairs: As the user says them; None where all weigh the same.
+        pairs: As given by the user; None if all pairs weigh the same.
         names: The k rankers.
 
     Returns:
-        float64[k(k−1)/2] in the order of ``combinations(names, 2)``, or None. A warning names the pairs that a mapping
-        leaves without a weight.
+        float64[k(k−1)/2] in the order of ``combinations(names, 2)``, or None. A warning names the pairs that get no
+        weight from a mapping.
 
     Raises:
-        ValueError: If there are fewer than two rankers, one is unknown or paired with itself, a pair comes twice, or
-            the weights are not numbers from 0, of which one is above.
+        ValueError: If there are fewer than two rankers, one is unknown or paired with itself, a pair occurs twice, a
+            weight is not a number from 0, or all weights are 0.
     """
     if pairs is None:
         return None
@@ -45,12 +45,12 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
         return np.array([float(pairs in pair) for pair in combinations(names, 2)])
     if not isinstance(pairs, Mapping):
         raise ValueError(f"pairs must map (ranker, ranker) to a weight, or name one ranker; got {pairs!r}")
-    weights = _checked(pairs, names)
-    found = np.array([weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
-    if not found.any():
+    named_weights = _checked(pairs, names)
+    weights = np.array([named_weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
+    if not weights.any():
         raise ValueError("pairs gives every pair the weight 0, so there is nothing to design for")
-    _warn_of_unweighted([pair for pair, w in zip(combinations(names, 2), found, strict=True) if w == 0])
-    return found
+    _warn_of_unweighted([pair for pair, w in zip(combinations(names, 2), weights, strict=True) if w == 0])
+    return weights
 
 
 def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[list[str | float]] | None:
@@ -61,7 +61,7 @@ def listed_weights(weights: np.ndarray | None, names: Sequence[str]) -> list[lis
 
 
 def stored_weights(listed: Sequence[Sequence[str | float]] | None, names: Sequence[str]) -> np.ndarray | None:
-    """Read back what `listed_weights` wrote."""
+    """float64[k(k−1)/2] from the list in a manifest, as `listed_weights` made it; None if all pairs weigh the same."""
     if listed is None:
         return None
     weights = {frozenset((a, b)): float(w) for a, b, w in listed}
@@ -74,11 +74,11 @@ def named_pair(
     """Indices of the two rankers, or predictors, to compare.
 
     Args:
-        names: All k.
-        first: The name of the first; of two, the one that is not ``second`` if left out.
-        second: The name of the second; of two, the one that is not ``first`` if left out.
-        kind: What they are, for messages.
-        where: What they belong to, for messages.
+        names: All k rankers or predictors.
+        first: The name of the first; if left out with k = 2, the one that is not ``second``.
+        second: The name of the second; if left out with k = 2, the one that is not ``first``.
+        kind: ``ranker`` or ``predictor``, for messages.
+        where: What they belong to, such as ``plan``, for messages.
 
     Raises:
         ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
@@ -109,7 +109,7 @@ def _checked(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> di
         if pair[0] == pair[1]:
             raise ValueError(f"{where}: a ranker cannot be compared with itself")
         if frozenset(pair) in weights:
-            raise ValueError(f"{where}: the pair is there in both orders; say it once")
+            raise ValueError(f"{where}: the pair is given in both orders; give it once")
         if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
             raise ValueError(f"{where}: a weight must be a number from 0, got {weight!r}")
         weights[frozenset(pair)] = float(weight)
@@ -134,8 +134,8 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     """Add rankers to a plan's pool; its sample stays as it is.
 
     Args:
-        tables: Of the plan.
-        measure: The plan's, for what the model expects of the new rankers.
+        tables: The plan's content.
+        measure: The plan's measure; the model's expectations for the new rankers are computed for it.
         runs: Name → ``qid, docno, score``.
 
     Raises:
@@ -159,7 +159,10 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
 
 
 def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.ndarray:
-    """int32[1, N], ranks of the pool's documents in a run, from 1; the warning counts those above the cutoff."""
+    """int32[1, N], ranks of the pool's documents in a run, from 1 (0: not retrieved).
+
+    A warning counts the documents of the run above the cutoff that are not in the pool.
+    """
     run = ordered_run(run, name)
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:

@@ -110,7 +110,7 @@ def test_a_fair_model_is_left_in_peace(level, demo, graded) -> None:
 
 def test_drawing_on_with_a_spoilt_model_warns(demo, spoilt, graded) -> None:
     plan, qrels = judged(spoilt, demo, budget=600)
-    with pytest.warns(UserWarning, match=f"{SAID}.*better give the grades of a model that was fitted"):
+    with pytest.warns(UserWarning, match=f"{SAID}.*better to give the grades of a model that was fitted"):
         plan.extend(100, qrels)
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
@@ -166,7 +166,7 @@ def test_a_round_believes_a_model_that_flatters_itself_less(measure, demo, sharp
     """By hand: as much as the promised error is of the one that came, unless the slope is less."""
     plan, qrels = judged(sharp, demo, measure=measure)
     check = ModelCheck.of(plan, qrels)
-    with pytest.warns(UserWarning, match="flatters itself: labels show .* times the variance that it promised"):
+    with pytest.warns(UserWarning, match="too sure of itself: labels show .* times the variance that it promised"):
         longer = plan.extend(100, qrels)
     table = qrels.merge(plan.assessments[["qid", "docno", "inclusion"]], on=["qid", "docno"])
     counts = (1 / table["inclusion"]).groupby(table["label"]).sum().reindex(range(4), fill_value=0).to_numpy()

@@ -137,7 +137,7 @@ def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
         ),
         ("other", "pairs='other': no ranker 'other'"),
         ({("third", "third"): 1}, "a ranker cannot be compared with itself"),
-        ({("third", "candidate"): 1, ("candidate", "third"): 1}, "the pair is there in both orders; say it once"),
+        ({("third", "candidate"): 1, ("candidate", "third"): 1}, "the pair is given in both orders; give it once"),
         ({("third", "candidate"): -1}, "a weight must be a number from 0, got -1"),
         ({("third", "candidate"): float("nan")}, "a weight must be a number from 0, got nan"),
         ({("third", "candidate"): float("inf")}, "a weight must be a number from 0, got inf"),
