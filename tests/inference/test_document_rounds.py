@@ -23,7 +23,7 @@ CONTRAST = np.array([1.0, -1.0])
 
 
 def labelled(measure: str) -> tuple[LabelledPool, np.ndarray]:
-    """Two systems, labels that follow a score and the query, a model that knows neither; and the scores."""
+    """Two systems, labels that depend on a score and the query, a model that knows neither, and the scores."""
     rng = np.random.default_rng(5)
     size = QUERIES * DOCUMENTS
     ranks = [rng.random((QUERIES, DOCUMENTS)).argsort(axis=1).argsort(axis=1).ravel() + 1 for _ in range(2)]
@@ -46,7 +46,7 @@ def refitted(label: np.ndarray, score: np.ndarray) -> np.ndarray:
 
 
 def five_rounds(pool: LabelledPool, score: np.ndarray, seed: int) -> tuple[list[Round], np.ndarray]:
-    """The rounds, and what is known after them."""
+    """Five rounds, and the labels known after them."""
     rng = np.random.default_rng([1, seed])
     settings = RoundSettings(natural_drawing(pool.graded.seen.form))
     rounds: list[Round] = []
@@ -59,7 +59,7 @@ def five_rounds(pool: LabelledPool, score: np.ndarray, seed: int) -> tuple[list[
 
 
 def pooled(pool: LabelledPool, score: np.ndarray, rounds: list[Round], known: np.ndarray) -> float:
-    """What it is tempting to do: one sample, in which each document has the chance to be drawn in any round."""
+    """The tempting alternative: one sample, with the probability of each document to be drawn in any round."""
     seen = pool.graded.seen
     left = np.ones(len(known))
     for each in rounds:
@@ -72,7 +72,7 @@ def pooled(pool: LabelledPool, score: np.ndarray, rounds: list[Round], known: np
 
 @pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
 def test_five_rounds_cover_the_truth_and_pooling_them_does_not(measure: str) -> None:
-    """400 repetitions find a bias of .15 standard deviations, a coverage of .9 and a variance a quarter too low."""
+    """400 repetitions detect a bias of .15 standard deviations, a coverage of .9, and a variance a quarter too low."""
     pool, score = labelled(measure)
     repetitions, found, naive = 400, [], []
     for seed in range(repetitions):
@@ -190,7 +190,7 @@ def spoilt(model: str) -> np.ndarray:
     [("DCG@5", "wrong-signed"), ("DCG", "useless"), ("ERR@5", "wrong-signed"), ("ERR", "calibrated")],
 )
 def test_a_thousand_replays_centre_on_the_truth(measure: str, model: str) -> None:
-    """3 standard errors of 1,000 replays: finds a bias of .1 standard deviations of the estimate."""
+    """3 standard errors of 1,000 replays: detects a bias of .1 standard deviations of the estimate."""
     pool, _ = labelled(measure)
     pool = replace(pool, graded=replace(pool.graded, grades=spoilt(model), per_query=1.0))
     drawing = natural_drawing(pool.graded.seen.form)

@@ -1,6 +1,6 @@
-"""Estimators against their formulas longhand, and their bias, intervals and tests in repeated samples.
+"""Estimators against their formulas written out, and their bias, intervals and tests in repeated samples.
 
-Simulations have fixed seeds; a mean is held against its expectation within 3 standard errors of the simulation.
+Simulations have fixed seeds; a mean is compared with its expectation within 3 standard errors of the simulation.
 """
 
 import math
@@ -94,12 +94,12 @@ LONGHAND = {
 
 
 def of_draws(weigh, v, y, model, pool_mean, pool_variance=0.1):
-    """An estimate from one row a draw; see `drawn`."""
+    """An estimate from draws with the weights v, one row for each draw."""
     return weigh(*drawn(np.ones(len(v)), v, model, pool_mean, pool_variance)).estimate(y)
 
 
 def drawn(count, v, model, pool_mean, pool_variance=0.1):
-    """Draws that weigh v, from a population of the given mean and variance, which two undrawn units make alone."""
+    """Draws with the weights v, from a population whose mean and variance two undrawn units determine."""
     n, little = count.sum(axis=-1, keepdims=True), np.full(len(v), 1e-200)
     ends = pool_mean + np.array([-1, 1]) * math.sqrt(pool_variance)
     controls = Controls(np.r_[little, 0.5, 0.5], np.r_[model, ends])
@@ -177,7 +177,7 @@ def test_mean_and_variance_over_the_pool():
 
 
 def test_a_line_that_the_sample_hardly_makes_is_trusted_in_part():
-    """In proportion to the spread below half of the pool's, and to what others than one draw contribute below ¾."""
+    """In proportion to the spread, if below half of the pool's, and to the part of the other draws, if below ¾."""
     v, y, model, pool_mean = random_draws(4, 9)
     plain = of_draws(snis, v, y, model, pool_mean).value
     w = v / v.sum()
@@ -410,7 +410,7 @@ def test_holm_by_hand():
 
 
 def repeated_estimates(estimator, pool, n, repetitions, seed):
-    """Of repeated samples of n draws each."""
+    """Estimates from repeated samples of n draws each."""
     q, p, truth, model = pool
     drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
     sample = Sample(drawn, np.ones_like(drawn), n * q[drawn], repeated=True)
@@ -418,7 +418,7 @@ def repeated_estimates(estimator, pool, n, repetitions, seed):
 
 
 def skewed_pool():
-    """Weights p/q that go with the value, so that ratios of means are biased."""
+    """Weights p/q that are correlated with the value, so that ratios of means are biased."""
     rng = np.random.default_rng(17)
     value = rng.gamma(1.0, 0.3, 300)
     p, q = np.full(300, 1 / 300), 1 / (0.15 + value)
@@ -443,9 +443,9 @@ def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
 
 
 def bias(estimator, n, repetitions, seed):
-    """Bias and its standard error, with the estimator's linear part, whose mean is known, taken off."""
+    """Bias and its standard error, after the linear part of the estimator, whose mean is known, is subtracted."""
     q, p, truth, model = skewed_pool()
-    if estimator is regression:  # One whose spread a sample shows, so that the line is trusted in full.
+    if estimator is regression:  # A model whose spread shows in a sample, so that the line is trusted in full.
         model = 1 / (0.15 + truth)
     pool = q, p, truth, model
     target, pool_mean = p @ truth, p @ model
@@ -461,7 +461,7 @@ def bias(estimator, n, repetitions, seed):
 
 @pytest.mark.parametrize(("estimator", "n"), [(snis, 10), (regression, 80)])
 def test_the_bias_of_ratios_shrinks_like_one_over_n(estimator, n):
-    """Four times the draws, a quarter of the bias: a factor of 4 within 3 of its standard errors and a tenth."""
+    """Four times the draws give a quarter of the bias: a factor of 4 within 3 of its standard errors and a tenth."""
     few, few_error = bias(estimator, n, 12_000, seed=1)
     many, many_error = bias(estimator, 4 * n, 12_000, seed=2)
     assert abs(few) > 10 * few_error
@@ -529,7 +529,7 @@ def test_regression_uses_a_good_model_and_is_not_misled_by_one_of_the_wrong_sign
 
 
 def swapped_samples(estimator, n, repetitions, seed):
-    """p-values of a comparison under label swapping: each query's two systems trade places at random.
+    """p-values of a comparison under label swapping: the two systems of each query are swapped at random.
 
     The pool is so much larger than a sample that its own mean after swapping, which is not exactly 0, adds nothing.
     """

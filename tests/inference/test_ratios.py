@@ -1,6 +1,6 @@
-"""Estimates of risks against their formulas longhand, by enumeration of samples, and in repeated samples.
+"""Estimates of risks against their formulas written out, by enumeration of samples, and in repeated samples.
 
-Simulations have fixed seeds; a mean is held against its expectation within 3 standard errors of the simulation.
+Simulations have fixed seeds; a mean is compared with its expectation within 3 standard errors of the simulation.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def random_scores(rng: np.random.Generator, n: int) -> Scores:
 
 
 def once(v: np.ndarray) -> Sample:
-    """The first of equally weighted pairs, each drawn once with replacement, in proportion to which they weigh v."""
+    """The first of equally weighted pairs, each drawn once with replacement, with weights proportional to v."""
     return Sample(np.arange(len(v)), np.ones(len(v), dtype=int), 1 / v, repeated=True)
 
 
 def without(v: np.ndarray, pi: np.ndarray) -> tuple[Sample, np.ndarray]:
-    """Pairs drawn once without replacement, and their p: in proportion to ``n p/π`` they weigh v."""
+    """Pairs drawn once without replacement, and their p, such that ``n p/π`` is proportional to v."""
     return Sample(np.arange(len(pi)), np.ones(len(pi), dtype=int), pi), v * pi / (v @ pi)
 
 
@@ -92,7 +92,7 @@ def test_the_difference_of_ratios_longhand() -> None:
 
 
 def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
-    """Where the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
+    """If the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
     rng = np.random.default_rng(17)
     s, v, pi = random_scores(rng, 10), rng.uniform(0.2, 3, 10), rng.uniform(0, 1, 10)
     s = replace(s, expected_numerator=np.full(10, 0.3), expected_weight=np.full(10, 0.6))
@@ -127,7 +127,7 @@ def test_linearised_values_have_mean_zero() -> None:
 
 
 def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
-    """The gradient is what Ĝ changes by if a pair weighs a little more."""
+    """The gradient is the change of Ĝ if a pair has a slightly larger weight."""
     rng = np.random.default_rng(3)
     s, v, step = random_scores(rng, 8), rng.uniform(0.2, 3, 8), 1e-6
     d = linearised([s], v, np.ones(8))[0].gradient
@@ -242,7 +242,7 @@ def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_dra
 
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
 def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> None:
-    """What is estimated on the pairs that differ, times their share."""
+    """The estimate is that on the pairs that differ, times their share."""
     f, y, rho, p, _ = small
     scores, differ = pool_scores(ZeroOne(), f, y, rho, p), f[:, 0] != f[:, 1]
     rows, v = np.array([0, 1, 2, 4, 3]), np.array([1.0, 2.0, 0.5, 3.0, 1.5])
@@ -515,20 +515,20 @@ def test_intervals_cover_where_the_model_is_far_too_sure_or_errors_are_rare(case
 
 
 def test_recall_where_the_model_is_sure_that_relevant_pairs_are_not() -> None:
-    """Few of the pairs that it missed are drawn, or none, and the sample cannot know: above 89 % only."""
+    """Few or none of the pairs that it missed are drawn, which the sample cannot show: only above 89 %."""
     coverage, without_bounds, _ = covered(spoilt_world(None, BINARY, 4), Recall(), 1.0, False)
     assert max(0.89, without_bounds) < coverage < 0.93
 
 
 def test_recall_of_few_relevant_pairs_is_covered_with_room_to_spare() -> None:
-    """Ten relevant pairs are drawn or so. Mean SE² was three quarters of the variance without `own_share`."""
+    """About ten relevant pairs are drawn. Without `own_share`, mean SE² is three quarters of the variance."""
     coverage, without_bounds, ratio = covered(spoilt_world(0.3, BINARY, 1, -2.5), Recall(), 1.0, False)
     assert coverage > 0.93 - NOISE > without_bounds
     assert ratio == pytest.approx(1, abs=0.2)
 
 
 def test_costs_that_one_pair_in_two_hundred_has_are_covered_by_nine_intervals_in_ten() -> None:
-    """None of them is drawn in every third sample or so; ± t SE then misses the truth."""
+    """In about every third sample none of them is drawn; ± t SE then misses the truth."""
     case = (spoilt_world(0.02, BINARY, 1), RARE_COST, 20.0, True)
     coverage, without_bounds, _ = covered(*case)
     assert 0.88 < coverage < 0.93
@@ -547,7 +547,7 @@ def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(
 
 
 def bias(loss: Loss, k: int, design: str, estimator: str, labels: int) -> tuple[float, float]:
-    """Of an estimator, and the standard error of the simulation."""
+    """Bias of an estimator, and the standard error of the simulation."""
     found, truth = replayed(loss, k, design, estimator, labels)
     return found.value.mean() - truth, found.value.std() / math.sqrt(REPLAYS)
 
@@ -561,7 +561,7 @@ def test_the_difference_estimator_is_unbiased_where_weights_are_known(loss: Loss
 @pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
 @pytest.mark.parametrize(("loss", "k", "design"), CASES[2:4], ids=str)
 def test_the_bias_of_a_ratio_vanishes(loss: Loss, k: int, design: str, estimator: str) -> None:
-    """It is of the order 1/n: nothing that `REPLAYS` samples could show at 500 labels."""
+    """It is of order 1/n, too small for `REPLAYS` samples to show at 500 labels."""
     found, noise = bias(loss, k, design, estimator, 500)
     assert abs(found) <= 3 * noise
 

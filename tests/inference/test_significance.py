@@ -98,7 +98,7 @@ def test_an_unknown_correction():
 
 
 def null_population(rng, scales, queries=400):
-    """Values of k correlated systems whose means over the pool are exactly equal, and a model of middling quality."""
+    """Values of k correlated systems whose means over the pool are exactly equal, and a model of medium quality."""
     values = rng.gamma(2, 1, (queries, 1)) + rng.standard_normal((queries, len(scales))) * scales
     values = values - values.mean(axis=0) + values.mean()
     error = rng.normal(0, 1, values.shape)
@@ -138,7 +138,7 @@ def test_five_equal_systems_are_told_apart_in_one_of_twenty_samples(scales):
 
 
 def holm(pvalues):
-    """The r-th smallest of n p-values times n − r + 1, and none below those before it; along the first axis."""
+    """The r-th smallest of n p-values times n − r + 1, made increasing; along the first axis."""
     order = np.argsort(pvalues, axis=0)
     n = len(pvalues)
     steps = np.take_along_axis(pvalues, order, axis=0) * np.arange(n, 0, -1)[:, None]
@@ -213,7 +213,7 @@ def test_groups_of_what_lies_near_on_a_line_are_all_maximal_cliques(seed, system
 
 
 def test_groups_do_not_explode():
-    """Twenty trios, each joined to all but its own, have 3^20 maximal cliques."""
+    """Twenty trios, whose members are joined to all members but those of their own trio, have 3^20 maximal cliques."""
     joined = np.arange(60)[:, None] // 3 != np.arange(60) // 3
     found = indistinct_groups(joined)
     assert len(found) < 200

@@ -1,4 +1,4 @@
-"""Drawing documents: given probabilities, no overspending, unbiased estimates when the first phase drops queries."""
+"""Drawing documents: the given probabilities, no overspending, unbiased estimates even if queries are dropped."""
 
 import itertools
 import math
@@ -27,7 +27,7 @@ def pivotal(inclusion, order, rng):
 
 
 def assert_frequencies(drawn, chance):
-    """Within 3 standard errors, and exactly where there is nothing to chance."""
+    """Within 3 standard errors, and exactly where nothing is left to chance."""
     error = np.sqrt(chance * (1 - chance) / len(drawn))
     gap = np.abs(np.mean(drawn, axis=0) - chance)
     assert (gap <= 3 * error + 1e-15).all()
@@ -89,7 +89,7 @@ def test_the_size_of_a_pivotal_draw_is_never_further_than_one_from_its_expectati
 
 
 def random_pool(seed, measure, queries=8, systems=2):
-    """Queries of 0 to 5 documents, costs .5 to 2, unequal weights, labels that the model does not foresee."""
+    """Queries of 0 to 5 documents, costs .5 to 2, unequal weights, and labels that the model does not predict."""
     rng = np.random.default_rng(seed)
     lengths = np.r_[0, 1, rng.integers(2, 6, queries - 2)]
     indptr = np.r_[0, np.cumsum(lengths)]
@@ -135,7 +135,7 @@ def test_a_sample_never_overspends_and_adds_up(seed, drawing, overhead, budget):
 
 @pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 def test_documents_have_the_probabilities_of_the_design(drawing):
-    """With a budget that always pays for what was drawn, so that every query is opened."""
+    """The budget always pays for what was drawn, so every query is opened."""
     pool, variables, _, cost = random_pool(2, "DCG@4")
     design = designed(pool, variables, cost, 0.0, drawing, 8.0)
     rng = np.random.default_rng(1)
@@ -167,7 +167,7 @@ def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does():
 
 
 def test_queries_that_open_together_come_by_priorities():
-    """One document each, Π as designed; the budget pays for half of them. Finds a Π of ½ that is 4 % off."""
+    """One document each, Π as designed; the budget pays for half of them. The test detects a Π of ½ that is 4 % off."""
     m, draws = 6, 8000
     opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
     design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))
@@ -203,7 +203,7 @@ def test_a_budget_that_does_not_pay_for_one_query_is_refused():
     ],
 )
 def test_estimates_are_unbiased_when_the_budget_drops_queries(drawing, measure, contrast, estimator, overhead):
-    """3 standard errors of 2,000 samples: finds a bias of .07 standard deviations of the estimate."""
+    """3 standard errors of 2,000 samples: detects a bias of .07 standard deviations of the estimate."""
     pool, variables, truth, cost = random_pool(5, measure, 12, len(contrast))
     contrast, budget = np.array(contrast), 13.0 + 2 * overhead
     design = designed(pool, variables, cost, overhead, drawing, budget)
