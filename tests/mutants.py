@@ -137,7 +137,7 @@ ht variance: n for n − 1 [test_estimators]
 regression variance: no leverage [test_estimators]
     further * residual / (1 - leverage) => further * residual
 regression: slope trusted whatever the spread [test_estimators]
-    ratio_or_zero(spread, LEAST_SPREAD * pool_variance) => ratio_or_zero(spread, pool_variance)
+    ratio_or_zero(spread, MIN_SPREAD_SHARE * pool_variance) => ratio_or_zero(spread, pool_variance)
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -183,7 +183,7 @@ rounds: weighted by what the refitted model expects [test_samples_of_documents]
     expected_variance(pool.seen, sample, first.gain) => expected_variance(pool.seen, sample, sizes.gain)
     lives: the tests of the weights refit no model
 documents: caution fades without its square [test_document_rounds test_samples_of_documents]
-    / ENOUGH_DEGREES) ** 2 => / ENOUGH_DEGREES)
+    / SUFFICIENT_DF) ** 2 => / SUFFICIENT_DF)
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
 # Inference from rounds, and risks of pairs
@@ -192,7 +192,7 @@ LUR: inverse variances of the step before [test_weightings]
 LUR variance: n for n − 1 [test_weightings]
     np.where(spread, number / (number - 1), 1.0) => np.ones_like(number)
 rounds of pairs: residuals with the label in its own statistic [test_weightings]
-    found.gradient * (1 - share) / (1 - found.own_share) => found.gradient
+    evaluated.gradient * (1 - share) / (1 - evaluated.own_share) => evaluated.gradient
 AILUR and AIIPW variance: no 1 − π [test_weightings]
     left = np.where(pi < 1 - _CERTAIN, 1 - pi, 0.0) => left = np.where(pi < 1 - _CERTAIN, 1.0, 0.0)
 AILUR: a round's chance among all instead of the rest [test_weightings]

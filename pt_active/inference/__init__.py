@@ -1,1 +1,1 @@
-"""From labels to numbers with their errors, at one look or at many. Arrays only, no frames."""
+"""From labels to estimates with their errors, at one look or at many. This folder works on arrays, not on frames."""

@@ -1,4 +1,4 @@
-"""How the values that a grade model expects of documents agree with those that their labels show [theory 10]."""
+"""How well the values that a grade model expects of documents agree with their labels [theory 10]."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import cached_property
 import numpy as np
 
 CONFIDENCE = 0.95
-"""Of the slope's interval."""
+"""Confidence level of the interval of the slope."""
 
-FAR = 2.0
-"""A slope is far from 1 if its whole interval lies below ``1/FAR`` or above it."""
+MISLEADING_SLOPE = 2.0
+"""The model misleads if the whole interval of the slope lies above this or below its inverse."""
 
-FEW = 5
-"""Degrees of freedom below which nothing is said against a model."""
+MIN_CALIBRATION_DF = 5
+"""With fewer degrees of freedom, a model is never said to mislead."""
 
-FLATTERED = 4.0
-"""Times the promised variance above which the model misleads: errors are more than twice those it promised."""
+MISLEADING_FACTOR = 4.0
+"""The model misleads if the variance is more than this many times what it promised: errors more than twice as large."""
 
-_STILL = 1e-12
-"""Share of the mean square below which expected values count as all the same."""
+_MIN_RELATIVE_SPREAD = 1e-12
+"""If the variance of the expected values is below this share of their mean square, they count as equal."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Calibration:
     """The line ``κ = intercept + slope μ`` through labelled documents.
 
     The weights ``1/ψ`` make the line an estimate of the one through all documents that could be judged, whatever the
-    design preferred. The errors are those of a linearised weighted mean, with the documents of a query taken together,
-    and do not count that the pool is finite: they are about the model, not about this pool.
+    design. The errors are those of a linearised weighted mean, with the documents of a query as a cluster, and without
+    a correction for the finite pool: they are about the model, not about this pool.
 
     Attributes:
-        slope: 1 where the model is right on average at every level; NaN if it expects the same of every document.
+        slope: 1 if the model is right on average at every level; NaN if it expects the same of every document.
         slope_error: Standard error of the slope.
-        intercept: 0 where the model is right.
+        intercept: 0 if the model is right.
         intercept_error: Standard error of the intercept.
-        correlation: Pearson's of expectation and label, with the same weights.
-        degrees_of_freedom: ``3 (Σ u²)²/Σ u⁴ − 1`` with the queries' parts u in the slope's error.
-        n_documents: Labelled documents.
-        n_queries: Their queries.
+        correlation: Pearson's correlation of expectation and label, with the same weights.
+        degrees_of_freedom: ``3 (Σ u²)²/Σ u⁴ − 1``, u being the contribution of each query to the error of the slope.
+        n_documents: Number of labelled documents.
+        n_queries: Number of their queries.
     """
 
     slope: float
@@ -53,7 +53,7 @@ class Calibration:
 
     @cached_property
     def interval(self) -> tuple[float, float]:
-        """Of the slope, at the level `CONFIDENCE`; infinite without degrees of freedom, NaN without a slope."""
+        """Interval of the slope at the level `CONFIDENCE`; infinite without degrees of freedom, NaN without a slope."""
         from pt_active.inference.intervals import interval
 
         low, high = interval(self.slope, self.slope_error, self.degrees_of_freedom, CONFIDENCE)
@@ -61,11 +61,11 @@ class Calibration:
 
     @property
     def misleads(self) -> bool:
-        """Whether the interval lies far from 1, or the slope is not positive and its interval lies below 1."""
+        """Whether the slope is misleading, or not positive with an interval below 1; see `MISLEADING_SLOPE`."""
         low, high = self.interval
-        if not self.degrees_of_freedom >= FEW:
+        if not self.degrees_of_freedom >= MIN_CALIBRATION_DF:
             return False
-        return high < 1 / FAR or low > FAR or (self.slope <= 0 and high < 1)
+        return high < 1 / MISLEADING_SLOPE or low > MISLEADING_SLOPE or (self.slope <= 0 and high < 1)
 
     @property
     def caution(self) -> str:
@@ -80,16 +80,17 @@ class Calibration:
 
 
 def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, query: np.ndarray) -> Calibration:
-    """Draw the line through labelled documents.
+    """Fit the line through labelled documents.
 
     ``b = Σ w (μ − μ̄) κ / Σ w (μ − μ̄)²`` with ``w = 1/ψ``; its variance is ``m/(m − 1) Σ_x u_x²`` with
-    ``u_x = Σ_{z ∈ x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries, r being the residuals.
+    ``u_x = Σ_{z ∈ x} w (μ − μ̄) r / Σ w (μ − μ̄)²`` over the m queries; r are the residuals.
 
     Args:
-        mean: float64[n], μ, what the model expects of each document's gain or stopping probability.
-        observed: float64[n], κ, what its label says.
-        chance: float64[n], ψ in (0, 1], with which it was to be judged; more than 1 where draws are repeated.
-        query: int64[n], the query that it belongs to.
+        mean: float64[n], μ, the gain or stopping probability that the model expects of each document.
+        observed: float64[n], κ, the value that its label gives.
+        chance: float64[n], ψ, the probability that it was to be judged; with replacement the expected number of draws,
+            which can be above 1.
+        query: int64[n], the query of each document.
 
     Raises:
         ValueError: If there is no document, or a chance is not positive.
@@ -103,7 +104,7 @@ def calibration(mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, quer
     centred, deviation = mean - weight @ mean, observed - weight @ observed
     spread = float(weight @ centred**2)
     code, sizes = np.unique(query, return_inverse=True)[1], len(np.unique(query))
-    if spread <= _STILL * float(weight @ mean**2) or sizes < 2:
+    if spread <= _MIN_RELATIVE_SPREAD * float(weight @ mean**2) or sizes < 2:
         return Calibration(np.nan, np.nan, np.nan, np.nan, np.nan, 0.0, len(mean), sizes)
     slope = float(weight @ (centred * deviation)) / spread
     intercept = float(weight @ observed - slope * (weight @ mean))
@@ -130,15 +131,16 @@ def _correlation(slope: float, spread: float, variance: float) -> float:
 
 @dataclass(frozen=True)
 class CalibrationBins:
-    """Labelled documents by what the model expected of them; arrays of one entry a bin.
+    """Labelled documents in bins by what the model expected of them; all arrays have one entry per bin.
 
     Attributes:
-        low: Smallest expectation.
-        high: Largest.
-        documents: How many.
-        expected: Weighted mean of the expectations.
-        observed: Weighted mean of what the labels say.
-        standard_error: Of ``observed − expected``, with the documents of a query taken together; NaN in a single query.
+        low: float64, the smallest expectation.
+        high: float64, the largest expectation.
+        documents: float64, the number of documents.
+        expected: float64, the weighted mean of the expectations.
+        observed: float64, the weighted mean of the values that the labels give.
+        standard_error: float64, the error of ``observed − expected``, with the documents of a query as a cluster; NaN
+            for a single query.
     """
 
     low: np.ndarray
@@ -152,14 +154,14 @@ class CalibrationBins:
 def calibration_bins(
     mean: np.ndarray, observed: np.ndarray, chance: np.ndarray, query: np.ndarray, bins: int = 10
 ) -> CalibrationBins:
-    """Cut labelled documents into bins that hold about as many each; equal expectations stay together.
+    """Cut labelled documents into bins of about equal size; documents with equal expectations stay together.
 
     Args:
-        mean: float64[n], what the grade model expects of each labelled document.
-        observed: float64[n], what its label says.
-        chance: float64[n], with which it was to be judged.
-        query: int64[n], its query.
-        bins: The largest number of bins.
+        mean: float64[n], μ, the gain or stopping probability that the model expects of each document.
+        observed: float64[n], κ, the value that its label gives.
+        chance: float64[n], ψ, the probability that it was to be judged.
+        query: int64[n], the query of each document.
+        bins: The number of bins, fewer if expectations are equal.
     """
     edges = np.unique(np.quantile(mean, np.linspace(0, 1, bins + 1)))
     where = np.unique(np.searchsorted(edges[1:-1], mean, side="right"), return_inverse=True)[1]

@@ -1,9 +1,9 @@
 """From the labels of drawn documents to a mean and its standard error [theory 9].
 
-A document variable without a label is replaced by one that has the right mean whatever the model says:
-``κ̃ = μ + (I/π)(κ − μ)``. Additive measures are linear in it. Cascades are multilinear, so independent κ̃ may be put
-in; under the drawing ``depth``, where the labels of a query become known from the top, the expectation changes by a
-step with each label, and the steps are weighted by ``1/π`` instead.
+Each document variable is replaced by one that has the right mean whatever the model says: ``κ̃ = μ + (I/π)(κ − μ)``.
+Additive measures are linear in it. Cascades are multilinear, so independent κ̃ can be inserted. Under the drawing
+``depth`` the labels of a query become known from the top; the expectation then changes by a step with each label, and
+the steps are weighted by ``1/π`` instead.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from pt_active.sampling.sample import TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
 _LABELLINGS = 5000
-"""Queries whose labels are drawn to see what the grade model expects of a cascade."""
+"""Queries whose labels are simulated to compute what the grade model expects of a cascade."""
 
-ENOUGH_DEGREES = 30
-"""Degrees of freedom from which on the labels alone say how far off an estimate is."""
+SUFFICIENT_DF = 30
+"""From so many degrees of freedom on, the variance is estimated from the labels alone."""
 
 FOLDS = 5
-"""Parts of the queries; the line that corrects the means of one is drawn through the labels of the others, which keeps
-the estimate unbiased where queries are drawn independently, and to the order of 1/n where documents are spread."""
+"""Parts of the queries. The line that corrects the means of one part is fitted to the labels of the others, which keeps
+the estimate unbiased if queries are drawn independently, and unbiased to order 1/n if documents are spread."""
 
 
 @dataclass(frozen=True)
 class DocumentEstimate:
-    """A mean over queries, and what its variance is made of.
+    """An estimated mean over queries, and the parts of its variance.
 
     Attributes:
         value: The estimate.
         first: Variance due to the choice of queries.
         second: Variance due to the choice of documents.
-        degrees_of_freedom: Of the t distribution that the interval uses.
-        n_effective: As many documents of equal influence would say as much.
-        cautious: Variance that is added because few documents carry the estimates of the others; see `widened`.
+        degrees_of_freedom: Those of the t distribution that the interval uses.
+        n_effective: The number of documents of equal influence that would be as informative.
+        cautious: Variance that is added because few documents carry the estimate of the variance.
     """
 
     value: float
@@ -52,7 +52,7 @@ class DocumentEstimate:
 
     @property
     def variance(self) -> float:
-        """Of both phases, neither of which can be negative but for rounding, and what caution adds."""
+        """The variance of both phases, which only rounding can make negative, and what caution adds."""
         return max(self.first + self.second, 0.0) + self.cautious
 
     @property
@@ -69,18 +69,18 @@ def predicted(
     contrast: np.ndarray,
     estimator: str,
 ) -> np.ndarray:
-    """What is put in the place of unknown document variables, float64[N].
+    """The values that stand in for unknown document variables, float64[N].
 
     Args:
-        pool: What the measure sees.
+        pool: The pool as the measure sees it.
         sample: What was drawn.
-        mean: float64[N], under the grade model.
-        observed: float64[N], what the labels say; read where a document was drawn.
-        contrast: float64[k], of the systems, as in `document_estimate`.
+        mean: float64[N], the means under the grade model.
+        observed: float64[N], the values that the labels give; read only for drawn documents.
+        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         estimator: A name in `DOCUMENT_ESTIMATORS`.
 
     Raises:
-        ValueError: If there is none of that name.
+        ValueError: If no estimator has that name.
     """
     if estimator not in tuple(DOCUMENT_ESTIMATORS):
         raise ValueError(
@@ -93,7 +93,15 @@ def predicted(
 def corrected_means(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
-    """The model's means after a straight line through the labels, within what a cascade allows."""
+    """The model's means, corrected by straight lines through the labels and clipped to the range of a cascade.
+
+    Args:
+        pool: The pool as the measure sees it.
+        sample: What was drawn.
+        mean: float64[N], the means under the grade model.
+        observed: float64[N], the values that the labels give; read only for drawn documents.
+        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+    """
     line = _lines(pool, sample, mean, observed, contrast)
     return np.clip(line, 0.0, pool.form.values.max()) if pool.form.family == "cascade" else line
 
@@ -103,14 +111,14 @@ DOCUMENT_ESTIMATORS: dict[str, Callable[[DocumentPool, TwoPhase, np.ndarray, np.
     "difference": lambda pool, sample, mean, observed, contrast: mean,
     "ht": lambda pool, sample, mean, observed, contrast: np.zeros_like(mean),
 }
-"""What stands for μ of documents that can be drawn, by name, as a function of the arguments of `predicted`: the model's
-means after a straight line through the labels, as they are, or zero."""
+"""What stands in for μ of documents that can be drawn, by name, as a function of the arguments of `predicted`: the
+model's means corrected by lines through the labels, the model's means as they are, or zero."""
 
 
 def _lines(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> np.ndarray:
-    """The means corrected by lines through the labels of other queries, each label by its part in the variance."""
+    """The means corrected by lines through the labels of other queries, each weighted by its part in the variance."""
     query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
     part = (contrast @ pool.gradients(mean)[:, drawn]) * pool.weight[query[drawn]]
@@ -137,8 +145,9 @@ class QueryResiduals:
     Attributes:
         step: float64[m], ``ℓ̃ − M``.
         variance: float64[m], an estimate of the variance of ``ℓ̃`` given the labels.
-        together: float64[m], in queries drawn apart what fixing their number of documents would take off the variance:
-            ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 elsewhere.
+        together: float64[m], for queries whose documents were drawn independently, what fixing the number of documents
+            would take off the variance: ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 for
+            other queries.
         influence: float64[N], ``|D|/π`` of the drawn documents.
     """
 
@@ -154,28 +163,27 @@ def document_estimate(
     """Estimate a mean over queries of a contrast of systems [theory 9].
 
     ``R̂ = Σ p [M + (1/Π)(ℓ̃ − M)]`` over the opened queries: `estimators.difference` of queries whose values ``ℓ̃`` are
-    themselves estimated from documents. Its variance is estimated by
-    ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of queries and ``Σ p² V̂/Π`` for that of documents: without bias for
-    ``depth`` and for additive measures drawn by ``poisson``, not too low on average for cascades drawn by ``poisson``,
-    and approximately for ``spread``.
+    themselves estimated from documents. The variance is estimated by ``Σ p² (ℓ̃ − M)² (1 − Π)/Π²`` for the choice of
+    queries and ``Σ p² V̂/Π`` for that of documents. It is unbiased for ``depth`` and for additive measures drawn by
+    ``poisson``, not too low on average for cascades drawn by ``poisson``, and approximate for ``spread``.
 
     Args:
-        pool: What the measure sees.
+        pool: The pool as the measure sees it.
         sample: What was drawn.
-        mean: float64[N], what stands for unknown documents; see `predicted`.
-        observed: float64[N], what the labels say; equal to ``mean`` where there is none.
+        mean: float64[N], what stands in for unknown documents, as `predicted` returns it.
+        observed: float64[N], the values that the labels give; equal to ``mean`` for documents without a label.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
     """
-    found = query_residuals(pool, sample, mean, observed, contrast)
+    residuals = query_residuals(pool, sample, mean, observed, contrast)
     queries, model = sample.queries, pool.values(mean) @ contrast
     weighting = difference(queries, Controls(pool.weight, model))
-    step, weight = queries.of(found.step), weighting.weights * queries.of(pool.weight)
+    step, weight = queries.of(residuals.step), weighting.weights * queries.of(pool.weight)
     first = queries.left * (weighting.weights * step) ** 2
-    second = weight * queries.of(found.variance)
+    second = weight * queries.of(residuals.variance)
     parts = np.maximum(first + second, 0.0)
-    gained = _gained(weight * queries.of(found.together), float(second.sum()))
+    gained = _gained(weight * queries.of(residuals.together), float(second.sum()))
     query = pool.query[sample.drawn]
-    influence = found.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
+    influence = residuals.influence[sample.drawn] * pool.weight[query] / sample.opening[query]
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
@@ -186,10 +194,10 @@ def document_estimate(
 
 
 def _gained(together: np.ndarray, second: float) -> float:
-    """What spreading the documents takes off the variance, told from the queries drawn apart.
+    """What spreading the documents takes off the variance, estimated from queries with independent draws.
 
-    A gain counts less one standard error and up to half of the variance; a loss, where the errors of a query tend to
-    cancel, counts in full.
+    A gain counts after one standard error is subtracted, and up to half of the variance. A loss, which occurs if the
+    errors of a query tend to cancel, counts in full.
     """
     scale = (1 - APART_SHARE) / APART_SHARE
     total, spread = float(together.sum()), float(np.sqrt((together**2).sum()))
@@ -203,7 +211,7 @@ def _ratio(a: float, b: float) -> float:
 def query_residuals(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """What the labels add to the model in each query; arguments as for `document_estimate`."""
+    """What the labels add to the model in each query, for the arguments of `document_estimate`."""
     if sample.design.drawing == "depth":
         return _by_depth(pool, sample, mean, observed, contrast)
     if pool.form.family == "additive":
@@ -231,10 +239,10 @@ def _linear(
 def _multilinear(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``ℓ(κ̃) − M`` where documents were drawn independently; elsewhere its linear part.
+    """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others.
 
-    What lies beyond the linear part is told from the queries drawn apart, weighted by the inverse of their share, and
-    from those in which nothing is left to chance. The variance is that of Efron and Stein,
+    The rest is estimated from the queries with independent draws, weighted by the inverse of their share, and from
+    those in which nothing is left to chance. The variance is that of Efron and Stein,
     ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
     """
     linear = _linear(pool, sample, mean, observed, contrast)
@@ -255,10 +263,10 @@ def _multilinear(
 def _by_depth(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
-    """``Σ_j (I_j/π_j) δ_j`` over the steps δ of the expectation as labels become known from the top.
+    """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top.
 
-    Of two documents of a query the lower is judged only if the upper is, so
-    ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` has the variance for its mean.
+    Of two documents of a query the lower is judged only if the upper is, so the mean of
+    ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
     """
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
@@ -266,6 +274,7 @@ def _by_depth(
     inverse = 1 / sample.design.inclusion[order]
     excess = np.cumsum(step * (inverse - 1))
     start = np.searchsorted(query, query)
+    # The sums run over all queries, so what was summed before the first document of a query is taken off.
     before = excess - step * (inverse - 1) - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
     variance = inverse * step * (step * (inverse - 1) + 2 * before)
     influence = np.zeros(len(mean))
@@ -275,7 +284,7 @@ def _by_depth(
 
 
 def _steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """float64[k, N], what each label changes in the expectation once those before it in the order are known."""
+    """float64[k, N], by how much each label changes the expectation, given the labels before it in the order."""
     if pool.form.family == "additive":
         return np.asarray(pool.gradients(mean) * (observed - mean))
     from pt_active.relevance import _kernels
@@ -289,16 +298,17 @@ def _steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np
 def expected_squares(
     pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: Sequence[np.ndarray], seed: int
 ) -> np.ndarray:
-    """``p² E δ_z²`` of each document if labels followed the grade model, for what is judged along an order [theory 9].
+    """``p² E δ_z²`` of each document under the grade model, if documents are judged along an order [theory 9].
 
     The δ of a query are uncorrelated under the model, so ``Σ p² E δ² (1/ψ − 1)`` is the variance of a depth drawing.
 
     Args:
-        pool: What the measure sees.
-        order: int64[n], the documents that can matter, query by query, in the order in which they are judged.
-        grades: float64[N, G+1].
+        pool: The pool as the measure sees it.
+        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
+            judged.
+        grades: float64[N, G+1], ``P(y = g)``.
         contrasts: float64[k] each; the mean over them is taken.
-        seed: Of the labels that are drawn, as many times as make about `_LABELLINGS` queries.
+        seed: Seed of the simulated labels, which are drawn until there are about `_LABELLINGS` queries.
 
     Returns:
         float64[N].
@@ -315,18 +325,18 @@ def expected_squares(
 
 
 def _divisor(sample: TwoPhase) -> np.ndarray:
-    """π, and 1 where nothing is ever drawn."""
+    """π of each document, float64[N]; 1 for documents that are never drawn."""
     return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
 
 
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:
-    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects with the caution of `hedged` [theory 9].
+    """The variance ``Σ p² D² v (1/ψ − 1)`` that the grade model expects, with v from `hedged` [theory 9].
 
     Args:
-        pool: What the measure sees.
+        pool: The pool as the measure sees it.
         sample: What was drawn.
-        variables: Under the grade model, with what was known before.
-        contrast: float64[k], of the systems.
+        variables: The document variables under the grade model, with the labels that were known before the draw.
+        contrast: float64[k], 1 for a system, 1 and −1 for a difference.
     """
     cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE_VARIANCE)
     gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
@@ -338,37 +348,37 @@ def expected_variance(pool: DocumentPool, sample: TwoPhase, gain: np.ndarray) ->
     """``Σ g (1/ψ − 1)`` over the documents that could be drawn, ``ψ = Π π`` as designed.
 
     Args:
-        pool: What the measure sees.
+        pool: The pool as the measure sees it.
         sample: What was drawn.
-        gain: float64[N], g, the variance that each document brings.
+        gain: float64[N], g; each document adds ``g (1/ψ − 1)`` to the variance.
     """
     chance = sample.design.chance(pool.query)
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
 
 def widened(estimate: DocumentEstimate, cautious: float) -> DocumentEstimate:
-    """Add to the variance a share ``(1 − df/30)²`` of what the model expects where degrees of freedom are few.
+    """Add to the variance a share ``(1 − df/30)²`` of what the model expects, if there are few degrees of freedom.
 
-    A handful of documents then carry the variance estimate. It is right on average, but most often too small.
+    The estimate of the variance then rests on a handful of documents. It is right on average, but mostly too small.
 
     Args:
         estimate: As `combined` returns it.
-        cautious: As `cautious_variance` returns it.
+        cautious: The expected variance, as `cautious_variance` returns it.
     """
     if not estimate.variance > 0:
         return estimate
-    share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / ENOUGH_DEGREES) ** 2
+    share = max(0.0, 1 - max(estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2
     return replace(estimate, cautious=share * cautious)
 
 
 def combined(estimates: Sequence[DocumentEstimate], weights: np.ndarray) -> DocumentEstimate:
-    """Several rounds' estimates as one: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9].
+    """Combine the estimates of several rounds: ``Σ w R̂_r`` with variance ``Σ w² V̂_r`` [theory 9].
 
     Each is unbiased given all that was known before its round, so their errors are uncorrelated.
 
     Args:
-        estimates: One a round.
-        weights: float64[r], sum to 1; must not depend on what the round drew.
+        estimates: One for each round.
+        weights: float64[r], w, which sum to 1; a weight must not depend on what its round drew.
     """
     if len(estimates) == 1:
         return estimates[0]

@@ -1,8 +1,8 @@
 """From a weighted sample to a mean and its standard error [theory 5].
 
-An estimator looks at a sample and at what the model expects of every unit of the population, and weighs the values that
-were measured: all of them are linear in the values. The same functions serve queries, pairs and opened queries, one
-sample or thousands at once. A new estimator is one function below and a line in `ESTIMATORS`.
+An estimator takes a sample and what the model expects of every unit of the population, and returns weights of the
+measured values: all estimators are linear in the values. The same functions serve queries, pairs and opened queries,
+one sample or thousands at once. To add an estimator, write a function below and a line in `ESTIMATORS`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from pt_active.sampling.sample import Sample
 
 @dataclass(frozen=True)
 class MeanEstimate:
-    """A point, its spread, and how many observations the spread rests on; an array of each for several samples.
+    """A mean with its standard error and degrees of freedom; arrays for several samples.
 
     Attributes:
         value: The estimate.
-        standard_error: Of the estimate; NaN with fewer than two draws.
-        degrees_of_freedom: Of the t distribution that the interval uses.
+        standard_error: The standard error; NaN with fewer than two draws.
+        degrees_of_freedom: Those of the t distribution that the interval uses.
     """
 
     value: np.ndarray
@@ -38,10 +38,10 @@ class Controls:
     """What is known of a population of m units before any of them is labelled.
 
     Attributes:
-        p: float64[m], what each unit weighs in the mean; sums to 1.
-        model: float64[m], M, what the model expects of each unit's value; float64[..., m] if it differs by sample.
-        own_share: float64[..., n], where the values are a linearised ratio, the part of the ratio that each draw makes;
-            None where they are values themselves.
+        p: float64[m], the weight of each unit in the mean; sums to 1.
+        model: float64[m], M, the value that the model expects of each unit; float64[..., m] if it differs by sample.
+        own_share: float64[..., n], the share of each draw in the ratio, if the values are those of a linearised ratio;
+            None otherwise.
     """
 
     p: np.ndarray
@@ -60,14 +60,14 @@ class Controls:
 
 
 class Weighting(NamedTuple):
-    """An estimate that is linear in the values, ``base + Σ a ℓ``, and the error that it has for given values.
+    """An estimate that is linear in the values, ``base + Σ a ℓ``, and its error for given values.
 
     Attributes:
-        base: float64[...].
+        base: float64[...], the part that does not depend on the values.
         weights: float64[..., n], a.
-        variance: Values float64[..., n] → the estimated variance of ``Σ a ℓ``, float64[...].
+        variance: Function from values, float64[..., n], to the estimated variance of ``Σ a ℓ``, float64[...].
         degrees: float64[...], degrees of freedom of the t distribution that the interval uses.
-        draws: int64[...], how many draws have a weight; one draw says nothing of the error.
+        draws: int64[...], the number of draws with a positive weight; a single draw has no standard error.
     """
 
     base: np.ndarray | float
@@ -80,7 +80,7 @@ class Weighting(NamedTuple):
         """The mean and its standard error.
 
         Args:
-            values: float64[..., n], ℓ, measured on the drawn units.
+            values: float64[..., n], ℓ, the measured values of the drawn units.
         """
         with np.errstate(divide="ignore", invalid="ignore"):
             error = np.sqrt(self.variance(values))
@@ -89,12 +89,13 @@ class Weighting(NamedTuple):
 
 
 Estimator = Callable[[Sample, Controls], Weighting]
+"""From a sample and what is known of the population to the weights of the drawn units."""
 
 
 def snis(sample: Sample, controls: Controls) -> Weighting:
     """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
 
-    With replacement π = 0, as in the source; without, what is left of a finite pool counts (Hájek 1964).
+    With replacement π = 0, as in the source; without, ``1 − π`` is the correction for a finite pool (Hájek 1964).
 
     Args:
         sample: What was drawn.
@@ -137,7 +138,7 @@ def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
 def difference(sample: Sample, controls: Controls) -> Weighting:
     """``Σ_D p M + (1/n) Σ v (ℓ − M)`` [theory 5, model-assisted]; t on ``n − 1``.
 
-    That is the model's mean over the population, and `horvitz_thompson` of what the model missed.
+    This is the model's mean over the population plus `horvitz_thompson` of the residuals.
 
     Args:
         sample: What was drawn.
@@ -152,18 +153,19 @@ def regression(sample: Sample, controls: Controls) -> Weighting:
     """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
 
     With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``s² = Σ W (M − m̄)²`` and the slope
-    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1 but in samples that hardly make a line: see `_trust`.
+    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1, or less (`_trust`) if the sample hardly
+    determines a line.
 
-    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, about the leverage
-    ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model says the
-    same of every drawn query, ``b = 0``.
+    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, approximately the leverage
+    ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model expects the
+    same of every drawn unit, ``b = 0``.
 
-    Where the values are a linearised ratio, of which a draw makes the part ``own_share``, r is
-    ``(1 − W)/(1 − own_share)`` times as large: so far is a draw from the ratio of the others.
+    For a linearised ratio, r is multiplied by ``(1 − W)/(1 − own_share)``, which makes it the distance of a draw from
+    the ratio of the other draws.
 
     Args:
         sample: What was drawn.
-        controls: Of the population.
+        controls: What is known of the population.
     """
     importance, share = _importance(sample, controls.p)
     total, model = sample.count * share, sample.of(controls.model)
@@ -188,9 +190,9 @@ def regression(sample: Sample, controls: Controls) -> Weighting:
 
 
 def _trust(count: np.ndarray, pull: np.ndarray, spread: np.ndarray, pool_variance: np.ndarray) -> np.ndarray:
-    """How much of its slope a line keeps, float64[...]: ``min(1, 2 s²/Var M) min(1, 4/3 (1 − Σ t²/(Σ t)²))``.
+    """The share of its slope that a line keeps, float64[...]: ``min(1, 2 s²/Var M) min(1, 4/3 (1 − Σ t²/(Σ t)²))``.
 
-    A line through values that lie together says little of those far away, and one draw alone makes none.
+    A line through values that lie close together says little about values far away, and a single draw determines none.
 
     Args:
         count: int64[..., n].
@@ -198,21 +200,21 @@ def _trust(count: np.ndarray, pull: np.ndarray, spread: np.ndarray, pool_varianc
         spread: float64[...], s².
         pool_variance: float64[...], of M over the population.
     """
-    alone = ratio_or_zero(_dot(count, pull**2), _dot(count, pull) ** 2)
-    trust = np.minimum(1, ratio_or_zero(spread, LEAST_SPREAD * pool_variance))
-    return np.asarray(trust * np.minimum(1, (1 - alone) / (1 - MOST_ALONE)))
+    concentration = ratio_or_zero(_dot(count, pull**2), _dot(count, pull) ** 2)
+    trust = np.minimum(1, ratio_or_zero(spread, MIN_SPREAD_SHARE * pool_variance))
+    return np.asarray(trust * np.minimum(1, (1 - concentration) / (1 - MAX_CONCENTRATION)))
 
 
 @dataclass(frozen=True)
 class EstimatorKind:
-    """An estimator, and what others need to know of it.
+    """An estimator and its properties.
 
     Attributes:
-        weigh: The function: a sample and controls → weighting.
-        fitted: How many parameters it fits to the labels; its degrees of freedom are so many fewer than the draws.
-        expected: What the model expects of the squared residual that makes its error: mean and variance of each unit's
-            value, and p, all float64[m] → float64[m].
-        units: What it serves: ``"query"``, ``"pair"`` or both.
+        weigh: Function from a sample and controls to a weighting.
+        fitted: Number of parameters that it fits to the labels, by which its degrees of freedom are fewer.
+        expected: Function from the mean and variance of each unit's value under the model, and p, float64[m] each, to
+            the expected squared residuals that make up the error, float64[m].
+        units: The units that it serves: ``"query"``, ``"pair"`` or both.
     """
 
     weigh: Estimator
@@ -230,13 +232,13 @@ ESTIMATORS: dict[str, EstimatorKind] = {
 """The estimators by name [theory 5]."""
 
 ESTIMATOR = "regression"
-"""The estimator of queries and of documents if none is named."""
+"""The default estimator of queries and of documents."""
 
-LEAST_SPREAD = 0.5
-"""Share of the pool's variance of M that a sample must have, if its line is to be believed in full."""
+MIN_SPREAD_SHARE = 0.5
+"""A line is trusted in full only if the sample has at least this share of the pool's variance of M."""
 
-MOST_ALONE = 0.25
-"""The same for what one draw may contribute to the line: ``Σ t²/(Σ t)²``, the inverse of how many draws make it."""
+MAX_CONCENTRATION = 0.25
+"""A line is trusted in full only if ``Σ t²/(Σ t)²``, the inverse of how many draws determine it, is at most this."""
 
 _TINY = np.finfo(np.float64).tiny
 """Keeps the effective size of no draw from being 0/0."""
@@ -249,11 +251,11 @@ def estimator_named(name: str, unit: str = "query") -> EstimatorKind:
     """Look an estimator up.
 
     Args:
-        name: Of the estimator.
-        unit: What it is to serve: ``"query"`` or ``"pair"``.
+        name: The name of the estimator.
+        unit: The unit that it is to serve: ``"query"`` or ``"pair"``.
 
     Raises:
-        ValueError: If there is none of that name; the message lists those there are.
+        ValueError: If no estimator of that unit has the name; the message lists the known ones.
     """
     known = estimators_of(unit)
     if name not in known:
@@ -267,16 +269,24 @@ def estimators_of(unit: str) -> tuple[str, ...]:
 
 
 def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
-    """``n_eff = (Σ v)² / Σ v²`` over the draws: as many equally weighted ones would say as much [theory 5]."""
+    """``n_eff = (Σ v)² / Σ v²``: the number of equally weighted draws that would be as informative [theory 5].
+
+    Args:
+        count: int64[..., n], how often each unit was drawn.
+        importance: float64[..., n], v of each draw.
+
+    Returns:
+        float64[...].
+    """
     return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
 
 
 def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Whether a standard error, or the size of an estimate, is nothing but rounding beside the values it came from.
+    """Whether a standard error, or the size of an estimate, is only rounding compared with the values it came from.
 
     Args:
         number: float64[...], not negative.
-        count: int64[..., n].
+        count: int64[..., n], how often each unit was drawn.
         values: float64[..., n], ℓ.
     """
     largest = np.max(np.where(count > 0, np.abs(values), 0.0), axis=-1)
@@ -295,12 +305,12 @@ def ratio_or_zero(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _importance(sample: Sample, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each draw v, and ``W = v / Σ v``, NaN where no drawn unit has a weight; float64[..., n] both."""
+    """V of each draw, and ``W = v / Σ v``, float64[..., n] each; W is NaN if no drawn unit has a weight."""
     importance = sample.importance(p)
     with np.errstate(invalid="ignore"):
         return importance, importance / _dot(sample.count, importance)[..., None]
 
 
 def _counting(sample: Sample, importance: np.ndarray) -> np.ndarray:
-    """How many draws have a weight, int64[...]."""
+    """The number of draws with a positive weight, int64[...]."""
     return np.asarray((sample.count * (importance > 0)).sum(axis=-1))

@@ -1,21 +1,21 @@
-"""Intervals of an estimate, by t or by the score of a bounded mean [theory 5, T 3.24]."""
+"""Confidence intervals of an estimate: t intervals, and score intervals of bounded means [theory 5, T 3.24]."""
 
 from __future__ import annotations
 
 import numpy as np
 
 REFERENCES = ("effective", "t", "normal")
-"""What an interval is read off: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1`` [ARE], or
-the normal [T 3.24]."""
+"""Reference distributions of an interval: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1``
+[ARE], or the normal distribution [T 3.24]."""
 
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
-    """Degrees of freedom for a named reference distribution; infinite for the normal.
+    """Degrees of freedom for a named reference distribution; infinite for the normal distribution.
 
     Args:
         reference: One of `REFERENCES`.
         own: The estimator's own degrees of freedom.
-        draws: n.
+        draws: n, the number of draws.
 
     Raises:
         ValueError: If the name is unknown.
@@ -33,8 +33,14 @@ def interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """``value ± t_{(1+level)/2} · SE`` [T 3.24], for one estimate or an array of them.
 
+    Args:
+        value: The estimate.
+        standard_error: Its standard error.
+        degrees: Degrees of freedom of t; infinite for the normal distribution.
+        confidence_level: In (0, 1).
+
     Returns:
-        Low and high; infinite if there are no degrees of freedom left.
+        The lower and the upper end; infinite if no degrees of freedom are left.
 
     Raises:
         ValueError: If the level lies outside (0, 1).
@@ -59,22 +65,22 @@ def score_interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
 
-    The ends are the θ for which ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)`` with ``V(θ) = (θ − low)(high − θ)``, as if the values
-    were spread between the bounds in `n* = V(R̂)/SE²` independent draws. So the interval leans away from the nearer
-    bound, and never crosses it. Where ``high`` is infinite, ``V(θ) = θ − low``.
+    The ends are the θ with ``(R̂ − θ)² = t² SE² V(θ)/V(R̂)``, ``V(θ) = (θ − low)(high − θ)``, as if the values were those
+    of ``n* = V(R̂)/SE²`` independent draws at the bounds. So the interval extends further away from the nearer bound,
+    and never crosses it. If ``high`` is infinite, ``V(θ) = θ − low``.
 
     Args:
         value: R̂.
-        standard_error: SE of each. In V(R̂), R̂ is at least one SE away from each bound (or halfway between them),
-            which is where a single draw puts it.
-        degrees: Of t.
+        standard_error: SE. In V(R̂), R̂ is at least one SE away from each bound (or halfway between them), which is
+            where a single draw puts it.
+        degrees: Degrees of freedom of t.
         confidence_level: In (0, 1).
-        bounds: Of the values, and so of their mean; the lower one is finite.
-        effective: Taken for n* where the standard error is 0: nothing that varies was drawn.
+        bounds: Bounds of the values, and so of their mean; the lower one is finite.
+        effective: Stands for n* if the standard error is 0, which means that all drawn values are equal.
 
     Returns:
-        Low and high. The bounds themselves where there are no degrees of freedom or no standard error; NaN where the
-        standard error is 0 and the upper bound infinite.
+        The lower and the upper end. They are the bounds if there are no degrees of freedom or no standard error, and
+        NaN if the standard error is 0 and the upper bound infinite.
 
     Raises:
         ValueError: If the level lies outside (0, 1).
@@ -96,23 +102,22 @@ def score_interval(
 def counted(
     numerator: np.ndarray, weight: np.ndarray, count: np.ndarray, importance: np.ndarray, method: str
 ) -> tuple[int, int]:
-    """Successes and trials of a sample.
+    """The successes and trials of a plain random sample.
 
     Args:
-        numerator: float64[n], u.
+        numerator: float64[n], u, the loss of each drawn pair times its weight.
         weight: float64[n], w.
-        count: int64[n].
-        importance: float64[n], v.
-        method: A name in `BINOMIAL_REFERENCES`, for messages.
+        count: int64[n], how often each pair was drawn.
+        importance: float64[n], v of each draw.
+        method: The name of the binomial interval, for messages.
 
     Raises:
         ValueError: If the draws are weighted, or the risk is not a share of counted pairs.
     """
     if not np.allclose(importance, importance[0], rtol=1e-9, atol=0):
         raise ValueError(
-            f"{method} intervals count successes in a plain random sample, and this sample is weighted: how many "
-            'unweighted trials it is worth is not a whole number that they could use; draw with design="passive", or '
-            'read the interval off reference="effective"'
+            f"{method} intervals count successes in a plain random sample, but this sample is weighted, and a weighted "
+            'sample has no whole number of trials; draw with design="passive", or take reference="effective"'
         )
     if not (np.isin(numerator, (0, 1)) & np.isin(weight, (0, 1))).all():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Kernel regression on one score, exactly and in ``N log N``: no matrix of all pairs [theory 7].
+"""Kernel regression on one score, exact and in ``N log N`` steps, without a matrix of all pairs [theory 7].
 
 The kernel is Epanechnikov's, ``K(u) = 1 − u²`` on [−1, 1]. It is a polynomial, so the sum over a window follows from
 cumulative sums of ``v``, ``v z`` and ``v z²``.
@@ -9,25 +9,26 @@ from __future__ import annotations
 import numpy as np
 
 CANDIDATES = (0.25, 0.5, 1.0, 2.0, 4.0)
-"""Multiples of the rule of thumb among which `cross_validated_bandwidth` chooses."""
+"""Multiples of the rule of thumb from which `cross_validated_bandwidth` chooses."""
 
-_ALONE = 1e-9
-"""A sum of kernel weights below it is rounding: there is no neighbour."""
+_MIN_NEIGHBOUR_WEIGHT = 1e-9
+"""A sum of kernel weights below this is rounding: there is no neighbour."""
 
 
 def rule_of_thumb(score: np.ndarray, labels: int) -> float:
     """``σ n^{-1/3}``, σ the smaller of the standard deviation and the interquartile range over 1.349.
 
-    Half of Silverman's constant for this kernel (0.9 times 2.21), and ``n^{-1/3}`` in the place of the ``n^{-1/5}``
-    that suits densities: the bias of an estimate that is weighted by the regression is of order h², and must vanish
-    faster than its standard error. Probabilities that peak where a model is unsure bend more than a density does.
+    Silverman's constant for this kernel is 0.9 times 2.21; half of it is taken, because probabilities that peak where a
+    model is unsure are more curved than a density. The rate is ``n^{-1/3}`` instead of the ``n^{-1/5}`` for densities,
+    because the bias of an estimate that is weighted by the regression is of order h² and must vanish faster than its
+    standard error.
 
     Args:
         score: float64[N], g.
-        labels: n, how many labels the regression rests on.
+        labels: n, the number of labels that the regression is fitted to.
 
     Returns:
-        h, in the unit of the score; infinite where the score is constant.
+        h, in the unit of the score; infinite if the score is constant.
     """
     deviation = float(np.std(score))
     quartiles = np.subtract(*np.percentile(score, [75, 25])) / 1.349
@@ -38,12 +39,12 @@ def rule_of_thumb(score: np.ndarray, labels: int) -> float:
 
 
 def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: int) -> float:
-    """The multiple of the rule of thumb, of `CANDIDATES`, that predicts left-out outcomes best.
+    """The multiple of the rule of thumb, from `CANDIDATES`, that predicts left-out outcomes best.
 
     Args:
         score: float64[N], g.
-        outcome: float64[N].
-        labels: As in `rule_of_thumb`.
+        outcome: float64[N], y.
+        labels: n, the number of labels that the regression is fitted to.
     """
     rule = rule_of_thumb(score, labels)
     if np.isinf(rule):
@@ -53,11 +54,11 @@ def cross_validated_bandwidth(score: np.ndarray, outcome: np.ndarray, labels: in
 
 
 def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
-    """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point [AI].
+    """``Σ_k K((g_i − g_k)/h) y_k / Σ_k K((g_i − g_k)/h)`` at every point i [AI].
 
     Args:
         score: float64[N], g.
-        outcome: float64[N], y, such as 1 where a label was drawn.
+        outcome: float64[N], y, for example 1 where a label was drawn and 0 elsewhere.
         bandwidth: h; infinite for the plain mean.
 
     Returns:
@@ -71,29 +72,32 @@ def nadaraya_watson(score: np.ndarray, outcome: np.ndarray, bandwidth: float) ->
 
 
 def left_out(score: np.ndarray, outcome: np.ndarray, bandwidth: float) -> np.ndarray:
-    """`nadaraya_watson` at each point from all the others; where there is none in reach, their plain mean.
+    """`nadaraya_watson` at each point from all other points; their plain mean if none is within the bandwidth.
 
     Args:
-        score: As there, like the others; at least 2 points.
-        outcome: y.
-        bandwidth: h.
+        score: float64[N], g, N at least 2.
+        outcome: float64[N], y.
+        bandwidth: h; infinite for the plain mean.
+
+    Returns:
+        float64[N].
     """
     others, weight = kernel_sums(score, np.stack([outcome, np.ones_like(score)]), bandwidth)
     others, weight = others - outcome, weight - 1.0
     plain = (outcome.sum() - outcome) / max(len(outcome) - 1, 1)
-    return np.where(weight > _ALONE, others / np.maximum(weight, _ALONE), plain)
+    return np.where(weight > _MIN_NEIGHBOUR_WEIGHT, others / np.maximum(weight, _MIN_NEIGHBOUR_WEIGHT), plain)
 
 
 def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.ndarray:
     """``Σ_k K((g_i − g_k)/h) v_k`` for every i.
 
-    The line is cut into cells of width h, so that a window meets three of them, and positions are counted from the
-    middle of the cell: the cumulative sums stay small, and precise, however long the line is.
+    The range of scores is cut into cells of width h, so that a window overlaps three of them. Positions are measured
+    from the middle of the cell, which keeps the cumulative sums small, and thus precise, however wide the range is.
 
     Args:
         score: float64[N], g.
-        values: float64[r, N], r sums at once.
-        bandwidth: h.
+        values: float64[r, N], v, for r sums at once.
+        bandwidth: h; infinite for plain sums.
 
     Returns:
         float64[r, N].
@@ -108,13 +112,13 @@ def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.n
     if np.isinf(bandwidth) or len(score) == 0:
         return np.repeat(values.sum(axis=1, keepdims=True), len(score), axis=1)
     order = np.argsort(score, kind="stable")
-    found = np.empty(values.shape)
-    found[:, order] = _sorted_sums(score[order] / bandwidth, values[:, order])
-    return found
+    sums = np.empty(values.shape)
+    sums[:, order] = _sorted_sums(score[order] / bandwidth, values[:, order])
+    return sums
 
 
 def _sorted_sums(position: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """The sums at increasing positions, in units of the bandwidth."""
+    """The kernel sums at increasing positions, in units of the bandwidth."""
     position = position - position[len(position) // 2]
     cell = np.floor(position)
     inside = position - cell - 0.5
@@ -122,12 +126,13 @@ def _sorted_sums(position: np.ndarray, values: np.ndarray) -> np.ndarray:
     sums = np.zeros((3, len(values), len(position) + 1))
     np.cumsum(powers[:, None, :] * values, axis=2, out=sums[:, :, 1:])
     window = np.searchsorted(position, position - 1), np.searchsorted(position, position + 1, side="right")
-    found = np.zeros(values.shape)
+    total = np.zeros(values.shape)
     for offset in (-1, 0, 1):
         start, stop = (np.searchsorted(cell, cell + offset, side=side) for side in ("left", "right"))
         first = np.clip(window[0], start, stop)
         last = np.maximum(first, np.clip(window[1], start, stop))
         v0, v1, v2 = sums[:, :, last] - sums[:, :, first]
         u = inside - offset
-        found += (1 - u**2) * v0 + 2 * u * v1 - v2
-    return found
+        # 1 − (u − z)², summed over z with the weights v.
+        total += (1 - u**2) * v0 + 2 * u * v1 - v2
+    return total

@@ -1,4 +1,4 @@
-"""A method is a design and an estimator."""
+"""The pairing of a design with an estimator."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 
 @dataclass(frozen=True)
 class Method:
-    """A way to sample and to estimate.
+    """How to sample and how to estimate.
 
     Attributes:
         design: A name in `designs.DESIGNS`, or for single documents in `documents.DOCUMENT_DRAWINGS`.
         estimator: A name in `estimators.ESTIMATORS` or `documents.DOCUMENT_ESTIMATORS`.
-        with_replacement: How queries are drawn.
-        rounds: Of judging, for documents.
+        with_replacement: Whether a query can be drawn more than once.
+        rounds: The number of rounds of judging, for single documents.
     """
 
     design: str
@@ -33,4 +33,4 @@ YARDSTICK = Method("passive", "snis", with_replacement=False)
 """Uniform sampling without replacement and its plain mean."""
 
 SOURCE_YARDSTICK = Method("passive", "snis")
-"""The same with replacement, as the sources sample."""
+"""Uniform sampling with replacement and its plain mean, as in the sources."""

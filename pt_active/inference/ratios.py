@@ -19,18 +19,18 @@ from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
 
 RISK_ESTIMATORS = estimators_of("pair")
-"""The estimators of a risk by name; they are those of `estimators.ESTIMATORS` that serve pairs."""
+"""The names of the estimators of a risk: those in `estimators.ESTIMATORS` that serve pairs."""
 
 
 @dataclass(frozen=True)
 class Scores:
-    """What the labels of the drawn pairs say of one predictor, and what the label model says of all pairs.
+    """Losses and weights of one predictor: those of the drawn pairs, and those that the label model expects of all.
 
     Attributes:
-        numerator: float64[..., n], u of the drawn pairs.
-        weight: float64[..., n], w.
+        numerator: float64[..., n], u, weight times loss of the drawn pairs.
+        weight: float64[..., n], w of the drawn pairs.
         expected_numerator: float64[N], ``E[u]`` of all pairs.
-        expected_weight: float64[N], ``E[w]``.
+        expected_weight: float64[N], ``E[w]`` of all pairs.
     """
 
     numerator: np.ndarray
@@ -41,10 +41,10 @@ class Scores:
 
 @dataclass(frozen=True)
 class Domain:
-    """A mean over part of the pool, ``Σ p ω δ / Σ p w``, with weights ω that are known of every pair.
+    """A mean over part of the pool, ``Σ p ω δ / Σ p w``, with weights ω that are known for every pair.
 
     Attributes:
-        values: float64[..., n], δ of the drawn pairs; 0 where ``ω = 0``.
+        values: float64[..., n], δ of the drawn pairs; 0 for pairs with ``ω = 0``.
         model: float64[N], ``E[δ]`` of all pairs.
         mass: float64[N], ``p ω``, not all 0.
         whole: ``Σ_D p w``, at least ``Σ_D p ω``.
@@ -60,8 +60,8 @@ def risk_domain(scores: Scores, pair_weight: np.ndarray) -> Domain:
     """The risk of one predictor whose weights do not depend on the labels: ``ω = w``, ``δ = ℓ``.
 
     Args:
-        scores: Of the predictor.
-        pair_weight: float64[N], p.
+        scores: Losses and weights of the predictor.
+        pair_weight: float64[N], p, which sums to 1.
     """
     mass, model = pair_weight * scores.expected_weight, ratio_or_zero(scores.expected_numerator, scores.expected_weight)
     return Domain(ratio_or_zero(scores.numerator, scores.weight), model, mass, float(mass.sum()))
@@ -71,10 +71,10 @@ def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_we
     """The difference of two risks with the same weights, which do not depend on the labels.
 
     Args:
-        first: Of one predictor.
-        second: Of the other.
-        differ: bool[N], whether some label would give the two different losses; elsewhere ``δ = 0`` is known.
-        pair_weight: float64[N], p.
+        first: Losses and weights of one predictor.
+        second: Losses and weights of the other.
+        differ: bool[N], whether some label would give the two different losses; for other pairs ``δ = 0`` is known.
+        pair_weight: float64[N], p, which sums to 1.
     """
     weight = first.expected_weight * differ
     values = ratio_or_zero(first.numerator - second.numerator, first.weight)
@@ -85,17 +85,17 @@ def difference_domain(first: Scores, second: Scores, differ: np.ndarray, pair_we
 def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstimate:
     """Estimate a mean over part of the pool [T 3.31].
 
-    With ``p ω`` in the place of p, `estimators.snis` is ``Σ v ω δ / Σ v ω`` with the variance
-    ``(Σ v ω)^{-2} Σ (1 − π) v² ω² (δ − Δ̂)²``; `estimators.regression` likewise. ``difference`` divides by the known
-    ``Σ_D p ω`` instead, so that it stays unbiased.
+    With ``p ω`` in place of p, `estimators.snis` is ``Σ v ω δ / Σ v ω`` with the variance
+    ``(Σ v ω)^{-2} Σ (1 − π) v² ω² (δ − Δ̂)²``. `estimators.regression` uses the same weights. ``difference`` divides by
+    the known ``Σ_D p ω`` instead, which keeps it unbiased.
 
     Args:
-        domain: What to estimate.
+        domain: The mean to estimate.
         sample: The drawn pairs.
         estimator: A name in `RISK_ESTIMATORS`.
 
     Returns:
-        The estimate; NaN where no drawn pair has a weight.
+        The estimate; NaN if no drawn pair has a positive weight.
 
     Raises:
         ValueError: If the estimator is unknown.
@@ -106,19 +106,19 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
 
 
 def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray) -> tuple[Evaluated, np.ndarray]:
-    """The ratio ``Ĝ = Σ v u / Σ v w`` of one predictor, or the difference of the first's and the second's [T 3.31].
+    """The ratio ``Ĝ = Σ v u / Σ v w`` of one predictor, or the first minus the second of two predictors [T 3.31].
 
     Args:
-        scores: Of one or two predictors.
-        weights: float64[..., n], v, what each draw weighs.
-        count: int64[..., n].
+        scores: Losses and weights of one or two predictors.
+        weights: float64[..., n], v, the weight of each draw.
+        count: int64[..., n], how often each pair was drawn.
 
     Returns:
-        The ratio, NaN where the weights of all drawn pairs are 0. Its gradient ``(u − Ĝ w)/Σ v w`` has the weighted sum
-        0, and the variance of its weighted sum is that of Ĝ. And what the model expects of the gradient of every pair,
-        float64[..., N].
+        The ratio, NaN if the weights of all drawn pairs are 0, and the gradient that the model expects of every pair,
+        float64[..., N]. The gradient of the drawn pairs, ``(u − Ĝ w)/Σ v w``, has the weighted sum 0, and the variance
+        of that sum is the variance of Ĝ.
     """
-    found, models = [], []
+    ratios, models = [], []
     with np.errstate(divide="ignore", invalid="ignore"):
         for score in scores:
             each = ratio_of(score.numerator, score.weight, weights, count)
@@ -126,24 +126,24 @@ def linearised(scores: Sequence[Scores], weights: np.ndarray, count: np.ndarray)
             models.append(
                 slope * (score.expected_numerator - np.asarray(each.value)[..., None] * score.expected_weight)
             )
-            found.append(each)
+            ratios.append(each)
     if len(scores) == 1:
-        return found[0], models[0]
-    return minus(*found), models[0] - models[1]
+        return ratios[0], models[0]
+    return minus(ratios[0], ratios[1]), models[0] - models[1]
 
 
 def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray, estimator: str) -> MeanEstimate:
     """Estimate the risk of one predictor, or the difference of two, whatever its weights depend on [T 3.31].
 
     Args:
-        scores: Of one or two predictors.
+        scores: Losses and weights of one or two predictors.
         sample: The drawn pairs.
-        pair_weight: float64[N], p.
+        pair_weight: float64[N], p, which sums to 1.
         estimator: A name in `RISK_ESTIMATORS`.
 
     Returns:
-        The estimate; NaN where the weights of all drawn pairs are 0. Its degrees of freedom count those pairs only
-        that have a weight.
+        The estimate; NaN if the weights of all drawn pairs are 0. Its degrees of freedom count only pairs with a
+        positive weight.
 
     Raises:
         ValueError: If the estimator is unknown.
@@ -157,11 +157,13 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
 
 
 def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
-    """Estimate the same from strata: weighted by ``N_h/n_h``, with the variance within them.
+    """Estimate a risk, or the difference of two, from a stratified sample.
+
+    Pairs are weighted by ``N_h/n_h``, and the variance is that within the strata.
 
     Args:
-        scores: Of one or two predictors.
-        sample: Of strata, each pair drawn once with ``π = n_h/N_h``.
+        scores: Losses and weights of one or two predictors.
+        sample: A stratified sample, in which each pair was drawn once with ``π = n_h/N_h``.
     """
     assert sample.stratum is not None
     ratio, _ = linearised(scores, 1 / sample.expected, sample.count)
@@ -171,7 +173,7 @@ def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimat
 
 
 def _scaled(mean: MeanEstimate, factor: np.ndarray | float) -> MeanEstimate:
-    """The same estimate in another unit."""
+    """An estimate multiplied by a factor, with the same degrees of freedom."""
     return MeanEstimate(mean.value * factor, mean.standard_error * factor, mean.degrees_of_freedom)
 
 
@@ -179,13 +181,13 @@ def stratified_mean(values: np.ndarray, stratum: np.ndarray, size: np.ndarray) -
     """``Σ P_h ȳ_h`` with the variance ``Σ P_h² (1 − n_h/N_h) s_h² / n_h``, and Satterthwaite's degrees of freedom.
 
     Args:
-        values: float64[n], of the drawn pairs.
-        stratum: int64[n], their strata; each stratum has at least two.
-        size: int64[K], ``N_h``.
+        values: float64[n], y, the values of the drawn pairs.
+        stratum: int64[n], their strata; each stratum has at least two drawn pairs.
+        size: int64[K], ``N_h``, the number of pairs in each stratum.
 
     Returns:
-        The estimate of the pool's plain mean. Degrees of freedom are ``(Σ c)² / Σ c²/(n_h − 1)`` with the terms c of
-        the variance, and n − K where there is none.
+        The estimate of the plain mean of the pool. The degrees of freedom are ``(Σ c)² / Σ c²/(n_h − 1)``, c being the
+        terms of the variance, and n − K if the variance is 0.
     """
     drawn = np.bincount(stratum, minlength=len(size))
     average = np.bincount(stratum, values, len(size)) / drawn

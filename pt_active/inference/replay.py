@@ -1,7 +1,7 @@
-"""A whole evaluation where every label is known (design, draw to a budget, estimate, test), run many times over.
+"""Replays of a whole evaluation on known labels: design, draw to a budget, estimate, test, many times over.
 
-A replay runs through the functions that a plan uses, thousands of samples at once. Samples of one repetition share
-their random numbers over designs, so that designs are compared on like luck.
+A replay runs through the functions that a plan uses, for thousands of samples at once. Samples of one repetition use
+the same random numbers for all designs, so that designs are compared on equal terms.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from pt_active.sampling.sample import Sample
 _ROUNDING = 1e-12
 """A standard error below this share of the estimate is rounding."""
 
-Said = dict[str, dict[str, np.ndarray]]
-"""What each estimator says of R samples at one budget: its name → fields of `Replays`, [R] each."""
+Rows = dict[str, dict[str, np.ndarray]]
+"""The estimates from R samples at one budget: from the name of the estimator to fields of `Replays`, [R] each."""
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,13 @@ class Population:
     """A pool of m queries whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
 
     Attributes:
-        values: float64[m, k], measured.
-        moments: Of the same under the grade model.
-        uniform: Moments under ``P(y) = 1/|Y|``.
+        values: float64[m, k], the measured values.
+        moments: The moments of the values under the grade model.
+        uniform: The moments of the values under ``P(y) = 1/|Y|``.
         cost: float64[m], λ.
         weight: float64[m], p, sums to 1.
-        documents: int64[m], how many are judged when a query is.
-        single: The same pool for judging single documents; None if the measure does not allow that.
+        documents: int64[m], how many documents are judged for each query.
+        single: The pool for judging single documents; None if the measure does not allow that.
     """
 
     values: np.ndarray
@@ -60,18 +60,18 @@ class Population:
 
     @cached_property
     def target(self) -> np.ndarray:
-        """float64[m], what is to be averaged: ℓ, or δ for two systems."""
+        """float64[m], the values to be averaged: ℓ, or δ for two systems."""
         return self.values[:, 0] - self.values[:, 1] if self.compared else self.values[:, 0]
 
     @cached_property
     def model(self) -> np.ndarray:
-        """float64[m], what the grade model expects of `target`."""
+        """float64[m], the values of `target` that the grade model expects."""
         mean, covariance = self.moments.mean, self.moments.covariance
         return difference_moments(mean, covariance, 0, 1)[0] if self.compared else mean[:, 0]
 
     @property
     def truth(self) -> float:
-        """``Σ p ℓ`` or ``Σ p δ``."""
+        """``Σ p ℓ``, or ``Σ p δ`` for two systems."""
         return float(self.weight @ self.target)
 
     def distribution(self, design: str, defensive: float) -> np.ndarray:
@@ -79,7 +79,7 @@ class Population:
         return sampling_distribution(design, self.moments, self.cost, self.weight, defensive, self.uniform)
 
     def swapped(self, rng: np.random.Generator) -> Population:
-        """The population with its two systems trading places in a random half of the queries [AC 4.2]."""
+        """The population with its two systems swapped in a random half of the queries [AC 4.2]."""
         order = np.where(rng.integers(0, 2, (len(self.cost), 1)), [[0, 1]], [[1, 0]])
         row = np.arange(len(order))[:, None]
         return replace(
@@ -96,11 +96,11 @@ def _reordered(moments: Moments, row: np.ndarray, order: np.ndarray) -> Moments:
 
 @dataclass(frozen=True)
 class LabelledPool:
-    """A pool whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
+    """A pool of documents whose labels are known, and k = 1 or 2 systems; two are compared, first minus second.
 
     Attributes:
-        graded: What documents are drawn from.
-        label: int64[N].
+        graded: The pool that documents are drawn from.
+        label: int64[N], the grade of each document.
     """
 
     graded: GradedPool
@@ -113,17 +113,17 @@ class LabelledPool:
 
     @property
     def contrast(self) -> np.ndarray:
-        """float64[k], what is to be estimated."""
+        """float64[k], the contrast to be estimated: 1 for a system, 1 and −1 for a difference."""
         return np.array([1.0, -1.0])[: len(self.graded.seen.ranks)]
 
     @property
     def truth(self) -> float:
-        """The mean over queries of what is to be estimated."""
+        """The mean of the contrast over queries."""
         seen = self.graded.seen
         return float(seen.weight @ (seen.values(seen.form.values[self.label]) @ self.contrast))
 
     def swapped(self, rng: np.random.Generator) -> LabelledPool:
-        """The pool with its two systems trading places in a random half of the queries [AC 4.2]."""
+        """The pool with its two systems swapped in a random half of the queries [AC 4.2]."""
         seen = self.graded.seen
         turn = rng.integers(0, 2, len(seen.weight))[seen.query] > 0
         ranks = np.ascontiguousarray(np.where(turn, seen.ranks[::-1], seen.ranks))
@@ -135,11 +135,11 @@ class Repetitions:
     """How often an evaluation is replayed, and how.
 
     Attributes:
-        number: How many samples.
-        seed: Of everything random; what a repetition draws does not depend on how many there are in all.
-        null: Whether each chunk swaps the two systems at random, so that what they differ by is chance [AC 4.2].
-        defensive: ε of the design; the default of queries or of documents if None.
-        reference: What intervals and tests are read off, a name in `intervals.REFERENCES`.
+        number: Number of samples.
+        seed: Seed of all random numbers; what a repetition draws does not depend on the number of repetitions.
+        null: Whether each chunk swaps the two systems at random, so that they differ only by chance [AC 4.2].
+        defensive: ε of the design; None for the default of queries or of documents.
+        reference: The reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
     """
 
     number: int
@@ -152,16 +152,17 @@ class Repetitions:
 def replay(
     pool: Population | LabelledPool, methods: Sequence[Method], budgets: Sequence[float], how: Repetitions
 ) -> Iterator[dict[str, Replays]]:
-    """Replay methods on the same samples, a chunk of repetitions after the other; see `joined`.
+    """Replay methods on the same samples, one chunk of repetitions at a time; `joined` puts the chunks together.
 
     Args:
-        pool: Every label known; of queries, or of single documents.
-        methods: They differ in their estimators alone.
-        budgets: What each sample may spend; of queries increasing, each pays for any query, and for less than all.
-        how: Number of samples, seed, and so on.
+        pool: A pool of queries or of single documents, with every label known.
+        methods: Methods that differ only in their estimators.
+        budgets: What each sample may spend. For queries they increase, and each pays for any query and for less than
+            all.
+        how: Number of samples, seed and reference distribution.
 
     Returns:
-        Estimator → replays, of `CHUNK` repetitions at a time (the last chunk may be smaller).
+        Iterator over replays by estimator, `CHUNK` repetitions at a time; the last chunk may be smaller.
 
     Raises:
         ValueError: If a name is unknown, or repetitions, rounds or a budget are out of range.
@@ -211,7 +212,7 @@ def _chunk(
 
 
 def _stacked(rows: list[dict[str, np.ndarray]], truth: float) -> Replays:
-    """One row a budget."""
+    """Replays with one row per budget."""
     fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
     return Replays(truth=np.full(fields["estimate"].shape[1], truth), **fields)
 
@@ -219,13 +220,13 @@ def _stacked(rows: list[dict[str, np.ndarray]], truth: float) -> Replays:
 def _samples(
     pool: Population, kind: Method, budgets: Sequence[float], how: Repetitions, size: int, rng: np.random.Generator
 ) -> Iterator[Sample]:
-    """At each budget ``size`` samples of queries."""
+    """Samples of queries, ``size`` at each budget."""
     q = pool.distribution(kind.design, DEFENSIVE_SHARE if how.defensive is None else how.defensive)
     return (races if kind.with_replacement else priorities)(q, pool.cost, budgets, size, rng)
 
 
-def _of_queries(pool: Population, methods: Sequence[Method], sample: Sample, how: Repetitions) -> Said:
-    """What the methods say of samples of queries."""
+def _of_queries(pool: Population, methods: Sequence[Method], sample: Sample, how: Repetitions) -> Rows:
+    """The estimates of all methods from samples of queries."""
     drawn, target, controls = sample.count > 0, sample.of(pool.target), Controls(pool.weight, pool.model)
     about = {
         "n_draws": sample.draws,
@@ -237,10 +238,10 @@ def _of_queries(pool: Population, methods: Sequence[Method], sample: Sample, how
     rows = {}
     for method in methods:
         mean = estimator_named(method.estimator).weigh(sample, controls).estimate(target)
-        still = is_rounding(mean.standard_error, sample.count, target)
+        constant = is_rounding(mean.standard_error, sample.count, target)
         rows[method.estimator] = about | {
             "estimate": mean.value,
-            "standard_error": np.where(still, 0.0, mean.standard_error),
+            "standard_error": np.where(constant, 0.0, mean.standard_error),
             "degrees": reference_degrees(how.reference, mean.degrees_of_freedom, sample.draws),
         }
     return rows
@@ -253,14 +254,14 @@ def _of_documents(
     how: Repetitions,
     size: int,
     rng: np.random.Generator,
-) -> Said:
-    """What the methods say of ``size`` samples of documents."""
+) -> Rows:
+    """The estimates of all methods from ``size`` samples of documents."""
     kind, defensive = methods[0], DEFENSIVE_VARIANCE if how.defensive is None else how.defensive
     settings, share = RoundSettings(kind.design, defensive), budget / kind.rounds
     rows = []
     for _ in range(size):
         drawn, label = _drawn_rounds(pool, settings, share, kind.rounds, rng)
-        rows.append({method.estimator: _said(pool, drawn, label, method, how.reference) for method in methods})
+        rows.append({method.estimator: _fields(pool, drawn, label, method, how.reference) for method in methods})
     names = [method.estimator for method in methods]
     return {name: {field: np.array([row[name][field] for row in rows]) for field in rows[0][name]} for name in names}
 
@@ -268,7 +269,7 @@ def _of_documents(
 def _drawn_rounds(
     pool: LabelledPool, settings: RoundSettings, budget: float, rounds: int, rng: np.random.Generator
 ) -> tuple[list[Round], np.ndarray]:
-    """One sample in several rounds of a budget each, and its labels, int64[N], -1 where a document was not drawn."""
+    """One sample in several rounds with one budget each, and its labels, int64[N], -1 for documents not drawn."""
     drawn: list[Round] = []
     label = np.full(len(pool.label), -1)
     for _ in range(rounds):
@@ -279,10 +280,10 @@ def _drawn_rounds(
     return drawn, label
 
 
-def _said(
+def _fields(
     pool: LabelledPool, rounds: Sequence[Round], label: np.ndarray, method: Method, reference: str
 ) -> dict[str, float]:
-    """What a method says of one sample of documents, as fields of `Replays`."""
+    """The estimate of one method from one sample of documents, as fields of `Replays`."""
     judged = label >= 0
     n = int(judged.sum())
     estimate = estimate_rounds(pool.graded.seen, rounds, label, pool.contrast, method.estimator)
@@ -300,10 +301,11 @@ def _said(
 
 
 def check_budgets(population: Population, budgets: Sequence[float]) -> None:
-    """Refuse budgets that cannot be replayed.
+    """Raise if budgets cannot be replayed.
 
     Raises:
-        ValueError: If there are none, they do not increase, or one does not pay for the dearest query or pays for all.
+        ValueError: If there are none, they do not increase, or one does not pay for the most expensive query or pays
+            for all queries.
     """
     low, high = population.cost.max(), population.cost.sum()
     if len(budgets) == 0 or (np.diff(budgets) <= 0).any():

@@ -1,4 +1,4 @@
-"""What many replays of one evaluation say: errors, coverage, savings."""
+"""The results of many replays of one evaluation: errors, coverage, savings."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from pt_active.inference.intervals import interval
 from pt_active.inference.significance import two_sided_pvalue
 
 CHUNK = 100
-"""Repetitions that are computed together, and that share one swapping of the systems in null replays."""
+"""Repetitions that are computed together, and that share one random swap of the systems in null replays."""
 
 
 @dataclass(frozen=True)
 class Replays:
-    """What one design and one estimator said in every repetition, at every budget.
+    """The results of one design and one estimator in B budgets times R repetitions.
 
     Attributes:
         estimate: float64[B, R].
-        standard_error: float64[B, R]; 0 where nothing varies in the sample, so that there is no interval.
-        degrees: float64[B, R], of freedom.
-        truth: float64[R], what was to be estimated.
-        n_draws: int64[B, R].
-        n_queries: int64[B, R], distinct ones.
-        n_judged: int64[B, R], documents.
-        n_effective: float64[B, R].
-        spent: float64[B, R].
+        standard_error: float64[B, R]; 0 if all values in the sample are equal, so that there is no interval.
+        degrees: float64[B, R], degrees of freedom.
+        truth: float64[R], the value to be estimated.
+        n_draws: int64[B, R], number of draws.
+        n_queries: int64[B, R], number of distinct queries.
+        n_judged: int64[B, R], number of judged documents.
+        n_effective: float64[B, R], effective number of draws.
+        spent: float64[B, R], cost of the sample.
     """
 
     estimate: np.ndarray
@@ -46,19 +46,19 @@ class Replays:
         return self.estimate - self.truth
 
     def intervals(self, confidence_level: float) -> tuple[np.ndarray, np.ndarray]:
-        """Low and high, float64[B, R]; NaN where nothing varies in the sample."""
+        """Lower and upper ends, float64[B, R]; NaN if all values in the sample are equal."""
         ends = interval(self.estimate, self.standard_error, self.degrees, confidence_level)
         low, high = (np.where(self.standard_error == 0, np.nan, end) for end in ends)
         return low, high
 
     def pvalues(self, null: np.ndarray | float = 0.0) -> np.ndarray:
-        """float64[B, R], of the hypothesis that the truth is ``null``; 1 where nothing varies in the sample."""
-        found = two_sided_pvalue(self.estimate - null, self.standard_error, self.degrees)
-        return np.where(self.standard_error == 0, 1.0, found)
+        """p-values of the hypothesis that the truth is ``null``, float64[B, R]; 1 if all sampled values are equal."""
+        pvalues = two_sided_pvalue(self.estimate - null, self.standard_error, self.degrees)
+        return np.where(self.standard_error == 0, 1.0, pvalues)
 
 
 def joined(chunks: Sequence[Replays]) -> Replays:
-    """The replays of several chunks as one."""
+    """Join the replays of several chunks along the repetitions."""
     return Replays(**{name: np.concatenate([getattr(c, name) for c in chunks], axis=-1) for name in _FIELDS})
 
 
@@ -73,7 +73,7 @@ def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, n
         second: float64[B, R], of the same repetitions.
 
     Returns:
-        Ratio and standard error, float64[B]; infinite where ``second`` is always 0.
+        The ratio and its standard error, float64[B] each; infinite if ``second`` is always 0.
     """
     mean, other = first.mean(axis=1), second.mean(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,17 +83,17 @@ def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, n
 
 
 def savings(budgets: Sequence[float], squared: np.ndarray, passive: np.ndarray) -> np.ndarray:
-    """1 − b'/b, where b' is the budget at which a method errs as passive sampling does at b.
+    """1 − b'/b, where b' is the budget at which a method has the error that passive sampling has at b.
 
-    Read off the straight lines between the budgets on logarithmic scales, along the lowest error so far.
+    b' is interpolated linearly between the budgets on logarithmic scales, along the lowest error so far.
 
     Args:
         budgets: Increasing.
         squared: float64[B], mean squared error of the method.
-        passive: float64[B], of passive sampling.
+        passive: float64[B], mean squared error of passive sampling.
 
     Returns:
-        float64[B]; NaN where b' lies outside the budgets.
+        float64[B]; NaN if b' lies outside the budgets.
     """
     spend = np.asarray(budgets)
     better = np.r_[True, squared[1:] < np.minimum.accumulate(squared)[:-1]]

@@ -1,4 +1,4 @@
-"""Rounds of judging documents: each is drawn with what the labels before it taught [theory 9]."""
+"""Rounds of judging documents, each drawn with what the labels of the rounds before it taught [theory 9]."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Round:
 
     Attributes:
         sample: Which documents were drawn, and how.
-        grades: float64[N, G+1], the grade model of the round.
-        expected: The variance that the first round's grade model expects of the round's estimate. Known before
-            anything is drawn, so rounds may be weighted by its inverse.
+        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the round.
+        expected: The variance that the grade model of the first round expects of the estimate of this round. It is
+            known before anything is drawn, so rounds may be weighted by its inverse.
     """
 
     sample: TwoPhase
@@ -51,10 +51,10 @@ def pool_sizes(
     """The sizes of `document_sizes` under given grades and known labels.
 
     Args:
-        pool: What can be drawn.
+        pool: The pool that documents are drawn from.
         settings: How documents are chosen.
-        grades: float64[N, G+1], of the round's grade model.
-        labels: int64[N], those that are known already, -1 where there is none.
+        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the round.
+        labels: int64[N], labels that are known already, -1 for documents without one.
         budget: Λ of the round, which the objective ``largest`` needs.
     """
     variables = Variables.of(pool.seen.form, grades, labels)
@@ -73,12 +73,12 @@ def draw_round(
     """Draw the next documents to judge.
 
     Args:
-        pool: With the grades of the first round.
-        settings: What all rounds share.
+        pool: The pool that documents are drawn from, with the grades of the first round.
+        settings: How the documents of all rounds are chosen.
         budget: What the round may spend.
         rng: Source of randomness.
-        grades: float64[N, G+1], of a grade model that was fitted again; the pool's if left out.
-        labels: int64[N], those that are known already, -1 where none is.
+        grades: float64[N, G+1], ``P(y = g)`` under a grade model that was fitted again; by default that of the pool.
+        labels: int64[N], labels that are known already, -1 for documents without one.
 
     Raises:
         ValueError: If an argument is out of range, or there is nothing left to judge.
@@ -93,15 +93,16 @@ def draw_round(
 
 
 def round_weights(rounds: Sequence[Round]) -> np.ndarray:
-    """Weights of the rounds' estimates, ∝ 1/expected variance, float64[r]; a census takes all."""
+    """Weights of the estimates of r rounds, ∝ 1/expected variance, float64[r]; a census has the weight 1."""
     expected = np.array([each.expected for each in rounds])
     if (expected <= 0).any():
+        # Only the first census counts.
         return np.asarray(np.cumsum(expected <= 0) * (expected <= 0) == 1, dtype=float)
     return np.asarray((1 / expected) / (1 / expected).sum())
 
 
 def judged_before(rounds: Sequence[Round]) -> np.ndarray:
-    """bool[N], the documents that some of the rounds drew."""
+    """bool[N], whether each document was drawn in any of the rounds."""
     return np.asarray(np.any([each.sample.drawn for each in rounds], axis=0))
 
 
@@ -110,39 +111,39 @@ def estimate_rounds(
 ) -> DocumentEstimate:
     """Estimate a contrast of systems from the labels of all rounds [theory 9].
 
-    In each round the documents that were judged before it count as known, so its estimate is unbiased given all that
-    was known when it was drawn, and weights that were known then keep the combination unbiased.
+    In each round the documents judged before it count as known, so its estimate is unbiased given all that was known
+    when it was drawn. Weights that were known then keep the combination unbiased.
 
     Args:
-        seen: What the measure sees.
-        rounds: In order.
-        label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
+        seen: The pool as the measure sees it.
+        rounds: The rounds in order.
+        label: int64[N], the labels of drawn documents; -1 for documents not drawn and for missing labels.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
         estimator: A name in `DOCUMENT_ESTIMATORS`.
 
     Raises:
-        ValueError: If there is no estimator of that name.
+        ValueError: If no estimator has that name.
     """
-    found, cautious = [], []
+    estimates, cautious = [], []
     for sample, variables, expected, observed in round_labels(seen, rounds, label, contrast, estimator):
-        found.append(document_estimate(seen, sample, expected, observed, contrast))
+        estimates.append(document_estimate(seen, sample, expected, observed, contrast))
         cautious.append(cautious_variance(seen, sample, variables, contrast))
     weights = round_weights(rounds)
-    return widened(combined(found, weights), float(weights**2 @ cautious))
+    return widened(combined(estimates, weights), float(weights**2 @ cautious))
 
 
 def ranker_contrasts(k: int) -> list[np.ndarray]:
-    """float64[k] each: the only ranker itself, or every pair's difference."""
+    """Contrasts of k rankers, float64[k] each: the only ranker itself, or the difference of each pair."""
     return [np.ones(1)] if k == 1 else [np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)]
 
 
 def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
-    """``p² E δ²`` of each document under the model as it is, the mean over `ranker_contrasts` [theory 10].
+    """``p² E δ²`` of each document under the grade model without caution, averaged over `ranker_contrasts` [theory 10].
 
     Args:
-        pool: With the grades of the model.
+        pool: The pool with the grades of the model.
         drawing: A name in `DOCUMENT_DRAWINGS`.
-        seed: Of the labels that are drawn from the model, for cascades in depth.
+        seed: Seed of the labels that are simulated from the model, for cascades drawn by depth.
 
     Returns:
         float64[N].
@@ -154,34 +155,34 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
 
 
 def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, estimator: str, gain: np.ndarray) -> float:
-    """The variance that the labels show over the one that the grade model promised of the rounds [theory 10].
+    """The variance that the labels show, divided by the variance that the grade model promised [theory 10].
 
-    A round promises nothing of what was known before it, for it cannot draw that.
+    A round promises nothing for documents that were known before it, because it cannot draw them.
 
     Args:
-        seen: What the measure sees.
-        rounds: In order.
-        label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
+        seen: The pool as the measure sees it.
+        rounds: The rounds in order.
+        label: int64[N], the labels of drawn documents; -1 for documents not drawn and for missing labels.
         estimator: A name in `DOCUMENT_ESTIMATORS`.
         gain: float64[N], as `expected_gain` returns it.
 
     Returns:
-        The ratio, of the means over `ranker_contrasts`; NaN where nothing was promised.
+        The ratio of the means over `ranker_contrasts`; NaN if nothing was promised.
     """
-    found = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
+    estimates = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
     expected = [expected_variance(seen, each.sample, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)
-    return float(np.mean([each.first + each.second for each in found]) / promised) if promised > 0 else np.nan
+    return float(np.mean([each.first + each.second for each in estimates]) / promised) if promised > 0 else np.nan
 
 
 class RoundLabels(NamedTuple):
-    """What a round's labels meet.
+    """The labels of a round and what was expected of them.
 
     Attributes:
-        sample: As drawn, but for documents whose label is missing.
-        variables: Under the round's grade model, with what was known before it.
-        expected: float64[N], what stands for unknown documents.
-        observed: float64[N], what the labels say; ``expected`` where there is none.
+        sample: The sample of the round without the documents whose label is missing.
+        variables: The document variables under the grade model of the round, with the labels known before it.
+        expected: float64[N], what stands in for unknown documents.
+        observed: float64[N], the values that the labels give; ``expected`` for documents without a label.
     """
 
     sample: TwoPhase
@@ -193,7 +194,7 @@ class RoundLabels(NamedTuple):
 def round_labels(
     seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, contrast: np.ndarray, estimator: str
 ) -> Iterator[RoundLabels]:
-    """The labels of each round beside what was expected of it; arguments as for `estimate_rounds`."""
+    """The labels of each round and what was expected of them, for the arguments of `estimate_rounds`."""
     known = np.zeros(len(label), dtype=bool)
     for each in rounds:
         variables = Variables.of(seen.form, each.grades, np.where(known, label, -1))

@@ -1,4 +1,4 @@
-"""Whether a difference, or each of many, is more than chance [theory 5]."""
+"""Whether one difference, or each of many, is more than chance [theory 5]."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ if TYPE_CHECKING:
     from scipy.interpolate import CubicSpline
 
 TUKEY = "tukey"
-"""The correction that knows that the tests are those of all pairs; statsmodels has those that know nothing."""
+"""The name of the correction for tests of all pairs; corrections for arbitrary tests come from statsmodels."""
 
-_TAIL = 1e-18
-"""Probability that the integral over the estimated standard deviation leaves out at either end."""
+_OMITTED_TAIL = 1e-18
+"""Probability that the integral over the estimated standard deviation omits at either end."""
 
-_WIDEST = 40.0
-"""Where the table ends; the range of k standard normals never gets there, for any k that a computer can hold."""
+_MAX_RANGE = 40.0
+"""Where the table ends; the range of k standard normals exceeds this with a probability of practically 0."""
 
 
 def check_correction(correction: str) -> None:
-    """Refuse an unknown correction.
+    """Raise if a correction is not known.
 
     Raises:
-        ValueError: If it is neither ``tukey`` nor a method of statsmodels' ``multipletests``.
+        ValueError: If the correction is neither ``tukey`` nor a method of statsmodels' ``multipletests``.
     """
     from statsmodels.stats.multitest import multitest_alias
 
@@ -39,79 +39,79 @@ def tukey_pvalues(
 ) -> np.ndarray:
     """Tukey's range test of all pairwise differences, ``P(Q_{k,ν} > √2 |Δ̂|/SE)`` [T 3.2.3].
 
-    Each pair brings the standard error and the degrees of freedom of its own paired difference (Kramer 1957; Games and
+    Each pair has the standard error and the degrees of freedom of its own paired difference (Kramer 1957; Games and
     Howell 1976). The covariance of all differences follows from their variances, ``2 Cov(a − b, c − d) = V_ad + V_bc −
-    V_ac − V_bd``, so in large samples the test is exact where these are equal, however the systems are correlated.
-    Where they are not, the family-wise error is below its level: proved for three systems (Brown 1984) and for
-    independent ones (Hayter 1984), conjectured for all. In small samples Q takes all tests to share one estimate of
-    the error, which they do not, so it is then a little liberal.
+    V_ac − V_bd``, so in large samples the test is exact if these are equal, however the systems are correlated. If they
+    are not, the family-wise error is below its level: this is proved for three systems (Brown 1984) and for independent
+    ones (Hayter 1984), and conjectured for all. In small samples the test is a little liberal, because Q assumes that
+    all tests share one estimate of the error.
 
     Args:
-        difference: float64[k(k−1)/2], Δ̂, like the others.
-        standard_error: Of the differences.
-        degrees: ν; infinite for the normal.
-        pvalues: Of each test alone; NaN where there is none.
+        difference: float64[k(k−1)/2], Δ̂.
+        standard_error: float64[k(k−1)/2], SE of the differences.
+        degrees: float64[k(k−1)/2], ν; infinite for the normal distribution.
+        pvalues: float64[k(k−1)/2], uncorrected p-values; NaN for pairs without a test.
         systems: k, at least 2.
 
     Returns:
-        float64[k(k−1)/2], none below the p-value of its test alone; NaN where there is no test.
+        float64[k(k−1)/2], none below its uncorrected p-value; NaN for pairs without a test.
     """
     tail = studentized_range_tail(np.sqrt(2) * absolute_statistic(difference, standard_error), systems, degrees)
     return np.where(np.isnan(pvalues), np.nan, np.maximum(tail, pvalues))
 
 
 def studentized_range_tail(q: np.ndarray, systems: int, degrees: np.ndarray) -> np.ndarray:
-    """``P(Q_{k,ν} > q)`` of the studentised range, many at once.
+    """``P(Q_{k,ν} > q)`` of the studentised range, for many q at once.
 
-    ``scipy.stats.studentized_range.sf`` takes about 20 ms for each, and 60 systems have 1,770 pairs. Here the tail for
-    ν = ∞ is tabulated once for each number of systems; that for ν is its mean over ``q s``, where ``ν s²`` is χ² with
-    ν degrees of freedom.
+    ``scipy.stats.studentized_range.sf`` takes about 20 ms per value, and 60 systems have 1,770 pairs. Here the tail for
+    ν = ∞ is tabulated once for each number of systems. The tail for ν is its mean over ``q s``, where ``ν s²`` is χ²
+    with ν degrees of freedom.
 
     Args:
-        q: float64[n], from 0; may be infinite.
+        q: float64[n], not negative; may be infinite.
         systems: k, at least 2.
         degrees: float64[n], ν; may be infinite.
 
     Returns:
-        float64[n], to an absolute error of 1e-7 for ν ≥ 1; 1 where there are no degrees of freedom or q is NaN.
+        float64[n], with an absolute error below 1e-7 for ν ≥ 1; 1 if there are no degrees of freedom or q is NaN.
     """
     table = _normal_table(systems)
     usable = (degrees > 0) & ~np.isnan(q)
-    found = np.where(usable, table(np.clip(np.nan_to_num(q), 0, _WIDEST)), 1.0)
+    tail = np.where(usable, table(np.clip(np.nan_to_num(q), 0, _MAX_RANGE)), 1.0)
     for nu in np.unique(degrees[usable & np.isfinite(degrees)]):
         scale, chance = _deviations(float(nu))
         same = usable & (degrees == nu)
-        found[same] = table(np.minimum(np.multiply.outer(q[same], scale), _WIDEST)) @ chance
-    return np.where(usable & np.isinf(q), 0.0, np.clip(found, 0.0, 1.0))
+        tail[same] = table(np.minimum(np.multiply.outer(q[same], scale), _MAX_RANGE)) @ chance
+    return np.where(usable & np.isinf(q), 0.0, np.clip(tail, 0.0, 1.0))
 
 
 def indistinct_groups(joined: np.ndarray) -> list[tuple[int, ...]]:
-    """Groups whose members are all joined, such that every joined pair is in one (Piepho 2004).
+    """Groups whose members are all joined, such that every joined pair is in at least one group (Piepho 2004).
 
-    Each group is as large as can be: a maximal clique. Not all of those are listed, for there may be exponentially
-    many, but enough to cover every pair: from each pair that is not covered yet, the most distant first, a group grows
-    by whoever brings the most pairs that are not covered. Where neighbours on a line are joined, these are all.
+    Each group is a maximal clique. There may be exponentially many of these, so only enough to cover every pair are
+    listed: from each pair that is not covered yet, the most distant first, a group grows by the member that covers the
+    most new pairs. If only neighbours on a line are joined, these are all maximal cliques.
 
     Args:
-        joined: bool[k, k], symmetric; the diagonal is not read.
+        joined: bool[k, k], symmetric, whether two members are joined; the diagonal is not read.
 
     Returns:
-        The groups, each in increasing order, sorted; one that is joined to no one is a group of its own.
+        The sorted groups, each in increasing order; a member that is joined to no other is a group of its own.
     """
     joined = joined | np.eye(len(joined), dtype=bool)
     covered = np.zeros_like(joined)
-    found = []
+    groups = []
     for a in range(len(joined)):
         for b in range(len(joined) - 1, a - 1, -1):
             if joined[a, b] and not covered[a, b]:
                 group = _grown({a, b}, joined, covered)
                 covered[np.ix_(group, group)] = True
-                found.append(tuple(group))
-    return sorted(found)
+                groups.append(tuple(group))
+    return sorted(groups)
 
 
 def _grown(members: set[int], joined: np.ndarray, covered: np.ndarray) -> list[int]:
-    """A maximal clique that holds the members."""
+    """A maximal clique that contains the given members."""
     group = sorted(members)
     while (candidates := np.setdiff1d(np.flatnonzero(joined[:, group].all(axis=1)), group)).size:
         new = (~covered[np.ix_(candidates, np.array(group))]).sum(axis=1)
@@ -121,10 +121,10 @@ def _grown(members: set[int], joined: np.ndarray, covered: np.ndarray) -> list[i
 
 @cache
 def _normal_table(systems: int) -> CubicSpline:
-    """``P(Q_{k,∞} > w)`` for w from 0 to ``_WIDEST``."""
+    """``P(Q_{k,∞} > w)`` for w from 0 to `_MAX_RANGE`."""
     from scipy.interpolate import CubicSpline
 
-    width = np.linspace(0, _WIDEST, 4001)
+    width = np.linspace(0, _MAX_RANGE, 4001)
     return CubicSpline(width, _range_tail(width, systems))
 
 
@@ -140,11 +140,11 @@ def _range_tail(width: np.ndarray, systems: int) -> np.ndarray:
 
 
 def _deviations(degrees: float) -> tuple[np.ndarray, np.ndarray]:
-    """Values of ``s = √(χ²_ν/ν)``, evenly spread over ``log s``, and their chances."""
+    """Values of ``s = √(χ²_ν/ν)``, equally spaced in ``log s``, and their probabilities."""
     from scipy import special
 
     half = degrees / 2
-    low, high = special.gammaincinv(half, _TAIL), special.gammainccinv(half, _TAIL)
+    low, high = special.gammaincinv(half, _OMITTED_TAIL), special.gammainccinv(half, _OMITTED_TAIL)
     log = np.linspace(np.log(max(low, 1e-300)), np.log(high), 301)
     weight = np.exp(half * (log - np.log(half)) - np.exp(log) + half)
     return np.exp((log - np.log(half)) / 2), weight / weight.sum()
@@ -156,13 +156,13 @@ def two_sided_pvalue(
     """Two-sided p-value of ``H0: Δ = 0`` from ``Δ̂/SE`` on the t distribution [T 3.2, theory 5].
 
     Args:
-        difference: Δ̂, of one comparison or an array of them, like the others.
-        standard_error: Of the difference.
-        degrees: Of freedom; infinite for the normal.
+        difference: Δ̂, of one comparison or an array of them.
+        standard_error: SE of each difference.
+        degrees: Degrees of freedom of each; infinite for the normal distribution.
 
     Returns:
-        Numbers in [0, 1]. With a standard error of zero, 1 if there is no difference and 0 if there is; 1 if
-        there are no degrees of freedom left, since nothing can then be concluded.
+        p-values in [0, 1]. If the standard error is zero, 1 for no difference and 0 for any other; 1 if no degrees of
+        freedom are left, since nothing can be concluded.
     """
     from scipy import special
 
@@ -175,16 +175,16 @@ def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np
     """Standard error of the mean difference ``δ̄`` of two learning algorithms over ``J = R K`` folds [CV].
 
     ``SE² = (1/J + 1/(K − 1)) s²`` with ``s² = Σ (δ − δ̄)²/(J − 1)``. The first term alone is the plain K-fold paired
-    t-test [CV], which takes the folds as independent. The second is for their training sets, which overlap: a test
-    fold has ``1/(K − 1)`` the size of its training set [NB; BF where R > 1]. The t distribution has ``J − 1``
-    degrees of freedom.
+    t-test [CV], which assumes that the folds are independent. The second corrects for the overlap of their training
+    sets: a test fold has ``1/(K − 1)`` the size of its training set [NB; BF for R > 1]. The t distribution has
+    ``J − 1`` degrees of freedom.
 
     Args:
         differences: float64[..., R, K], δ of the K folds of each of R repeats.
-        corrected: Whether the second term counts.
+        corrected: Whether the second term is included.
 
     Returns:
-        float64[...].
+        float64[...], SE.
     """
     repeats, folds = differences.shape[-2:]
     overlap = 1 / (folds - 1) if corrected else 0.0
@@ -193,21 +193,21 @@ def cross_validated_error(differences: np.ndarray, corrected: bool = True) -> np
 
 
 def absolute_statistic(difference: np.ndarray | float, standard_error: np.ndarray | float) -> np.ndarray:
-    """``|Δ̂|/SE``: 0 if there is no difference, infinite if there is one and the standard error is zero."""
+    """``|Δ̂|/SE``; 0 if there is no difference, infinite if there is one but the standard error is zero."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(np.asarray(difference) == 0, 0.0, np.abs(difference) / np.asarray(standard_error))
 
 
 def corrected_pvalues(pvalues: np.ndarray, alpha: float, method: str) -> tuple[np.ndarray, np.ndarray]:
-    """Correct p-values of several comparisons; NaN (the baseline itself) stays out.
+    """Correct the p-values of several comparisons; NaN, as for the baseline itself, does not count.
 
     Args:
-        pvalues: float64[k].
-        alpha: Family-wise level.
+        pvalues: float64[k], uncorrected.
+        alpha: Level of the family of tests.
         method: A name that statsmodels' ``multipletests`` knows.
 
     Returns:
-        bool[k], which are rejected, and float64[k], the corrected p-values.
+        bool[k], whether each hypothesis is rejected, and float64[k], the corrected p-values.
     """
     from statsmodels.stats.multitest import multipletests
 

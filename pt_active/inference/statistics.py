@@ -1,4 +1,4 @@
-"""Statistics of weighted instances in rounds: their value, and how each weight moves it [theory 7]."""
+"""Statistics of weighted instances: their value, and how it changes with each weight [theory 7]."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from pt_active.relevance.losses import PairMeasure, check_rel
 
 
 class Evaluated(NamedTuple):
-    """A statistic of weighted labels, and which of them it rests on; axes before the last hold independent samples.
+    """The value of a statistic of weighted labels; axes before the last hold independent samples.
 
     Attributes:
-        value: float64[...]; NaN where it is undefined.
+        value: float64[...], T; NaN if it is undefined.
         gradient: float64[..., N], ``∂T/∂a``.
-        own_share: float64[..., N], what part of the statistic a label makes, ``a w / Σ a w`` of a mean over w. Left out
-            of its own statistic, a label is ``1/(1 − own_share)`` times as far from it; 0 for labels that do not count.
-        effective: float64[...], ``(Σ a w)² / Σ (a w)²``, as many equally weighted labels that count would say as much.
+        own_share: float64[..., N], the share of each label in the statistic, ``a w / Σ a w`` for a mean over w; 0 for
+            labels that do not count. A label is ``1/(1 − own_share)`` times as far from the statistic of the others.
+        effective: float64[...], ``(Σ a w)² / Σ (a w)²``, the number of equally weighted labels that would be as
+            informative.
     """
 
     value: np.ndarray | float
@@ -32,7 +33,7 @@ class Evaluated(NamedTuple):
 
 @dataclass(frozen=True)
 class RoundEstimate(MeanEstimate):
-    """An estimate, and how many labels it rests on.
+    """An estimate and its effective number of labels.
 
     Attributes:
         effective: Effective number of the labels that count; the degrees of freedom are one less.
@@ -42,14 +43,14 @@ class RoundEstimate(MeanEstimate):
 
 
 Statistic = Callable[[np.ndarray], Evaluated]
-"""Weights a float64[N], 0 without a label → what they make of the statistic."""
+"""From weights a, float64[N], 0 without a label, to the statistic that they give."""
 
 
 def mean(values: np.ndarray) -> Statistic:
     """``Σ a ℓ``; its gradient is ℓ.
 
     Args:
-        values: float64[N], ℓ; not read where a is 0.
+        values: float64[N], ℓ; not read for weights of 0.
     """
 
     def evaluate(weights: np.ndarray) -> Evaluated:
@@ -60,7 +61,12 @@ def mean(values: np.ndarray) -> Statistic:
 
 
 def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
-    """`ratio_of` numerators u and denominators w, float64[N] each; they are not read where a is 0."""
+    """``Σ a u / Σ a w``, as `ratio_of` computes it.
+
+    Args:
+        numerator: float64[N], u; not read for weights of 0.
+        denominator: float64[N], w, not negative; not read for weights of 0.
+    """
 
     def evaluate(weights: np.ndarray) -> Evaluated:
         known = weights > 0
@@ -71,13 +77,13 @@ def ratio(numerator: np.ndarray, denominator: np.ndarray) -> Statistic:
 
 
 def ratio_of(numerator: np.ndarray, denominator: np.ndarray, weights: np.ndarray, count: np.ndarray) -> Evaluated:
-    """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN where ``Σ a w = 0``.
+    """``G = Σ a u / Σ a w``, gradient ``(u − G w)/Σ a w`` [T 3.31, AI]; NaN if ``Σ a w = 0``.
 
     Args:
         numerator: float64[..., n], u.
         denominator: float64[..., n], w, not negative.
-        weights: float64[..., n], what each draw weighs; a is as many times as much.
-        count: int64[..., n], how often each was drawn.
+        weights: float64[..., n], the weight of a single draw; a is this times ``count``.
+        count: int64[..., n], how often each label was drawn.
     """
     total = (count * weights * denominator).sum(axis=-1)
     total = np.where(total > 0, total, np.nan)
@@ -88,7 +94,7 @@ def ratio_of(numerator: np.ndarray, denominator: np.ndarray, weights: np.ndarray
 
 
 def minus(first: Evaluated, second: Evaluated) -> Evaluated:
-    """The difference of two statistics of the same labels; it rests on the fewer labels of the two."""
+    """The difference of two statistics of the same labels; its effective number is the smaller of the two."""
     return Evaluated(
         first.value - second.value,
         first.gradient - second.gradient,
@@ -98,19 +104,20 @@ def minus(first: Evaluated, second: Evaluated) -> Evaluated:
 
 
 def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
-    """The chance that a relevant instance scores above one that is not; ties count half [AI].
+    """The probability that a relevant instance scores above a non-relevant one; ties count half [AI].
 
     ``A = Σ a_i a_k y_i (1 − y_k) (1[s_i > s_k] + ½ 1[s_i = s_k]) / (P Q)`` with ``P = Σ a y`` and ``Q = Σ a (1 − y)``;
-    the gradient is ``y_i (B_i − A)/P + (1 − y_i)(T_i − A)/Q``, B the weighted share of the others' class below
-    and T above. What it rests on is the class with fewer effective labels: of plain draws the variance of an area is at
-    most ``A(1 − A)`` over their number, since it is an average over ways to pair the classes off.
+    the gradient is ``y_i (B_i − A)/P + (1 − y_i)(T_i − A)/Q``, B being the weighted share of the other class below an
+    instance and T the share above it. The effective number of labels is that of the class with fewer: for plain draws
+    the variance of an area is at most ``A(1 − A)`` over this number, since an area is an average over ways to match
+    the classes.
 
     Args:
         score: float64[N], s.
         relevant: float64[N], y in [0, 1].
 
     Returns:
-        The statistic; NaN if only one class has a label.
+        The statistic; its value is NaN if only one class has labels.
     """
     order, first, last = _tied(score)
 
@@ -136,16 +143,16 @@ def area_under_roc(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
     """``Σ a y Prec(s) / Σ a y`` with ``Prec(s) = Σ a y 1[s_k ≥ s] / Σ a 1[s_k ≥ s]`` [AI].
 
-    That is the area under the curve of precision over recall, taken as steps. Its gradient is
-    ``[y_i (Prec(s_i) − A) + Σ_{s_k ≤ s_i} a_k y_k (y_i − Prec(s_k)) / D(s_k)] / Σ a y``, D the denominator of Prec.
-    It is a mean over the relevant labels, and those count.
+    This is the area under the step curve of precision over recall. Its gradient is
+    ``[y_i (Prec(s_i) − A) + Σ_{s_k ≤ s_i} a_k y_k (y_i − Prec(s_k)) / D(s_k)] / Σ a y``, D being the denominator of
+    Prec. It is a mean over the relevant labels, so only those count for its effective number.
 
     Args:
         score: float64[N], s.
         relevant: float64[N], y in [0, 1].
 
     Returns:
-        The statistic; NaN if nothing relevant has a label.
+        The statistic; its value is NaN if no relevant instance has a label.
     """
     order, first, last = _tied(score)
 
@@ -170,16 +177,16 @@ def average_precision(score: np.ndarray, relevant: np.ndarray) -> Statistic:
 
 
 def within(statistic: Statistic, where: np.ndarray) -> Statistic:
-    """A statistic of a slice of the pool: weights outside count as 0, and so do gradients.
+    """A statistic of a slice of the pool; weights and gradients outside of it count as 0.
 
     Args:
-        statistic: Any.
-        where: bool[N], the slice.
+        statistic: The statistic.
+        where: bool[N], whether each instance belongs to the slice.
     """
 
     def evaluate(weights: np.ndarray) -> Evaluated:
-        found = statistic(np.where(where, weights, 0.0))
-        return found._replace(gradient=np.where(where, found.gradient, 0.0))
+        inside = statistic(np.where(where, weights, 0.0))
+        return inside._replace(gradient=np.where(where, inside.gradient, 0.0))
 
     return evaluate
 
@@ -193,26 +200,26 @@ def _undefined(weights: np.ndarray) -> Evaluated:
 
 
 def _tied(score: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The increasing order of the scores, and where the ties of each place of it begin and end."""
+    """The increasing order of the scores, and for each place the offsets between which its ties lie."""
     order = np.argsort(score, kind="stable")
     ordered = score[order]
     return order, np.searchsorted(ordered, ordered), np.searchsorted(ordered, ordered, side="right")
 
 
 def _cumulated(parts: np.ndarray) -> np.ndarray:
-    """Sums of the first 0, 1, … parts."""
+    """Sums of the first 0, 1, 2, and so on up to all parts."""
     return np.concatenate([[0.0], np.cumsum(parts)])
 
 
 @dataclass(frozen=True)
 class Area(PairMeasure):
-    """What the areas share.
+    """An area under a curve as a measure of scored pairs.
 
     Args:
         rel: The lowest grade that counts as relevant, at least 1.
 
     Attributes:
-        needs: What must be among the labels, in words.
+        needs: The labels without which the area is undefined, in words.
 
     Raises:
         ValueError: If ``rel`` is out of range.
@@ -230,11 +237,11 @@ class Area(PairMeasure):
 
         Args:
             score: float64[N], ``P(y ≥ rel)`` by the predictor.
-            relevant: float64[N] in [0, 1], whether the label is relevant.
+            relevant: float64[N], whether each label is relevant, in [0, 1].
         """
 
     def grades_allowed(self, max_grade: int) -> int:
-        """The highest grade.
+        """The highest grade of the labels.
 
         Raises:
             ValueError: If no grade counts as relevant.
@@ -248,7 +255,7 @@ class Area(PairMeasure):
 
 @dataclass(frozen=True)
 class AUC(Area):
-    """The area under the ROC curve [AI]; see `statistics.area_under_roc`."""
+    """The area under the ROC curve: the probability that a relevant pair scores above a non-relevant one [AI]."""
 
     needs: ClassVar[str] = "labels of both classes"
 
@@ -258,7 +265,7 @@ class AUC(Area):
         return "AUC"
 
     def statistic(self, score: np.ndarray, relevant: np.ndarray) -> Statistic:
-        """See `Area.statistic`."""
+        """The area under the ROC curve of a score, as a function of the labels' weights."""
         return area_under_roc(score, relevant)
 
 
@@ -266,7 +273,7 @@ class AUC(Area):
 class AP(Area):
     """Average precision over all pairs, the area under the curve of precision over recall [AI].
 
-    See `statistics.average_precision`. The mean over queries of each query's own is the measure ``AP`` of rankings.
+    The measure ``AP`` of rankings is different: the mean over queries of the average precision of each query.
     """
 
     needs: ClassVar[str] = "a relevant pair"
@@ -277,5 +284,5 @@ class AP(Area):
         return "AP"
 
     def statistic(self, score: np.ndarray, relevant: np.ndarray) -> Statistic:
-        """See `Area.statistic`."""
+        """The average precision of a score, as a function of the labels' weights."""
         return average_precision(score, relevant)

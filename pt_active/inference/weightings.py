@@ -1,8 +1,7 @@
 """Estimates from rounds of labels: LUR (one at a time: LURE), AILUR and AIIPW [theory 7, AI].
 
-Each of the three is a weighting of the labels, ``Σ a ℓ``, with an estimate of the variance that goes with it; so it
-serves every statistic, be it a mean, a ratio or an area under a curve. A new one is a function and a line in
-`WEIGHTINGS`.
+Each of the three is a weighting of the labels, ``Σ a ℓ``, with its own estimate of the variance. So it serves every
+statistic: a mean, a ratio or an area under a curve. To add a weighting, write a function and a line in `WEIGHTINGS`.
 """
 
 from __future__ import annotations
@@ -17,26 +16,26 @@ from pt_active.inference.estimators import Weighting, effective_size
 from pt_active.inference.statistics import Evaluated, RoundEstimate, Statistic, mean
 from pt_active.sampling.sample import Steps
 
-ENOUGH = 10
-"""Labels before a step from which `lur_regression` draws its line; with fewer the model's own values stand."""
+MIN_LABELS_FOR_LINE = 10
+"""Labels before a step that `lur_regression` needs for its line; with fewer it takes the model's own values."""
 
 CROSS_VALIDATED = "cross_validated"
-"""The bandwidth that predicts left-out outcomes best, of several around the rule of thumb."""
+"""The name of the bandwidth near the rule of thumb that predicts left-out outcomes best."""
 
 _CERTAIN = 1e-12
-"""A probability nearer than this to 1 leaves nothing to chance."""
+"""A probability within this of 1 counts as 1."""
 
 
 def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
-    """``w_j/s ∝ n_j / ((N − m_{j−1})(N − m_j))``, ``m_j = n_1 + … + n_j``: what each step's estimate weighs.
+    """``w_j/s ∝ n_j / ((N − m_{j−1})(N − m_j))``, ``m_j = n_1 + … + n_j``: the weights of the steps' estimates.
 
     These are the inverse variances of the steps under uniform draws, and known before anything is drawn. For draws one
-    at a time, ``n_j = 1``, they are the source's ``w_j = N(N − s)/((N − j)(N − j + 1))`` over s [AI; Farquhar et al.
-    2021]. A step that draws all the rest takes all.
+    at a time, ``n_j = 1``, they are the ``w_j = N(N − s)/((N − j)(N − j + 1))`` of the source, divided by s [AI;
+    Farquhar et al. 2021]. A step that draws all that is left has the weight 1.
 
     Args:
-        size: float64[S], n, how many each step draws (on average).
-        pool: N.
+        size: float64[S], n, the number of instances that each step draws, on average for ``poisson``.
+        pool: N, the size of the pool.
 
     Returns:
         float64[S], sums to 1.
@@ -51,16 +50,16 @@ def level_weights(size: np.ndarray, pool: int) -> np.ndarray:
 def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
     """Levelled unbiased risk: ``(1/(sN)) Σ_j w_j Σ_i δ^j_i ℓ_i/π^j_i`` [AI; Farquhar et al. 2021].
 
-    π is 1 for what is known already, so each step's estimate is unbiased given all before it, and so is their weighted
-    mean. An instance drawn in step j weighs ``a = (W_j/π + Σ_{k>j} W_k)/N``, ``W = w/s``.
+    π is 1 for instances known already, so the estimate of each step is unbiased given all before it, and so is their
+    weighted mean. An instance drawn in step j has the weight ``a = (W_j/π + Σ_{k>j} W_k)/N``, ``W = w/s``.
 
-    The variance is ``Σ W_j² V_j``: ``V_j = Σ (1 − π)(e/π)²/N²`` for independent draws, Deville's
-    ``n/(n−1) Σ (1 − π)(e/π − A)²/N²`` with ``A = Σ (1 − π) e/π / Σ (1 − π)`` for a fixed number, and, where a step is
-    one draw, ``(R̂_j − R̂)²/(1 − W_j)``.
+    The variance is ``Σ W_j² V_j``, with ``V_j = Σ (1 − π)(e/π)²/N²`` for independent draws, Deville's
+    ``n/(n−1) Σ (1 − π)(e/π − A)²/N²`` with ``A = Σ (1 − π) e/π / Σ (1 − π)`` for a fixed number of draws, and
+    ``(R̂_j − R̂)²/(1 − W_j)`` for a single draw.
 
     Args:
         steps: What was drawn.
-        bandwidth: Not read.
+        bandwidth: Not used.
     """
     plain = np.zeros(len(steps.size))
     return _weighting(
@@ -70,22 +69,22 @@ def lur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 
 
 def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """LUR with π replaced by its regression on g among the not yet labelled [AI].
+    """LUR with π replaced by its regression on g among the instances without a label [AI].
 
-    Consistent where what is drawn depends on the values through g alone. The variance is
-    ``Σ_j W_j² Σ (1 − π̂)(r/π̂)²/N²`` over each step's draws, r the distance of an instance from the regression of e on g
-    over all other labels: dividing by an estimated π takes away what g explains.
+    It is consistent if what is drawn depends on the values only through g. The variance is
+    ``Σ_j W_j² Σ (1 − π̂)(r/π̂)²/N²`` over the draws of each step. r is the distance of an instance from the regression
+    of e on g over all other labels, because dividing by an estimated π removes what g explains.
 
     Args:
         steps: What was drawn, in rounds of several instances.
-        bandwidth: h; the rule of thumb of each round if left out.
+        bandwidth: h; by default the rule of thumb of each round.
 
     Raises:
         ValueError: If instances were drawn one at a time, or the bandwidth is not positive.
     """
     if (steps.size <= 1).any():
         raise ValueError(
-            "ailur needs rounds of several labels: one draw does not tell how probable it was. Use lur or aiipw"
+            "ailur needs rounds of several labels: one draw does not tell how probable it was; use lur or aiipw"
         )
     smoothed = np.full(len(steps.score), np.nan)
     for step in range(1, len(steps.size) + 1):
@@ -101,14 +100,14 @@ def ailur(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 
 
 def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}``: needs no history of probabilities [AI].
+    """``(1/N) Σ δ^s_i ℓ_i / Ê{δ^s | g_i}``, which needs no history of probabilities [AI].
 
-    Consistent where what is drawn depends on the values through g alone. The variance is
+    It is consistent if what is drawn depends on the values only through g. The variance is
     ``Σ (1 − π̂)(r/π̂)²/N²`` with ``π̂ = Ê{δ^s | g}`` and r as in `ailur`.
 
     Args:
-        steps: What was drawn; only which, and g, are read.
-        bandwidth: h; the rule of thumb if left out.
+        steps: What was drawn; only g, and which instances were drawn, are used.
+        bandwidth: h; by default the rule of thumb.
 
     Raises:
         ValueError: If the bandwidth is not positive.
@@ -121,19 +120,19 @@ def aiipw(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
 
 
 def ailur_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """`ailur` of ℓ over `ailur` of 1: weights that sum to 1; see `aiipw_ratio`."""
+    """`ailur` of ℓ divided by `ailur` of 1, whose weights sum to 1 [AI]."""
     return _normalised(ailur(steps, bandwidth))
 
 
 def aiipw_ratio(steps: Steps, bandwidth: float | str | None = None) -> Weighting:
-    """`aiipw` of ℓ over `aiipw` of 1: the mean as a ratio metric, with weights that sum to 1 [AI].
+    """`aiipw` of ℓ divided by `aiipw` of 1, whose weights sum to 1: the mean as a ratio metric [AI].
 
-    ``Σ δ/Ê`` falls short of N where a part of the pool has no label within reach of the kernel, such as a tail of g;
-    the plain sum leaves that part out, as if its values were 0, and the ratio does not.
+    ``Σ δ/Ê`` is less than N if a part of the pool, such as a tail of g, has no label within the bandwidth. The plain
+    sum then counts the values of that part as 0; the ratio does not.
 
     Args:
-        steps: As in `aiipw`.
-        bandwidth: h; the rule of thumb if left out.
+        steps: What was drawn; only g, and which instances were drawn, are used.
+        bandwidth: h; by default the rule of thumb.
     """
     return _normalised(aiipw(steps, bandwidth))
 
@@ -149,11 +148,11 @@ WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
 
 
 def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
-    """``Ê{δ^s | g}``: how probable it was to be drawn by now, by kernel regression, float64[N] [AI].
+    """``Ê{δ^s | g}``, the probability of having been drawn, by kernel regression, float64[N] [AI].
 
     Args:
         steps: What was drawn.
-        bandwidth: h; the rule of thumb if left out.
+        bandwidth: h; by default the rule of thumb.
 
     Raises:
         ValueError: If the bandwidth is not positive.
@@ -166,8 +165,8 @@ def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> 
 def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each step the line ``ℓ ≈ α + β M`` through the labels of the steps before it, by least squares.
 
-    The labels are weighted by 1/π. A line that was known before a step was drawn leaves the step unbiased. With fewer
-    than `ENOUGH` labels, or where M is the same for all of them, ``α = 0`` and ``β = 1``.
+    The labels are weighted by 1/π. A line that was known before a step was drawn keeps the step unbiased. With fewer
+    than `MIN_LABELS_FOR_LINE` labels, or if M is the same for all of them, ``α = 0`` and ``β = 1``.
 
     Args:
         steps: What was drawn.
@@ -183,7 +182,7 @@ def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[n
     parts = (np.ones_like(u), u, u * m, u * m**2, u * y, u * m * y)
     n, s0, s1, s2, sy, smy = (_before(steps, part) for part in parts)
     spread = s0 * s2 - s1**2
-    usable = (n >= ENOUGH) & (spread > _CERTAIN * s0 * s2)
+    usable = (n >= MIN_LABELS_FOR_LINE) & (spread > _CERTAIN * s0 * s2)
     with np.errstate(divide="ignore", invalid="ignore"):
         slope = np.where(usable, (s0 * smy - s1 * sy) / spread, 1.0)
         intercept = np.where(usable, (sy - slope * s1) / s0 - slope * centre, 0.0)
@@ -191,12 +190,12 @@ def lines_before(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[n
 
 
 def no_lines(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The model's own values before each step: ``α = 0`` and ``β = 1``; see `lines_before`."""
+    """For each step the line ``α = 0``, ``β = 1``, which is the model's own values; α and β, float64[S]."""
     return np.zeros(len(steps.size)), np.ones(len(steps.size))
 
 
 CONTROLLED = {"lur_difference": no_lines, "lur_regression": lines_before}
-"""LUR with the model as a control variate, for means: with the model's own values, or a line through labels before."""
+"""LUR of means with the model as a control variate: its own values, or a line through the labels of earlier steps."""
 
 ROUND_ESTIMATORS = (*WEIGHTINGS, *CONTROLLED)
 """All estimators by name."""
@@ -209,16 +208,16 @@ def estimate_statistic(
 
     Args:
         steps: What was drawn; every drawn instance has its label.
-        statistic: What is estimated; see `pt_active.inference.statistics`.
+        statistic: The statistic to estimate, one of `pt_active.inference.statistics`.
         estimator: A name in `WEIGHTINGS`.
-        bandwidth: h of the kernel regressions; a rule of thumb if left out.
+        bandwidth: h of the kernel regressions; by default a rule of thumb.
 
     Returns:
-        The estimate with t on ``n_eff − 1`` degrees of freedom, ``n_eff`` of the labels that count; all NaN where the
-        statistic is undefined. The standard error is NaN where a single label counts.
+        The estimate, with t on ``n_eff − 1`` degrees of freedom, ``n_eff`` being that of the labels that count. All is
+        NaN if the statistic is undefined. The standard error is NaN if a single label counts.
 
     Raises:
-        ValueError: If nothing was drawn, the bandwidth is not positive, or the estimator is unknown or does not fit.
+        ValueError: If nothing was drawn, the bandwidth is not positive, or the estimator is unknown or for means alone.
     """
     _check_drawn(steps)
     _check_bandwidth(bandwidth)
@@ -228,11 +227,11 @@ def estimate_statistic(
     if steps.census:
         return _exact(statistic, len(steps.score))
     weighting = WEIGHTINGS[estimator](steps, bandwidth)
-    found = statistic(weighting.weights)
-    if not np.isfinite(found.value):
+    evaluated = statistic(weighting.weights)
+    if not np.isfinite(evaluated.value):
         undefined = np.asarray(np.nan)
-        return RoundEstimate(undefined, undefined, undefined, float(found.effective))
-    return _estimate(float(found.value), _standard_error(weighting, found), float(found.effective))
+        return RoundEstimate(undefined, undefined, undefined, float(evaluated.effective))
+    return _estimate(float(evaluated.value), _standard_error(weighting, evaluated), float(evaluated.effective))
 
 
 def estimate_mean(
@@ -246,13 +245,14 @@ def estimate_mean(
 
     Args:
         steps: What was drawn.
-        values: float64[N], ℓ; not read where nothing was drawn.
+        values: float64[N], ℓ; read only for drawn instances.
         estimator: A name in `ROUND_ESTIMATORS`.
         model: float64[N], M, what the model expects; for `CONTROLLED` estimators.
-        bandwidth: As in `estimate_statistic`.
+        bandwidth: h of the kernel regressions; by default a rule of thumb.
 
     Raises:
-        ValueError: As there, and if the estimator needs a model and there is none.
+        ValueError: If nothing was drawn, the bandwidth is not positive, the estimator is unknown, or it needs a model
+            and there is none.
     """
     if estimator not in CONTROLLED:
         return estimate_statistic(steps, mean(values), estimator, bandwidth)
@@ -269,10 +269,10 @@ def estimate_mean(
 
 
 def _exact(statistic: Statistic, pool: int) -> RoundEstimate:
-    """Where everything has a label all count alike, and nothing is left to chance."""
-    found = statistic(np.full(pool, 1 / pool))
-    error = 0.0 if np.isfinite(found.value) else np.nan
-    return RoundEstimate(np.asarray(found.value), np.asarray(error), np.asarray(np.inf), float(found.effective))
+    """The statistic of a pool in which every instance has a label, with standard error 0."""
+    evaluated = statistic(np.full(pool, 1 / pool))
+    error, effective = 0.0 if np.isfinite(evaluated.value) else np.nan, float(evaluated.effective)
+    return RoundEstimate(np.asarray(evaluated.value), np.asarray(error), np.asarray(np.inf), effective)
 
 
 def _normalised(weighting: Weighting) -> Weighting:
@@ -281,7 +281,7 @@ def _normalised(weighting: Weighting) -> Weighting:
 
 
 def _weighting(weights: np.ndarray, variance: Callable[[np.ndarray], np.ndarray | float]) -> Weighting:
-    """Of the labels of all rounds, float64[N] with 0 where there is none; t on ``n_eff − 1``."""
+    """The weighting of the labels of all rounds, float64[N] with 0 without a label; t on ``n_eff − 1``."""
     n_effective = effective_size(np.ones(len(weights)), weights)
     return Weighting(0.0, weights, variance, n_effective - 1, np.asarray((weights > 0).sum()))
 
@@ -289,7 +289,7 @@ def _weighting(weights: np.ndarray, variance: Callable[[np.ndarray], np.ndarray 
 def _levels(
     steps: Steps, values: np.ndarray, model: np.ndarray, intercept: np.ndarray, slope: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Each step's estimate ``R̂_j``, float64[S], and each label's distance from its step's prediction, float64[N].
+    """The estimate ``R̂_j`` of each step, float64[S], and the residual of each label from its step's line, float64[N].
 
     ``R̂_j = [Σ_known ℓ + Σ_rest (α + β M) + Σ_new (ℓ − α − β M)/π]/N``.
     """
@@ -306,13 +306,13 @@ def _levels(
 
 
 def _before(steps: Steps, parts: np.ndarray) -> np.ndarray:
-    """Sums of the drawn instances' parts over the steps before each, float64[S]."""
+    """Sums of the parts of drawn instances over the steps before each step, float64[S]."""
     sums = np.bincount(steps.step[steps.drawn] - 1, parts, len(steps.size))
     return np.asarray(np.cumsum(sums) - sums)
 
 
 def _levelled(steps: Steps, probability: np.ndarray) -> np.ndarray:
-    """``a = (W_j/π + Σ_{k>j} W_k)/N``, float64[N]."""
+    """The weights of LUR, ``a = (W_j/π + Σ_{k>j} W_k)/N``, float64[N]."""
     level = level_weights(steps.size, len(steps.score))
     later = 1 - np.cumsum(level)
     step = steps.step[steps.drawn] - 1
@@ -322,7 +322,7 @@ def _levelled(steps: Steps, probability: np.ndarray) -> np.ndarray:
 
 
 def _lur_variance(steps: Steps, level: np.ndarray, residual: np.ndarray) -> float:
-    """``Σ W_j² V_j``; see `lur`."""
+    """``Σ W_j² V_j`` with the V of `lur`."""
     drawn, pool = steps.drawn, len(steps.score)
     step, chance = steps.step[drawn] - 1, steps.probability[drawn]
     left, term = np.where(chance < 1 - _CERTAIN, 1 - chance, 0.0), residual[drawn] / chance
@@ -337,15 +337,16 @@ def _lur_variance(steps: Steps, level: np.ndarray, residual: np.ndarray) -> floa
         factor = np.where(spread, number / (number - 1), 1.0)
     within = factor * summed(left * (term - centre[step]) ** 2) / pool**2
     weight = level_weights(steps.size, pool)
-    alone = ~steps.independent & (steps.size == 1)
+    # A step of one draw has no spread of its own, so it counts with its distance from the weighted mean.
+    single = ~steps.independent & (steps.size == 1)
     between = np.where(number > 0, (level - weight @ level) ** 2 / np.maximum(1 - weight, _CERTAIN), 0.0)
-    return float(weight**2 @ np.where(alone, between, within))
+    return float(weight**2 @ np.where(single, between, within))
 
 
 def _smooth_variance(
     steps: Steps, chance: np.ndarray, values: np.ndarray, bandwidth: float | str | None, level: np.ndarray
 ) -> float:
-    """``Σ W² (1 − π̂)(r/π̂)²/N²``; see `aiipw`."""
+    """``Σ W² (1 − π̂)(r/π̂)²/N²``, r being the distance from the regression over all other labels."""
     drawn = steps.drawn
     score, value, pi = steps.score[drawn], values[drawn], chance[drawn]
     if bandwidth is None:
@@ -357,15 +358,16 @@ def _smooth_variance(
     return float((left * (level[drawn] * apart / pi) ** 2).sum()) / len(steps.score) ** 2
 
 
-def _standard_error(weighting: Weighting, found: Evaluated) -> float:
-    """Of a statistic by its gradient e, times ``(1 − W)/(1 − own_share)``, ``W = a/Σ a``; NaN where one label makes it.
+def _standard_error(weighting: Weighting, evaluated: Evaluated) -> float:
+    """Standard error of a statistic from its gradient e; NaN if a single label determines it.
 
-    The variances are made for means over the pool, where a label has the share W of what it is compared with.
+    The variances are those of means over the pool, in which a label has the share ``W = a/Σ a``. So e is multiplied by
+    ``(1 − W)/(1 − own_share)``.
     """
-    if found.own_share.max() >= 1 - _CERTAIN:
+    if evaluated.own_share.max() >= 1 - _CERTAIN:
         return np.nan
     share = weighting.weights / weighting.weights.sum()
-    return float(np.sqrt(weighting.variance(found.gradient * (1 - share) / (1 - found.own_share))))
+    return float(np.sqrt(weighting.variance(evaluated.gradient * (1 - share) / (1 - evaluated.own_share))))
 
 
 def _estimate(value: float, error: float, effective: float) -> RoundEstimate:

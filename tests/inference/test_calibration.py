@@ -1,4 +1,4 @@
-"""The line through weighted labels: against other ways to compute it, and by simulation."""
+"""The line through weighted labels, against other ways to compute it and by simulation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pt_active.inference.calibration import FEW, Calibration, calibration, calibration_bins
+from pt_active.inference.calibration import MIN_CALIBRATION_DF, Calibration, calibration, calibration_bins
 
 
 def sampled(seed: int, queries: int = 40, each: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -47,7 +47,7 @@ def test_degrees_of_freedom_fall_where_one_query_carries_the_error() -> None:
     mean, observed, chance, query = sampled(4)
     shifted = observed + np.where(query == 3, 50 * (mean - 0.5), 0)
     assert calibration(mean, shifted, chance, query).degrees_of_freedom < 3
-    assert calibration(mean, observed, chance, query).degrees_of_freedom > FEW
+    assert calibration(mean, observed, chance, query).degrees_of_freedom > MIN_CALIBRATION_DF
     assert not calibration(mean, shifted, chance, query).misleads
 
 

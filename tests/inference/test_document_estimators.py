@@ -1,4 +1,4 @@
-"""Document-level estimates by enumeration of every outcome of both phases: unbiased, with the variance they say."""
+"""Document-level estimates by enumeration of every outcome of both phases: unbiased, with the variance they state."""
 
 import itertools
 import math
@@ -65,7 +65,7 @@ def second_phases(design, indptr):
 
 
 def outcomes(design, indptr):
-    """Of the second phase, each a list of all outcomes of the first: probability of both and the sample."""
+    """For each outcome of the second phase, a list of all outcomes of the first: joint probability and sample."""
     m = len(indptr) - 1
     sure = [[1.0] if p in (0, 1) else [1.0, 0.0] for p in design.opening]
     for combination in itertools.product(*second_phases(design, indptr)):

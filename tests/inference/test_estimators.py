@@ -89,12 +89,12 @@ LONGHAND = {
 
 
 def of_draws(weigh, v, y, model, pool_mean, pool_variance=0.1):
-    """An estimate from one row a draw; see `drawn`."""
+    """An estimate from draws with the weights v, one row for each draw."""
     return weigh(*drawn(np.ones(len(v)), v, model, pool_mean, pool_variance)).estimate(y)
 
 
 def drawn(count, v, model, pool_mean, pool_variance=0.1):
-    """Draws that weigh v, from a population of the given mean and variance, which two undrawn units make alone."""
+    """Draws with the weights v, from a population whose mean and variance two undrawn units determine."""
     n, little = count.sum(axis=-1, keepdims=True), np.full(len(v), 1e-200)
     ends = pool_mean + np.array([-1, 1]) * math.sqrt(pool_variance)
     controls = Controls(np.r_[little, 0.5, 0.5], np.r_[model, ends])
@@ -172,7 +172,7 @@ def test_mean_and_variance_over_the_pool():
 
 
 def test_a_line_that_the_sample_hardly_makes_is_trusted_in_part():
-    """In proportion to the spread below half of the pool's, and to what others than one draw contribute below ¾."""
+    """In proportion to the spread, if below half of the pool's, and to the part of the other draws, if below ¾."""
     v, y, model, pool_mean = random_draws(4, 9)
     plain = of_draws(snis, v, y, model, pool_mean).value
     w = v / v.sum()

@@ -37,12 +37,12 @@ def random_scores(rng: np.random.Generator, n: int) -> Scores:
 
 
 def once(v: np.ndarray) -> Sample:
-    """The first of equally weighted pairs, each drawn once with replacement, in proportion to which they weigh v."""
+    """The first of equally weighted pairs, each drawn once with replacement, with weights proportional to v."""
     return Sample(np.arange(len(v)), np.ones(len(v), dtype=int), 1 / v, repeated=True)
 
 
 def without(v: np.ndarray, pi: np.ndarray) -> tuple[Sample, np.ndarray]:
-    """Pairs drawn once without replacement, and their p: in proportion to ``n p/π`` they weigh v."""
+    """Pairs drawn once without replacement, and their p, such that ``n p/π`` is proportional to v."""
     return Sample(np.arange(len(pi)), np.ones(len(pi), dtype=int), pi), v * pi / (v @ pi)
 
 
@@ -86,7 +86,7 @@ def test_the_difference_of_ratios_longhand() -> None:
 
 
 def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
-    """Where the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
+    """If the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
     rng = np.random.default_rng(17)
     s, v, pi = random_scores(rng, 10), rng.uniform(0.2, 3, 10), rng.uniform(0, 1, 10)
     s = replace(s, expected_numerator=np.full(10, 0.3), expected_weight=np.full(10, 0.6))
@@ -121,7 +121,7 @@ def test_linearised_values_have_mean_zero() -> None:
 
 
 def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
-    """The gradient is what Ĝ changes by if a pair weighs a little more."""
+    """The gradient is the change of Ĝ if a pair has a slightly larger weight."""
     rng = np.random.default_rng(3)
     s, v, step = random_scores(rng, 8), rng.uniform(0.2, 3, 8), 1e-6
     d = linearised([s], v, np.ones(8))[0].gradient
@@ -236,7 +236,7 @@ def test_the_difference_estimator_is_unbiased_where_agreeing_pairs_are_never_dra
 
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
 def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> None:
-    """What is estimated on the pairs that differ, times their share."""
+    """The estimate is that on the pairs that differ, times their share."""
     f, y, rho, p, _ = small
     scores, differ = pool_scores(ZeroOne(), f, y, rho, p), f[:, 0] != f[:, 1]
     rows, v = np.array([0, 1, 2, 4, 3]), np.array([1.0, 2.0, 0.5, 3.0, 1.5])

@@ -56,7 +56,7 @@ def all_replays(pool: Population, method: Method, repetitions: int, seed: int = 
 
 
 def looped(pool: Population, method: Method, budget: float, repetitions: int, seed: int) -> pd.DataFrame:
-    """One row a repetition, by the functions that a plan uses."""
+    """One row per repetition, by the functions that a plan uses."""
     q = sampling_distribution(method.design, pool.moments, pool.cost, pool.weight, 0.1, pool.uniform)
     rng, rows = np.random.default_rng(seed), []
     for _ in range(repetitions):
@@ -84,7 +84,7 @@ def looped(pool: Population, method: Method, budget: float, repetitions: int, se
 def test_a_replay_is_what_a_loop_of_plans_would_give(design, estimator, with_replacement):
     """Means and mean squares agree within 4 standard errors of 500 repetitions of the loop (48 comparisons a case).
 
-    This finds a mean that is off by a fifth of the standard deviation of one sample.
+    This detects a mean that is off by a fifth of the standard deviation of one sample.
     """
     method = Method(design, estimator, with_replacement)
     found = all_replays(POOL, method, 4000)

@@ -138,7 +138,7 @@ def test_groups_of_what_lies_near_on_a_line_are_all_maximal_cliques(seed, system
 
 
 def test_groups_do_not_explode():
-    """Twenty trios, each joined to all but its own, have 3^20 maximal cliques."""
+    """Twenty trios, whose members are joined to all members but those of their own trio, have 3^20 maximal cliques."""
     joined = np.arange(60)[:, None] // 3 != np.arange(60) // 3
     found = indistinct_groups(joined)
     assert len(found) < 200

@@ -33,7 +33,7 @@ LUR_FAMILY = ("lur", "lur_difference", "lur_regression")
 
 
 def rounds_of(drawn: list[tuple[list[int], list[float]]], size: list[float], independent: bool, n: int) -> Steps:
-    """Rounds from who was drawn in each step, and with what probability."""
+    """Rounds from the instances drawn in each step and their probabilities."""
     step, probability = np.zeros(n, dtype=int), np.full(n, np.nan)
     for number, (who, chance) in enumerate(drawn, 1):
         step[who], probability[who] = number, chance
@@ -41,7 +41,7 @@ def rounds_of(drawn: list[tuple[list[int], list[float]]], size: list[float], ind
 
 
 def learnt(left: list[int], known: list[int]) -> np.ndarray:
-    """Sizes that depend on the labels so far, in a way that no sensible design would."""
+    """Sizes that depend on the labels so far, in an arbitrary way that no sensible design would use."""
     seen = sum(VALUES[i] for i in known)
     return np.array([0.5 + abs(np.sin(i + seen)) + 0.3 * VALUES[i] * (seen > 2) for i in left]).clip(0.2)
 
@@ -102,7 +102,7 @@ WORLDS: dict[str, Callable[[], Iterator[tuple[float, Steps]]]] = {
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("estimator", LUR_FAMILY)
 def test_lur_is_unbiased_whatever_the_labels_decide(world: str, estimator: str, monkeypatch) -> None:
-    monkeypatch.setattr(weightings, "ENOUGH", 2)
+    monkeypatch.setattr(weightings, "MIN_LABELS_FOR_LINE", 2)
     total, mean, lines = 0.0, 0.0, 0
     for chance, rounds in WORLDS[world]():
         total += chance

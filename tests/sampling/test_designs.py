@@ -37,14 +37,14 @@ def single(moments, system):
 
 
 def contrast(moments, a, b):
-    """M_1 − M_2 and C_11 + C_22 − 2 C_12 of every query."""
+    """``M_1 − M_2`` and ``C_11 + C_22 − 2 C_12`` of every query."""
     mean = [row[a] - row[b] for row in moments.mean.tolist()]
     variance = [c[a][a] + c[b][b] - 2 * c[a][b] for c in moments.covariance.tolist()]
     return mean, variance
 
 
 def equation_610(mean, variance, cost, weight):
-    """q ∝ p √((M − Ř)² + C) / √λ; of a difference it is equation 6.11."""
+    """``q ∝ p √((M − Ř)² + C) / √λ``; for a difference this is equation 6.11."""
     risk = math.fsum(p * m for p, m in zip(weight, mean, strict=True))
     rows = zip(mean, variance, cost, weight, strict=True)
     return normalised([p * math.sqrt((m - risk) ** 2 + c) / math.sqrt(price) for m, c, price, p in rows])
@@ -267,7 +267,7 @@ def test_one_pair_of_equal_systems_among_three():
 
 
 def test_a_query_that_the_model_is_certain_of_is_reported_without_a_mixture():
-    """With M = Ř and C = 0 in one query alone, its optimal q is 0."""
+    """If M = Ř and C = 0 in a single query, its optimal q is 0."""
     mean = np.array([[0.2], [0.5], [0.8]])
     covariance = np.array([0.1, 0.0, 0.1]).reshape(3, 1, 1)
     with pytest.warns(UserWarning, match=r"1 queries with a positive weight have q = 0"):

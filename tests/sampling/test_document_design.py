@@ -195,7 +195,7 @@ def spends(psi, instance, overhead):
 
 
 def scaled(size, instance, overhead, budget):
-    """min(1, t·size) of the expected cost Λ."""
+    """``min(1, t·size)`` with the expected cost Λ."""
     root = optimize.brentq(
         lambda t: spends(np.minimum(1, np.exp(t) * size), instance, overhead) - budget, -30, 30, xtol=1e-14
     )
@@ -203,7 +203,7 @@ def scaled(size, instance, overhead, budget):
 
 
 def put_by(size, order, instance, overhead, budget):
-    """1.5 standard deviations of the cost of certain queries, each a step function of one uniform number."""
+    """1.5 standard deviations of the cost of certain queries, each of them a step function of a uniform number."""
     indptr, cost = instance[1], instance[4]
     psi, variance = scaled(size, instance, overhead, budget), 0.0
     for a, b in itertools.pairwise(indptr):
@@ -276,7 +276,7 @@ def test_a_query_of_one_document_divides_nothing_by_zero():
 
 @pytest.mark.parametrize("drawing", DOCUMENT_DRAWINGS)
 def test_documents_that_cannot_matter_are_never_drawn(drawing):
-    """Same rank in both, below both cutoffs, below one and absent from the other, or known already."""
+    """Documents with the same rank in both, below both cutoffs, below one and absent from the other, or known."""
     ranks = np.array([[1, 2, 3, 4, 5, 0], [1, 3, 2, 4, 0, 5]], dtype=np.int32)
     form, grades, cost = form_of("DCG@3", ranks), np.full((6, 3), 1 / 3), np.r_[1.0, 1.0, 1.0, [np.nan] * 3]
     args = form, np.array([0, 6]), ranks
@@ -370,7 +370,7 @@ def test_of_many_queries_some_speak_for_all():
     SEEDS, st.sampled_from(DOCUMENT_DRAWINGS), st.sampled_from(MEASURES), st.integers(1, 3), st.sampled_from([0.0, 1.5])
 )
 def test_neither_the_order_of_documents_nor_the_unit_of_cost_matters(seed, drawing, measure, systems, overhead):
-    """Apart from ties in the order of a depth drawing, which rankers that share no rank do not have."""
+    """Ties in the order of a depth drawing are left out: rankers that share no rank have none."""
     form, indptr, ranks, variables, cost, weight = instance = random_instance(seed, measure, systems)
     if drawing == "depth":
         ranks = np.tile(ranks[:1], (systems, 1)) + np.arange(systems, dtype=np.int32)[:, None] * (ranks[:1] > 0)

@@ -20,9 +20,9 @@ P = np.full(4, 0.25)
 
 
 def sequential_draws(q, cost, budget, repetitions, rng):
-    """Queries drawn one after another, each paid for once, until a draw would overspend, and without that draw.
+    """Queries drawn one after another, each paid for once, until a draw would overspend; that draw is dropped.
 
-    Of many samples at once: int64[repetitions, m], how often each query was drawn.
+    Many samples at once: int64[repetitions, m], how often each query was drawn.
     """
     row, counts = np.arange(repetitions), np.zeros((repetitions, len(q)), dtype=np.int64)
     spent, going = np.zeros(repetitions), np.ones(repetitions, dtype=bool)
@@ -36,9 +36,9 @@ def sequential_draws(q, cost, budget, repetitions, rng):
 
 
 def outcomes(q, cost, budget, drop=True, rest=1e-9):
-    """The vectors of draw counts, int64[K, m], and their probabilities, by enumeration but for a rest.
+    """The vectors of draw counts, int64[K, m], and their probabilities, by enumeration, except for a small rest.
 
-    Without ``drop`` the rule is another one: stop after the first draw with ``spent > Λ − λ_max``, and keep it.
+    Without ``drop`` the rule is different: stop after the first draw with ``spent > Λ − λ_max``, and keep it.
     """
     limit = budget if drop else budget - max(cost)
     going, chance = np.zeros((1, len(q)), dtype=np.int64), np.ones(1)
@@ -61,7 +61,7 @@ def as_numbers(counts):
 
 
 def expected_mean(outcomes, terms):
-    """Expectation of the mean of a term over the draws that are kept."""
+    """The expected mean of a term over the draws that are kept."""
     counts, chance = outcomes
     return chance @ (counts @ terms / counts.sum(axis=1))
 
@@ -80,7 +80,7 @@ def drawn_to_budget(q, cost, budget, repetitions, seed):
 
 
 def random_pool(seed, queries=40):
-    """A pool in which dear queries have high values."""
+    """A pool in which expensive queries have high values."""
     rng = np.random.default_rng(seed)
     cost = rng.uniform(1, 10, queries)
     value = cost / 10 + rng.normal(0, 0.1, queries)
@@ -133,7 +133,7 @@ def test_the_importance_is_p_over_q_where_a_query_was_drawn():
 
 
 def test_a_sample_to_a_budget_is_one_of_the_races():
-    """So that what follows can look at thousands at once."""
+    """So the tests below can use thousands of samples at once."""
     for seed in range(30):
         q, p, cost, _ = random_pool(seed, queries=4 + seed)
         sample = draw_to_budget(q, p, cost, 0.6 * cost.sum() + 5, np.random.default_rng(seed))
@@ -151,7 +151,7 @@ def test_draws_have_the_distribution_of_the_sequential_procedure(budget):
 
 
 def chi_square_pvalue(observed, possible, chance):
-    """Of the classes of outcomes; those expected less than 5 times are put together."""
+    """p-value of the counts of outcomes; outcomes expected less than 5 times are pooled."""
     classes, place = np.unique(np.r_[possible, observed], return_inverse=True)
     wanted = len(observed) * np.bincount(place[: len(possible)], weights=chance, minlength=len(classes))
     came = np.bincount(place[len(possible) :], minlength=len(classes))
@@ -165,7 +165,7 @@ def chi_square_pvalue(observed, possible, chance):
 
 
 def test_draws_of_a_larger_pool_have_the_moments_of_the_sequential_procedure():
-    """Number of draws, of distinct queries, and draws of each query, within 3 standard errors (4 for the 15 of one)."""
+    """Numbers of draws and of distinct queries within 3 standard errors, draws of each of 15 queries within 4."""
     q, _, cost, _ = random_pool(3, queries=15)
     budget = 0.6 * cost.sum()
     _, ours = drawn_to_budget(q, cost, budget, 5000, seed=1)

@@ -1,4 +1,4 @@
-"""Rounds are drawn with the probabilities that they claim."""
+"""Rounds are drawn with the probabilities that they state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Drawing documents: given probabilities, no overspending, unbiased estimates when the first phase drops queries."""
+"""Drawing documents: the given probabilities, no overspending, unbiased estimates even if queries are dropped."""
 
 import itertools
 import math
@@ -24,7 +24,7 @@ def pivotal(inclusion, order, rng):
 
 
 def assert_frequencies(drawn, chance):
-    """Within 3 standard errors, and exactly where there is nothing to chance."""
+    """Within 3 standard errors, and exactly where nothing is left to chance."""
     error = np.sqrt(chance * (1 - chance) / len(drawn))
     gap = np.abs(np.mean(drawn, axis=0) - chance)
     assert (gap <= 3 * error + 1e-15).all()
@@ -149,7 +149,7 @@ def test_spread_draws_fewer_documents_of_a_query_together_than_poisson_does(rand
 
 
 def test_queries_that_open_together_come_by_priorities():
-    """One document each, Π as designed; the budget pays for half of them. Finds a Π of ½ that is 4 % off."""
+    """One document each, Π as designed; the budget pays for half of them. The test detects a Π of ½ that is 4 % off."""
     m, draws = 6, 8000
     opening = np.array([0.9, 0.8, 0.5, 0.4, 0.3, 0.1])
     design = DocumentDesign("depth", np.arange(m), opening, np.ones(m))

@@ -1,9 +1,9 @@
-"""Looking at an estimate again and again: how wide its interval has to be for that [theory 10].
+"""How wide intervals must be to hold at repeated looks [theory 10].
 
 Estimates from a growing sample behave like a Brownian motion ``B(t) = t (θ̂ − θ)`` whose time is the information
 ``t = 1/Var(θ̂)``: for draws with replacement because they are independent, for rounds because each is unbiased given
 those before it, and for samples without replacement that are prefixes of one drawing order because
-``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` for j before k. A boundary says how large ``|B(t)|/√t = |θ̂ − θ|/SE`` may become.
+``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` for j before k. A boundary limits ``|B(t)|/√t = |θ̂ − θ|/SE``.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 _NODES = 160
-"""Nodes of the Gauss-Legendre rule with which a continuation region is integrated."""
+"""Nodes of the Gauss-Legendre rule that integrates over a continuation region."""
 
 _MAX_ERRORS = 9.0
-"""Nothing is integrated further out than this, in standard errors."""
+"""The limit of integration, in standard errors."""
 
 _TINY = np.finfo(np.float64).tiny
 """Added to probabilities so that the logarithm of 0 is finite."""
@@ -25,13 +25,13 @@ _CANDIDATES = 1000
 """Intervals between the candidates for the mean in `betting_sequence`."""
 
 _MAX_STAKE = 0.5
-"""The largest share of what they own that the bettors of `betting_sequence` stake."""
+"""The largest share of their capital that the gamblers of `betting_sequence` stake."""
 
 
 def mixture_scale(alpha: float) -> float:
-    """ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5].
+    """The ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5].
 
-    It solves ``(1 + ρ)/ρ − log((1 + ρ)/ρ) = 1 − log α² ``, so ``ρ = −1/(1 + W₋₁(−α²/e))`` with Lambert's W.
+    It solves ``(1 + ρ)/ρ − log((1 + ρ)/ρ) = 1 − log α²``, so ``ρ = −1/(1 + W₋₁(−α²/e))`` with Lambert's W.
 
     Args:
         alpha: In (0, 1).
@@ -49,7 +49,8 @@ def mixture_boundary(time: np.ndarray | float, alpha: float) -> np.ndarray:
     ``1 − α``; ρ is that of `mixture_scale`, so it is narrowest at time 1.
 
     Args:
-        time: float64[...], t, positive: the information, in units of that at which to be narrowest. May be infinite.
+        time: float64[...], t, positive: the information, in units of that at which the boundary is narrowest. May be
+            infinite.
         alpha: In (0, 1).
 
     Returns:
@@ -64,13 +65,13 @@ def mixture_boundary(time: np.ndarray | float, alpha: float) -> np.ndarray:
 
 
 def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
-    """``4 Φ(−z/√s)``, z the ``1 − α/4`` quantile: little is spent before the end [Lan and DeMets 1983].
+    """``4 Φ(−z/√s)``, z being the ``1 − α/4`` quantile: little is spent before the end [Lan and DeMets 1983].
 
     The two sides spend ``2 − 2 Φ(z/√s)`` each, of ``α/2``.
 
     Args:
-        spent: float64[L], s, the part of the way that is over, in (0, 1].
-        alpha: In (0, 1).
+        spent: float64[L], s, the share of the sample that is judged at each look, in (0, 1].
+        alpha: Two-sided error, in (0, 1).
     """
     from scipy import special
 
@@ -78,13 +79,18 @@ def obrien_fleming(spent: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def pocock(spent: np.ndarray, alpha: float) -> np.ndarray:
-    """``α log(1 + (e − 1) s)``: about the same at each look [Lan and DeMets 1983]; see `obrien_fleming`."""
+    """``α log(1 + (e − 1) s)``: about the same error is spent at each look [Lan and DeMets 1983].
+
+    Args:
+        spent: float64[L], s, the share of the sample that is judged at each look, in (0, 1].
+        alpha: Two-sided error, in (0, 1).
+    """
     return np.asarray(alpha * np.log1p((np.e - 1) * np.asarray(spent)))
 
 
 SPENDING: dict[str, Callable[[np.ndarray, float], np.ndarray]] = {"obrien-fleming": obrien_fleming, "pocock": pocock}
-"""How the error α is spent over planned looks, by name. A new rule is a function above and an entry here: from the
-share s of the way that is over, in (0, 1], and α to the error that may be spent by then, which is α at ``s = 1``."""
+"""How the error α is spent over planned looks, by name. To add a rule, write a function above and an entry here: from
+the share s of the sample that is judged, in (0, 1], and α to the error that may be spent by then, α at ``s = 1``."""
 
 
 def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: float, spending: str) -> np.ndarray:
@@ -94,7 +100,7 @@ def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: floa
     density of what has stayed inside [Armitage, McPherson and Rowe 1969].
 
     Args:
-        spent: The part of the way that is over at each look, increasing in (0, 1].
+        spent: The share of the sample that is judged at each look, increasing, in (0, 1].
         time: The information at each look, increasing, in any unit.
         alpha: In (0, 1), two-sided.
         spending: A name in `SPENDING`.
@@ -118,23 +124,22 @@ def spending_boundary(spent: Sequence[float], time: Sequence[float], alpha: floa
 
 
 def _recursion(error: np.ndarray, clock: np.ndarray) -> np.ndarray:
-    """Critical values for the error to spend at each look."""
+    """Critical values, float64[L], from the error to spend at each look and its time."""
     nodes, weights = np.polynomial.legendre.leggauss(_NODES)
     place, density = np.zeros(1), np.ones(1)
-    before, found = 0.0, []
+    before, critical = 0.0, []
     for spend, now in zip(error, clock, strict=True):
         step = np.sqrt(now - before)
-
         edge = _edge(place, density, step, spend, _MAX_ERRORS * np.sqrt(now))
         inside = edge * nodes
         kernel = np.exp(-0.5 * ((inside[:, None] - place) / step) ** 2) / (step * np.sqrt(2 * np.pi))
         place, density, before = inside, edge * weights * (kernel @ density), now
-        found.append(edge / np.sqrt(now))
-    return np.array(found)
+        critical.append(edge / np.sqrt(now))
+    return np.array(critical)
 
 
 def _edge(place: np.ndarray, density: np.ndarray, step: float, spend: float, reach: float) -> float:
-    """Where what starts at ``place`` and takes one step ends outside with the probability that may be spent."""
+    """The edge beyond which a path that starts at ``place`` ends after one step with the probability to be spent."""
     from scipy import optimize, special
 
     def excess(edge: float) -> float:
@@ -144,15 +149,15 @@ def _edge(place: np.ndarray, density: np.ndarray, step: float, spend: float, rea
 
 
 def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.ndarray) -> np.ndarray:
-    """Of intervals: the t quantile whose tail is that of a normal critical value, times SE.
+    """Half-widths of intervals: SE times the t quantile with the same tail as a normal critical value.
 
     Args:
-        critical: float64[L], of the normal.
-        standard_error: float64[..., L].
-        degrees: float64[..., L], of freedom.
+        critical: float64[L], critical values of the normal distribution.
+        standard_error: float64[..., L], SE.
+        degrees: float64[..., L], degrees of freedom.
 
     Returns:
-        float64[..., L]; infinite where no degrees of freedom are left or there is no standard error.
+        float64[..., L]; infinite if no degrees of freedom are left or there is no standard error.
     """
     from scipy import special
 
@@ -167,22 +172,22 @@ def betting_sequence(
 ) -> tuple[np.ndarray, np.ndarray]:
     """A confidence sequence for the mean of bounded draws, exact at any sample size: the hedged capital.
 
-    [Waudby-Smith and Ramdas 2023, Theorem 3]. For each candidate mean m two gamblers bet against it, one that the draws
-    lie above and one that they lie below: ``K⁺ = Π (1 + λ⁺ (x − m))``, ``K⁻ = Π (1 − λ⁻ (x − m))``, with stakes ``λ``
-    from the draws before, ``√(2 log(2/α)/(σ̂² i log(1 + i)))``, at most half of what they own. Fair games do not make
-    rich: a candidate against which ``max(K⁺, K⁻)/2`` has reached ``1/α`` is out.
+    [Waudby-Smith and Ramdas 2023, Theorem 3]. Two gamblers bet against each candidate mean m, one that the draws lie
+    above it and one that they lie below: ``K⁺ = Π (1 + λ⁺ (x − m))``, ``K⁻ = Π (1 − λ⁻ (x − m))``. Their stakes λ are
+    computed from the draws before, ``√(2 log(2/α)/(σ̂² i log(1 + i)))``, and at most half of their capital. Fair games
+    seldom make a gambler rich, so a candidate is rejected when ``max(K⁺, K⁻)/2`` reaches ``1/α``.
 
     A weighted draw ``v ℓ`` with replacement lies in ``[0, ℓ_max/ε]``, since the defensive mixture bounds ``v = p/q`` by
     1/ε; a difference in ``±ℓ_max/ε``.
 
     Args:
-        draws: float64[n], whose mean given those before is the wanted one.
-        low: What no draw can fall below.
-        high: What no draw can exceed.
+        draws: float64[n]; the mean of each, given those before it, is the mean to be estimated.
+        low: The lower bound of all draws.
+        high: The upper bound of all draws.
         confidence: In (0, 1).
 
     Returns:
-        Lower and upper ends after each draw, float64[n] each; each lies inside those before.
+        Lower and upper ends after each draw, float64[n] each; each interval lies inside those before.
 
     Raises:
         ValueError: If the bounds are not in order, or a draw lies outside them or is not a number.
@@ -218,7 +223,7 @@ def _stakes(scaled: np.ndarray, alpha: float) -> np.ndarray:
 
 
 def _hull(left: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
-    """From the neighbour below the least candidate that is left to the one above the largest."""
+    """The interval from the neighbour below the smallest candidate left to the neighbour above the largest."""
     if not left.any():
         return np.nan, np.nan
     first, last = int(left.argmax()), len(left) - 1 - int(left[::-1].argmax())

@@ -1,7 +1,7 @@
-"""How far off an estimate will be at a budget, and which budget an error needs, before anything is drawn [theory 10].
+"""The error to expect at a budget, and the budget that an error needs, before anything is drawn [theory 10].
 
-Queries and documents are drawn alike: each unit comes with probability ``ψ = min(1, τ size)`` and brings the variance
-``g (1/ψ − 1)``; the budget decides τ.
+The same curve serves queries and documents: each unit is drawn with probability ``ψ = min(1, τ size)`` and adds
+``g (1/ψ − 1)`` to the variance; the budget determines τ.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ fewer than 0.19 degrees of freedom."""
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """What is to be expected of a sample, over its budget.
+    """The expected error of a sample as a function of its budget.
 
     Attributes:
         size: float64[n], positive: ψ up to a factor.
-        gain: float64[n], g: the variance of the estimate is ``Σ g (1/ψ − 1)``.
+        gain: float64[n], g; the variance of the estimate is ``Σ g (1/ψ − 1)``.
         cost: float64[n], λ.
-        documents: float64[n], how many documents a unit holds; 0 for what opening a query costs.
+        documents: float64[n], number of documents in each unit; 0 for units that are the opening of a query.
         query: int64[n], the query that each unit belongs to.
-        together: Whether a query is opened as often as its most probable unit, rather than by each of them apart.
-        share: float64[n], p of the query that each unit is, or None where units are documents.
-        fitted: How many parameters the estimator spends on whole queries.
+        together: Whether a query is opened as often as its most probable unit, rather than by each unit independently.
+        share: float64[n], p of each unit if units are queries; None if they are documents.
+        fitted: Number of parameters that the estimator of queries fits to the labels.
     """
 
     size: np.ndarray
@@ -50,15 +50,16 @@ class ErrorCurve:
     def of_documents(
         cls, size: np.ndarray, gain: np.ndarray, cost: np.ndarray, query: np.ndarray, per_query: float, together: bool
     ) -> ErrorCurve:
-        """The curve of single documents, sorted by query, with the openings of their queries as units of their own.
+        """The curve of single documents, sorted by query, with the openings of queries as separate units.
 
         Args:
-            size: float64[n], to which the probability of judging each document is proportional.
-            gain: float64[n], the variance that each document brings.
+            size: float64[n]; the probability of judging each document is proportional to it.
+            gain: float64[n], g; each document adds ``g (1/ψ − 1)`` to the variance.
             cost: float64[n], λ.
-            query: int64[n], the query of each document, rising.
-            per_query: λ₀, of opening a query; it is opened as often as its most probable document is judged.
-            together: See the attributes.
+            query: int64[n], the query of each document, increasing.
+            per_query: λ₀, the cost of opening a query, which is as probable as its most probable document.
+            together: Whether a query is opened as often as its most probable unit, rather than by each unit
+                independently.
         """
         first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
         top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
@@ -78,15 +79,15 @@ class ErrorCurve:
 
     @property
     def total(self) -> float:
-        """The cost of everything."""
+        """The cost of judging everything."""
         return float(self.cost.sum())
 
     def scaled(self, factor: float) -> ErrorCurve:
-        """The curve with every variance so many times as large."""
+        """The curve with all variances multiplied by a factor."""
         return replace(self, gain=self.gain * factor)
 
     def chance(self, budget: float) -> np.ndarray:
-        """float64[n], ψ with ``Σ λ ψ = Λ``; 1 where the budget pays for all.
+        """float64[n], ψ with ``Σ λ ψ = Λ``; 1 if the budget pays for all.
 
         Raises:
             ValueError: If the budget is not a positive number.
@@ -94,7 +95,7 @@ class ErrorCurve:
         return np.minimum(1.0, self._clipped.factor(budget) * self.size)
 
     def counts(self, budget: float) -> tuple[float, float]:
-        """Documents and queries that are expected to be judged."""
+        """Expected numbers of judged documents and queries."""
         chance = self.chance(budget)
         if self.together:
             opened = np.zeros(int(self.query.max()) + 1)
@@ -105,33 +106,34 @@ class ErrorCurve:
         return float(self.documents @ chance), float(opened.sum())
 
     def variance(self, budget: float) -> float:
-        """``Σ g (1/ψ − 1)``; with few draws of queries that is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
+        """``Σ g (1/ψ − 1)``; for few draws of queries this is ``(Σ p² a/q)(Σ λ q)/Λ`` [T 4.25, theory 10]."""
         return float(self.gain @ (1 / self.chance(budget) - 1))
 
     def standard_error(self, budget: float) -> float:
-        """Root of `variance`."""
+        """Square root of the variance."""
         return float(np.sqrt(self.variance(budget)))
 
     def degrees_of_freedom(self, budget: float) -> float:
-        """What the interval of the estimate will have, in expectation.
+        """The degrees of freedom to expect for the interval of the estimate.
 
-        For queries ``n_eff = 1/Σ p²/ψ`` less what was fitted; for documents ``3 (Σ c)²/Σ c² − 1`` with the parts c
-        that the documents will have in the estimated variance, if the model's errors are normal.
+        For queries ``n_eff = 1/Σ p²/ψ`` less the fitted parameters. For documents ``3 (Σ c)²/Σ c² − 1``, c being the
+        parts of the documents in the estimated variance, if the errors of the model are normal.
         """
         chance = self.chance(budget)
         if self.share is not None:
             return float(1 / (self.share**2 @ (1 / chance)) - self.fitted)
         part = self.gain * (1 / chance - 1)
+        # The fourth moment of a normal error is 3 times its squared variance.
         square = 3 * part @ (part / chance)
         return float(3 * part.sum() ** 2 / square - 1) if square > 0 else np.inf
 
     def half_width(self, budget: float, confidence: float) -> float:
-        """Of the interval, ``t · SE``; infinite where no degrees of freedom are left, 0 where everything is judged."""
+        """Half-width of the interval, ``t · SE``; infinite without degrees of freedom, 0 if everything is judged."""
         error = self.standard_error(budget)
         return error * _quantile(self.degrees_of_freedom(budget), confidence) if error > 0 else 0.0
 
     def power(self, budget: float, difference: float, confidence: float) -> float:
-        """The chance of finding a difference, `t_power`; 1 without error [theory 10]."""
+        """The probability of finding a difference (`t_power`); 1 if the standard error is 0 [theory 10]."""
         error = self.standard_error(budget)
         if error == 0:
             return 1.0
@@ -146,7 +148,7 @@ class ErrorCurve:
             confidence: 1 minus the level of the test.
 
         Returns:
-            0 where everything is judged; infinite where too few degrees of freedom are left, see `_MAX_QUANTILE`.
+            0 if everything is judged; infinite if too few degrees of freedom are left (`_MAX_QUANTILE`).
         """
         from scipy import optimize
 
@@ -162,10 +164,10 @@ class ErrorCurve:
         return error * float(optimize.brentq(lambda d: t_power(d, degrees, confidence) - wanted, 0, high))
 
     def budget_for(self, reached: Callable[[float], bool]) -> float:
-        """The least budget from which on something holds, to a thousandth; what everything costs always does.
+        """The smallest budget that suffices, to a thousandth; the cost of judging everything always does.
 
         Args:
-            reached: Budget → whether it suffices; once true it stays so.
+            reached: Function from a budget to whether it suffices; larger budgets than one that does suffice too.
         """
         low, high = 0.0, self.total
         while high - low > 1e-3 * high:
@@ -177,11 +179,11 @@ class ErrorCurve:
 def t_power(signal: float, degrees: float, confidence: float) -> float:
     """The probability that ``|T| > t`` with T noncentral t: ``E Φ(δ − t S) + E Φ(−δ − t S)``, ``S² ~ χ²_ν/ν``.
 
-    The means are sums over quantiles of S: series for the noncentral t fail where δ is large and ν small.
+    The means are sums over quantiles of S, because series for the noncentral t fail for large δ and small ν.
 
     Args:
         signal: δ, the difference in standard errors, not negative.
-        degrees: ν; infinite where the standard error is known.
+        degrees: ν; infinite if the standard error is known.
         confidence: 1 minus the level of the test.
 
     Returns:
@@ -193,12 +195,13 @@ def t_power(signal: float, degrees: float, confidence: float) -> float:
     if not np.isfinite(quantile):
         return 0.0
     even = (np.arange(_NODES) + 0.5) / _NODES
+    # Nodes are denser near both ends of S: even² (3 − 2 even) has the derivative 6 even (1 − even).
     share = 6 * even * (1 - even)
     ratio = np.ones(_NODES)
     if np.isfinite(degrees):
         ratio = np.sqrt(2 * special.gammaincinv(degrees / 2, even**2 * (3 - 2 * even)) / degrees)
-    found = special.ndtr(signal - quantile * ratio) + special.ndtr(-signal - quantile * ratio)
-    return float(share @ found / share.sum())
+    power = special.ndtr(signal - quantile * ratio) + special.ndtr(-signal - quantile * ratio)
+    return float(share @ power / share.sum())
 
 
 def _quantile(degrees: float, confidence: float) -> float:

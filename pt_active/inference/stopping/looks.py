@@ -1,4 +1,4 @@
-"""A sample that grows: what it says at each look, and where it is heading [theory 10]."""
+"""A growing sample: its estimate at each look, and the chance that further looks resolve a question [theory 10]."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"
-"""The name of looks at any time."""
+"""The name for looks at any time."""
 
 PLANNED_LOOKS = 5
-"""Looks of a group-sequential plan, at equal steps."""
+"""Number of looks of a group-sequential plan, at equal steps."""
 
 SIMULATED_PATHS = 4000
 """Simulated continuations of the judging."""
 
 FIRST, SECOND, WITHIN = 1, 2, 3
-"""Verdicts: the first is better, the second is, or neither by more than the margin. 0 is none."""
+"""Verdicts: the first is better, the second is better, or neither by more than the margin. 0 stands for no verdict."""
 
 
 def look_names() -> tuple[str, ...]:
-    """How often one may look: at any time, or at `PLANNED_LOOKS` looks that spend the error by a rule of `SPENDING`.
+    """The names of looks: at any time, or at `PLANNED_LOOKS` looks that spend the error by a rule of `SPENDING`.
 
-    A rule that is added to `SPENDING` is one of them. None, which has no name, means a look at the end alone.
+    A single look at the end has no name; it is None.
     """
     return ALWAYS, *SPENDING
 
 
 @dataclass(frozen=True)
 class Looks:
-    """A growing sample at each of L looks, all float64[L].
+    """A growing sample at each of L looks; all arrays are float64[L].
 
     Attributes:
-        cost: Spent so far.
-        time: The information that is expected of the sample, in any unit; infinite where all is judged.
+        cost: The cost of the sample so far.
+        time: The expected information of the sample, in any unit; infinite if all is judged.
         value: The estimate.
-        standard_error: Of the estimate; 0 where all is judged, NaN where it cannot be told.
-        degrees: Of freedom.
-        critical: What ``|θ̂ − θ|/SE`` may become.
+        standard_error: The standard error; 0 if all is judged, NaN if it cannot be estimated.
+        degrees: Degrees of freedom.
+        critical: The critical value of ``|θ̂ − θ|/SE``.
     """
 
     cost: np.ndarray
@@ -55,7 +55,7 @@ class Looks:
 
     @property
     def half_width(self) -> np.ndarray:
-        """Of the intervals, which hold at all looks together; 0 where all is judged."""
+        """Half-widths of intervals that hold at all looks together; 0 if all is judged."""
         half = half_widths(self.critical, self.standard_error, self.degrees)
         return np.where(np.isinf(self.time) & (self.standard_error == 0), 0.0, half)
 
@@ -64,24 +64,23 @@ class Looks:
         return Looks(*(column[which] for column in vars(self).values()))
 
     def then(self, later: Looks) -> Looks:
-        """These looks and later ones."""
+        """These looks followed by later ones."""
         return Looks(*(np.r_[a, b] for a, b in zip(vars(self).values(), vars(later).values(), strict=True)))
 
 
 def nested_estimates(
     estimator: Estimator, samples: Iterable[Sample], controls: Controls, values: np.ndarray
 ) -> MeanEstimate:
-    """The estimates from the first units of one drawing order, for several numbers of them [theory 10].
+    """The estimates from samples of increasing size along one drawing order [theory 10].
 
     Args:
         estimator: One of `estimators.ESTIMATORS`.
-        samples: L samples, each the beginning of the next, as `draws.priorities` would have drawn them with budgets
-            that ended there.
-        controls: Of the population.
-        values: float64[n], measured, in the order drawn.
+        samples: L samples, each the beginning of the next, as `draws.priorities` draws them to increasing budgets.
+        controls: What is known of the population.
+        values: float64[n], the measured values in the order drawn.
 
     Returns:
-        Fields float64[L].
+        The estimates; each field is float64[L].
     """
     rows = [estimator(sample, controls).estimate(values[: len(sample.rows)]) for sample in samples]
     fields = ("value", "standard_error", "degrees_of_freedom")
@@ -89,7 +88,7 @@ def nested_estimates(
 
 
 def look_sizes(looks: str | None, total: int) -> np.ndarray:
-    """After how many of all queries one looks, int64[L], increasing; the last look is the end.
+    """The number of queries judged at each look, int64[L], increasing; the last look is at all of them.
 
     Raises:
         ValueError: If the name is not one of `look_names`.
@@ -103,15 +102,15 @@ def look_sizes(looks: str | None, total: int) -> np.ndarray:
 
 
 def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray:
-    """``1/Var(θ̂)`` that a design expects after some expense, in units of what it expects of a whole budget.
+    """The information ``1/Var(θ̂)`` that a design expects at some budgets, in units of that of a given budget.
 
     Args:
-        curve: The errors that are expected.
-        spent: float64[L].
-        unit: The budget whose information is 1; if it pays for all, half of it.
+        curve: The expected errors.
+        spent: float64[L], the budgets.
+        unit: The budget whose information is 1; half of it is taken if it pays for all.
 
     Returns:
-        float64[L]; infinite where everything is judged.
+        float64[L]; infinite if everything is judged.
     """
     if curve.variance(unit) == 0:
         unit = unit / 2
@@ -125,8 +124,9 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
 
     Args:
         looks: One of `look_names`, or None.
-        sizes: int64[L], of *all* looks; the error is spent in proportion to them.
-        time: float64[L], the expected information at each, 1 where it is to be narrowest; infinite where all is judged.
+        sizes: int64[L], the sizes of *all* looks, on which the spent error depends.
+        time: float64[L], the expected information at each look, 1 where the intervals of looks at any time are to be
+            narrowest; infinite if all is judged.
         alpha: Two-sided error.
 
     Returns:
@@ -140,51 +140,51 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     if looks is None:
         return np.full(len(sizes), special.ndtri(1 - alpha / 2))
     chance = np.isfinite(time)
-    found = np.full(len(sizes), np.inf)
+    critical = np.full(len(sizes), np.inf)
     if chance.any():
-        found[chance] = spending_boundary((sizes / sizes[-1])[chance], time[chance], alpha, looks)
-    return found
+        critical[chance] = spending_boundary((sizes / sizes[-1])[chance], time[chance], alpha, looks)
+    return critical
 
 
 def check_looks(looks: str | None) -> None:
     """Raise if ``looks`` is neither None nor one of `look_names`.
 
     Raises:
-        ValueError: With the names that there are.
+        ValueError: With the list of known names.
     """
     if looks is not None and looks not in look_names():
         raise ValueError(f"unknown looks {looks!r}; it is one of {', '.join(look_names())}, or None for the end alone")
 
 
 def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared: bool) -> np.ndarray:
-    """What intervals say, int64[...]: `FIRST`, `SECOND`, `WITHIN` or 0.
+    """The verdicts of intervals, int64[...]: `FIRST`, `SECOND`, `WITHIN` or 0.
 
     Args:
-        value: float64[...], an estimate; of a difference, first minus second, if ``compared``.
-        half_width: float64[...], of its interval.
-        margin: Differences up to this do not matter; of a single ranker, the half-width that is wanted.
+        value: float64[...], the estimate, which is the difference of first and second if ``compared``.
+        half_width: float64[...], the half-width of its interval.
+        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
         compared: Whether the estimate is of a difference.
     """
     if not compared:
         return np.where(half_width <= margin, WITHIN, 0)
     with np.errstate(invalid="ignore"):
-        found = np.where(np.abs(value) + half_width <= margin, WITHIN, 0)
-        found = np.where(value + half_width < 0, SECOND, found)
-        return np.where(value - half_width > 0, FIRST, found)
+        verdict = np.where(np.abs(value) + half_width <= margin, WITHIN, 0)
+        verdict = np.where(value + half_width < 0, SECOND, verdict)
+        return np.where(value - half_width > 0, FIRST, verdict)
 
 
 def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int = 0) -> tuple[float, float]:
-    """The chance of being resolved at one of the looks to come, and the expected cost by then or by the last of them.
+    """The probability of a verdict at one of the looks to come, and the expected cost at that look or the last one.
 
-    Follows many ways in which the rest may go: the truth is drawn from ``N(θ̂, SE²)``, and the score ``t θ̂_t`` goes on
-    from where it stands as a Brownian motion with that drift [Spiegelhalter et al. 1986, predictive power].
+    Many continuations are simulated: the truth is drawn from ``N(θ̂, SE²)``, and the score ``t θ̂_t`` continues from its
+    present value as a Brownian motion with that drift [Spiegelhalter et al. 1986, predictive power].
 
     Args:
-        now: The last look, L = 1, unresolved, with an interval.
-        coming: The looks to come; value and standard error are not read.
-        margin: As in `verdicts`, like ``compared``.
-        compared: Of two systems.
-        seed: Of the paths.
+        now: The last look, L = 1, without a verdict but with an interval.
+        coming: The looks to come; their values and standard errors are not read.
+        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
+        compared: Whether the estimate is of a difference.
+        seed: Seed of the simulated paths.
     """
     if len(coming.cost) == 0:
         return 0.0, float(now.cost[0])
@@ -198,20 +198,20 @@ def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int
     score = now.value[0] / variance + np.cumsum(truth[:, None] * step + noise, axis=1)
     value = np.repeat(truth[:, None], len(finite), axis=1)
     value[:, finite] = score / information[finite]
-    found = np.broadcast_to(verdicts(value, _widths(now, coming), margin, compared) > 0, value.shape)
-    resolved = found.any(axis=1)
-    at = np.where(resolved, found.argmax(axis=1), len(finite) - 1)
+    decided = np.broadcast_to(verdicts(value, _widths(now, coming), margin, compared) > 0, value.shape)
+    resolved = decided.any(axis=1)
+    at = np.where(resolved, decided.argmax(axis=1), len(finite) - 1)
     return float(resolved.mean()), float(coming.cost[at].mean())
 
 
-def enough(now: Looks, coming: Looks, margin: float, compared: bool) -> float:
-    """The least cost of the looks to come at which the estimate as it stands would be resolved; NaN if none is."""
-    found = verdicts(np.full(len(coming.cost), now.value[0]), _widths(now, coming), margin, compared) > 0
-    return float(coming.cost[found.argmax()]) if found.any() else np.nan
+def cost_to_resolve(now: Looks, coming: Looks, margin: float, compared: bool) -> float:
+    """The cost of the first look to come at which the present estimate would have a verdict; NaN if there is none."""
+    decided = verdicts(np.full(len(coming.cost), now.value[0]), _widths(now, coming), margin, compared) > 0
+    return float(coming.cost[decided.argmax()]) if decided.any() else np.nan
 
 
 def _widths(now: Looks, coming: Looks) -> np.ndarray:
-    """Expected half-widths of looks to come: variance falls with the time, degrees of freedom grow with the cost."""
+    """Expected half-widths of looks to come: variance is inverse to time, degrees of freedom proportional to cost."""
     error = now.standard_error[0] * np.sqrt(now.time[0] / coming.time)
     degrees = now.degrees[0] * coming.cost / now.cost[0]
     half = half_widths(coming.critical, error, degrees)

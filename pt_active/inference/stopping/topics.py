@@ -1,4 +1,4 @@
-"""How many fully judged topics a test needs, from a matrix of topics by systems (Sakai 2016), beside `Outlook`."""
+"""How many fully judged topics a test needs, from a matrix of topics by systems (Sakai 2016)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-LARGEST = 10**7
-"""Topics beyond which the search ends."""
+MAX_TOPICS = 10**7
+"""The search for a number of topics ends here."""
 
 
 def residual_variance(values: np.ndarray) -> float:
-    """What is left of a measure's variance when topics and systems are accounted for: two-way ANOVA, one value a cell.
+    """The residual variance of a measure in a two-way ANOVA of topics and systems, with one value per cell.
 
     ``Σ (x_ts − x̄_t − x̄_s + x̄)² / ((n − 1)(k − 1))``.
 
@@ -31,16 +31,16 @@ def residual_variance(values: np.ndarray) -> float:
 
 
 def topics_for_power(variance: float, difference: float, power: float = 0.8, confidence: float = 0.95) -> int:
-    """Topics with which a paired t-test finds a difference of two systems: noncentral t, ``σ_d² = 2 σ²``.
+    """Number of topics with which a paired t-test finds a difference of two systems: noncentral t, ``σ_d² = 2 σ²``.
 
     Args:
         variance: σ², as `residual_variance` returns it.
-        difference: That is to be found.
+        difference: The difference to be found.
         power: The probability of finding it.
         confidence: 1 minus the level of the test.
 
     Raises:
-        ValueError: If an argument is out of range, or more than `LARGEST` topics were needed.
+        ValueError: If an argument is out of range, or more than `MAX_TOPICS` topics would be needed.
     """
     _check(variance, confidence)
     if not (np.isfinite(difference) and difference != 0):
@@ -51,14 +51,14 @@ def topics_for_power(variance: float, difference: float, power: float = 0.8, con
 
     def reached(n: int) -> bool:
         quantile = special.stdtrit(n - 1, (1 + confidence) / 2)
-        found = stats.nct(n - 1, np.sqrt(n / (2 * variance)) * abs(difference))
-        return bool(found.sf(quantile) + found.cdf(-quantile) >= power)
+        statistic = stats.nct(n - 1, np.sqrt(n / (2 * variance)) * abs(difference))
+        return bool(statistic.sf(quantile) + statistic.cdf(-quantile) >= power)
 
     return _least(reached)
 
 
 def topics_for_width(variance: float, width: float, confidence: float = 0.95) -> int:
-    """Topics with which the interval of a difference is expected to be no wider than ``± width``.
+    """Number of topics with which the interval of a difference is expected to be no wider than ``± width``.
 
     The expectation of ``t s_d/√n`` with ``E[s_d] = σ_d √(2/φ) Γ((φ + 1)/2)/Γ(φ/2)``, ``φ = n − 1``, ``σ_d² = 2 σ²``.
 
@@ -68,7 +68,7 @@ def topics_for_width(variance: float, width: float, confidence: float = 0.95) ->
         confidence: Level of the interval.
 
     Raises:
-        ValueError: If an argument is out of range, or more than `LARGEST` topics were needed.
+        ValueError: If an argument is out of range, or more than `MAX_TOPICS` topics would be needed.
     """
     _check(variance, confidence)
     if not (np.isfinite(width) and width > 0):
@@ -85,12 +85,12 @@ def topics_for_width(variance: float, width: float, confidence: float = 0.95) ->
 
 
 def _least(reached: Callable[[int], bool]) -> int:
-    """The smallest number from 2 on for which something holds that then goes on to hold."""
+    """The smallest number from 2 on that suffices; larger numbers than one that does suffice too."""
     high = 2
     while not reached(high):
         high *= 2
-        if high > LARGEST:
-            raise ValueError(f"more than {LARGEST:,} topics would be needed")
+        if high > MAX_TOPICS:
+            raise ValueError(f"more than {MAX_TOPICS:,} topics would be needed")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2

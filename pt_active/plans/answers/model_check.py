@@ -7,7 +7,13 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.calibration import FLATTERED, Calibration, CalibrationBins, calibration, calibration_bins
+from pt_active.inference.calibration import (
+    MISLEADING_FACTOR,
+    Calibration,
+    CalibrationBins,
+    calibration,
+    calibration_bins,
+)
 from pt_active.inference.methods import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.outlook import Ahead, Outlook, method_of
@@ -152,7 +158,7 @@ def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> fl
 
 
 def _advice(arguments: PlanArguments, line: Calibration, optimism: float) -> str:
-    if not line.misleads and not optimism > FLATTERED:
+    if not line.misleads and not optimism > MISLEADING_FACTOR:
         return ""
     if arguments.level == "document":
         return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND, WITHIN, enough, prospect, verdicts
+from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND, WITHIN, cost_to_resolve, prospect, verdicts
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
@@ -226,5 +226,5 @@ def _ahead(grown: Growth, question: Question) -> dict[str, float]:
     if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
         return {"chance": np.nan, "further": np.nan, "needed": np.nan}
     chance, cost = prospect(now, grown.plan, margin, question.compared)
-    needed = enough(now, grown.plan.then(grown.rest), margin, question.compared)
+    needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared)
     return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}

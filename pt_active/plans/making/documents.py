@@ -15,7 +15,7 @@ import pyterrier as pt
 from pt_active.frames.checks import Argument, ArgumentError, some, within
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
-from pt_active.inference.calibration import FLATTERED
+from pt_active.inference.calibration import MISLEADING_FACTOR
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import (
     Round,
@@ -297,7 +297,7 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
     gain = expected_gain(graded, arguments.design, arguments.seed)
     ratio = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
     slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
-    if not ratio > FLATTERED:
+    if not ratio > MISLEADING_FACTOR:
         return slope, line.caution
     caution = f"the grade model is too sure of itself: labels show {ratio:.3g} times the variance that it promised"
     # A ratio of variances; its root is the ratio of standard errors, which is on the scale of the slope.

@@ -28,8 +28,8 @@ from pt_active.inference.stopping.looks import (
     SECOND,
     WITHIN,
     Looks,
+    cost_to_resolve,
     critical_values,
-    enough,
     information,
     look_sizes,
     nested_estimates,
@@ -72,7 +72,7 @@ def test_one_look_is_the_plain_test() -> None:
 
 
 def test_each_look_spends_what_it_may() -> None:
-    """Exact, from the multivariate normal that the looks follow, at unequal times and a clock of its own."""
+    """Exact, from the multivariate normal distribution of the looks, at unequal times that differ from the spending."""
     spent, time = [0.3, 0.7, 1.0], np.array([2.0, 3.0, 11.0])
     edge = spending_boundary(spent, time, 0.1, "pocock")
     correlation = np.sqrt(np.minimum.outer(time, time) / np.maximum.outer(time, time))
@@ -162,7 +162,7 @@ def test_widths_are_t_quantiles_of_the_same_tail() -> None:
 
 
 def capital(draws: np.ndarray, mean: float, alpha: float) -> np.ndarray:
-    """Half of the richer gambler's wealth after each draw, one bet at a time."""
+    """Half of the capital of the richer gambler after each draw, one bet at a time."""
     up = down = 1.0
     total, squares, found = 0.0, 0.25, []
     variance = 0.25
@@ -252,7 +252,7 @@ def test_nested_poisson_samples_have_the_covariance_of_the_larger() -> None:
 
 
 def test_prefixes_of_one_order_have_the_covariance_of_the_larger() -> None:
-    """The same for the priority samples that plans draw, by simulation."""
+    """By simulation of the priority samples that plans draw."""
     rng, repetitions = np.random.default_rng(4), 40_000
     q = np.array([0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05])
     terms = q * np.array([1.0, 2.0, 0.5, 1.5, 1.0, 3.0, 0.2])
@@ -352,20 +352,20 @@ def test_a_census_always_resolves_a_difference() -> None:
     chance, cost = prospect(one_look(0.1, 0.4), coming, 0.0, True)
     assert chance == 1.0
     assert 20.0 < cost < 40.0
-    assert enough(one_look(0.1, 0.4), coming, 0.0, True) == 40.0
-    assert enough(one_look(0.9, 0.4), coming, 0.0, True) == 20.0
+    assert cost_to_resolve(one_look(0.1, 0.4), coming, 0.0, True) == 40.0
+    assert cost_to_resolve(one_look(0.9, 0.4), coming, 0.0, True) == 20.0
     assert prospect(one_look(0.1, 0.4), coming.part(np.s_[:0]), 0.0, True) == (0.0, 10.0)
-    assert np.isnan(enough(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
+    assert np.isnan(cost_to_resolve(one_look(0.1, 0.4), coming.part(np.s_[:1]), 0.0, True))
 
 
 def test_degrees_of_freedom_grow_with_the_cost() -> None:
-    """At twice the cost of 10 and of 3 degrees of freedom there are 6: by hand, just inside and just outside."""
+    """At a cost of 10 there are 3 degrees of freedom, so 6 at a cost of 20: by hand, just inside and just outside."""
     nothing = np.full(1, np.nan)
     coming = Looks(np.array([20.0]), np.array([1.0]), nothing, nothing, nothing, np.array([1.96]))
     half = 0.4 / np.sqrt(2) * stats.t.isf(stats.norm.sf(1.96), 6)
     for times, cost in ((0.999, np.nan), (1.001, 20.0)):
         now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))
-        assert enough(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)
+        assert cost_to_resolve(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)
 
 
 # --- the whole road, under the null -----------------------------------------------------------------------------------

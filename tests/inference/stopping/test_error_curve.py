@@ -1,4 +1,4 @@
-"""Expected errors over the budget, by enumeration and by what they promise."""
+"""Expected errors over the budget, by enumeration and against the properties that they promise."""
 
 import itertools
 

@@ -1,4 +1,4 @@
-"""Numbers of topics against simulation and against the tests they are for."""
+"""Numbers of topics against simulation and against the tests that they are computed for."""
 
 import numpy as np
 import pytest

@@ -11,7 +11,7 @@ import pytest
 
 from pt_active import DCG, ERR, Outlook, Plan, UniformGrades
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.calibration import FLATTERED, calibration
+from pt_active.inference.calibration import MISLEADING_FACTOR, calibration
 from pt_active.inference.methods import YARDSTICK
 from pt_active.plans.answers.model_check import ModelCheck
 
@@ -157,7 +157,7 @@ def sharp(graded: pd.DataFrame) -> pd.DataFrame:
 def test_a_model_that_is_wrong_about_its_errors_alone_is_found_out(level, demo, sharp) -> None:
     plan, qrels = judged(sharp, demo, level, budget=600)
     check = ModelCheck.of(plan, qrels)
-    assert (check.misleads, check.calibration.misleads, check.optimism > FLATTERED) == (True, False, True)
+    assert (check.misleads, check.calibration.misleads, check.optimism > MISLEADING_FACTOR) == (True, False, True)
     assert ("extend leans on it less" if level == "document" else "or lean on it less") in check.advice
 
 
