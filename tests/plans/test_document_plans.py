@@ -1,4 +1,4 @@
-"""Plans that judge single documents: from their making to the verdict, in rounds, for measures and rankers to come."""
+"""Plans that judge single documents: from their making to the verdict, in rounds, with later measures and rankers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, d
 
 @pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR @ 10, 3)])
 def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded) -> None:
-    """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
+    """60 plans would find a bias of .4 standard deviations, a coverage of .86 and standard errors 30 % off."""
     truth, found = true_difference(demo, graded, ERR(max_rel=3) @ 10 if measure.NAME == "ERR" else measure), []
     labels = demo.judge(graded)
     for seed in range(60):

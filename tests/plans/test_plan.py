@@ -422,7 +422,7 @@ def replay(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.mark.parametrize("estimator", ["snis", "regression"])
 def test_intervals_cover_on_the_demo_pool(replay: pd.DataFrame, estimator: str) -> None:
-    """95 % intervals hold the truth in 93–97 % of 4,000 samples of 60 draws."""
+    """95 % intervals contain the truth in 93–97 % of 4,000 samples of 60 draws."""
     rng = np.random.default_rng(11)
     weight, q = replay.q_weight.to_numpy(), replay.q_prob.to_numpy()
     difference = (replay.true_production - replay.true_candidate).to_numpy()
@@ -458,7 +458,7 @@ def test_type_one_error_under_label_swapping(replay: pd.DataFrame) -> None:
 
 
 def mirrored(queries: int = 30, documents: int = 6) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A pool in which ranker b does in one half of the queries what a does in the other, and its labels."""
+    """A pool and its labels; ranker b does in one half of the queries what ranker a does in the other half."""
     rng = np.random.default_rng(3)
     parts, labels = [], []
     for x in range(queries):
