@@ -156,10 +156,7 @@ class Plan(KeptArtifact[PlanTables]):
 
     @property
     def queries(self) -> pd.DataFrame:
-        """All queries with their design and ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``.
-
-        In plans that sample queries, ``q_priority`` gives the order in which they are drawn.
-        """
+        """All queries: the design, ``q_draws`` (0: not drawn), ``q_importance``, ``q_inclusion``, ``q_priority``."""
         return self.tables.queries.copy()
 
     @property

@@ -1,4 +1,4 @@
-"""Plans that judge single documents: from their making to the verdict, in rounds, for measures and rankers to come."""
+"""Plans that judge single documents: from their making to the verdict, in rounds, with later measures and rankers."""
 
 from __future__ import annotations
 

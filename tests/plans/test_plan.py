@@ -412,7 +412,7 @@ def test_one_draw_gives_no_interval(demo: DemoCollection, graded: pd.DataFrame) 
 
 
 def mirrored(queries: int = 30, documents: int = 6) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """A pool in which ranker b does in one half of the queries what a does in the other, and its labels."""
+    """A pool and its labels; ranker b does in one half of the queries what ranker a does in the other half."""
     rng = np.random.default_rng(3)
     parts, labels = [], []
     for x in range(queries):

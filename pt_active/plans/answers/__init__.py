@@ -1,1 +1,1 @@
-"""What the labels of a plan answer: estimates, comparisons, rankings, stopping, budgets, checks."""
+"""What can be answered with the labels of a plan: estimates, comparisons, rankings, stopping, budgets, checks."""

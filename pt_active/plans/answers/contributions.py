@@ -1,4 +1,4 @@
-"""What each label did to an estimate, and what each query or document weighs in it [theory 5, 9]."""
+"""Which labels decided: how far did each move an estimate, and how much does it weigh [theory 5, 9]?"""
 
 from __future__ import annotations
 
@@ -23,26 +23,31 @@ from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.relevance.montecarlo import Evaluator, evaluator
 
-DECIDING = 3
-"""Documents that are named of each query."""
+DOCUMENTS_PER_QUERY = 3
+"""Deciding documents listed per query, at most."""
+
+_DIGITS = 12
+"""Decimals of a contribution, relative to the largest, that count when contributions are sorted."""
 
 
 @dataclass(frozen=True)
 class Contributions:
     """An estimate taken apart: ``estimate = base + Σ contribution``.
 
-    A contribution is how far the labels of a query moved the estimate from where it would be had they been what the
-    grade model expects; where documents were drawn, after the line by which ``regression`` corrects the model.
+    A contribution is how far the labels of a query moved the estimate away from its value if all labels were as the
+    grade model expects. If documents were drawn and the estimator is ``regression``, the expectations are those after
+    its correction of the model.
 
     Attributes:
         base: The estimate if all labels were as expected.
-        queries: ``qid`` (+ ``query``), ``weight``, ``value``, ``expected``, ``contribution`` of each drawn query,
-            largest first; without ``value`` and ``expected``, and with ``documents``, where single documents were
-            drawn. The weights are shares of 1: of the draws' importance, or of the documents' influence.
-        documents: ``qid, docno, label, weight, effect`` of every labelled document that the measure sees: how far its
-            label alone moved the estimate, largest first. Exact for additive measures, where the effects of a query sum
-            to its contribution; else of a label beside the others of its query (of queries), or to first order (of
-            documents). ``weight`` is as in ``queries``, NaN where queries were drawn.
+        queries: ``qid`` (+ ``query``), ``weight``, ``value``, ``expected``, ``contribution`` of each drawn query, the
+            largest first. If documents were drawn, it has ``documents`` (their number) instead of ``value`` and
+            ``expected``. The weights are shares of 1: of the draws' importance, or of the documents' influence.
+        documents: ``qid, docno, label, weight, effect`` of every labelled document above the measure's cutoff, the
+            largest effect first. The effect is how far its label alone moved the estimate. For additive measures it is
+            exact, and the effects of a query sum to its contribution. For others it is the effect of one label given
+            the other labels of its query (plans of queries), or a first-order approximation (plans of documents).
+            ``weight`` is the document's share of the influence; NaN if queries were drawn.
     """
 
     base: float
@@ -65,54 +70,56 @@ class Contributions:
             plan: Of queries or of documents.
             qrels: Its labels, of all rounds.
             contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            measure: Another measure than the plan's, on the same labels.
-            estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in
                 `documents.DOCUMENT_ESTIMATORS`.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
         Raises:
-            ValueError: As `Plan.estimate` does, or if the contrast has not one entry a ranker.
+            ValueError: If an argument is unknown, the labels do not fit the plan, or the contrast does not have one
+                entry per ranker.
         """
         how = asked(plan.tables, measure, estimator, missing=missing)
         return cls.of_labelled(labelled_plan(plan.tables, qrels), contrast, how)
 
     @classmethod
     def of_labelled(cls, labelled: LabelledPlan[Any], contrast: np.ndarray, how: How[irm.Measure]) -> Contributions:
-        """Take an estimate of a plan with its labels apart.
+        """Take an estimate apart, given a plan that is already joined to its labels.
 
         Args:
-            labelled: The plan.
+            labelled: The plan with its labels.
             contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
-            how: What is asked.
+            how: The measure, the estimator, and what to do about missing labels.
 
         Raises:
-            ValueError: If the contrast has not one entry a ranker, labels are missing, or the estimator is unknown.
+            ValueError: If the contrast does not have one entry per ranker, labels are missing, or the estimator is
+                unknown.
         """
         contrast, k = np.asarray(contrast, dtype=float), len(labelled.tables.pool.names)
         if contrast.shape != (k,):
             raise ValueError(f"the contrast needs one number for each of {k} rankers, got {contrast}")
         judged = labelled.judged(how)
         if isinstance(judged, JudgedDocuments):
-            return cls(*_of_documents(labelled.tables.pool, judged, contrast, how.estimator))
-        return cls(*_of_queries(labelled, judged, contrast, how))
+            return _of_documents(labelled.tables.pool, judged, contrast, how.estimator)
+        return _of_queries(labelled, judged, contrast, how)
 
     def deciding(self, queries: int) -> pd.DataFrame:
-        """The documents with the largest effects, `DECIDING` at most of each of the first queries.
+        """The documents with the largest effects, at most `DOCUMENTS_PER_QUERY` of each of the first queries.
 
         Args:
-            queries: How many.
+            queries: The number of queries, those with the largest contributions first.
         """
         first = self.queries["qid"].head(queries)
-        rows = self.documents[self.documents["qid"].isin(first)].groupby("qid", sort=False).head(DECIDING)
+        rows = self.documents[self.documents["qid"].isin(first)].groupby("qid", sort=False).head(DOCUMENTS_PER_QUERY)
         order = rows["qid"].map(dict(zip(first, range(len(first)), strict=True)))
         return rows.iloc[np.argsort(order.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
 def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
-    """An estimator of queries as ``base + Σ a (ℓ − M)``: the weights a are its influence.
+    """Write an estimator of queries as ``base + Σ a (ℓ − M)``; the weights a are its influence.
 
     Args:
-        judged: The sample.
+        judged: The sample with its labels.
         contrast: float64[k].
         estimator: A name in `estimators.ESTIMATORS`.
 
@@ -127,7 +134,7 @@ def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tu
 
 def _of_queries(
     labelled: LabelledPlan[JudgedQueries], judged: JudgedQueries, contrast: np.ndarray, how: How[irm.Measure]
-) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+) -> Contributions:
     base, pull = influence(judged, contrast, how.estimator)
     sample = judged.sample
     value, model = judged.values @ contrast, sample.of(judged.pool_model @ contrast)
@@ -136,13 +143,13 @@ def _of_queries(
     table = _named(labelled.tables.pool, labelled.drawn)
     table = table.assign(**columns, contribution=pull * (value - np.nan_to_num(model)))
     effects = _label_effects(labelled, pull, contrast, how)
-    return base, _largest(table, "contribution"), _largest(effects, "effect")
+    return Contributions(base, _largest_first(table, "contribution"), _largest_first(effects, "effect"))
 
 
 def _label_effects(
     labelled: LabelledPlan[JudgedQueries], pull: np.ndarray, contrast: np.ndarray, how: How[irm.Measure]
 ) -> pd.DataFrame:
-    """``g (ℓ − Σ_y P(y) ℓ(y in the place of the label))`` of each labelled document."""
+    """The effect of each labelled document, ``a (ℓ − Σ_y P(y) ℓ(y instead of its label))``."""
     pool, label, measure = labelled.tables.pool, labelled.label, how.measure
     evaluate, seen, effect = _valuation(pool, measure), pool.seen(measure), np.zeros(len(label))
     grades, use = pool.max_grade + 1, np.zeros(len(label), dtype=bool)
@@ -159,7 +166,10 @@ def _label_effects(
 
 
 def _valuation(pool: Pool, measure: irm.Measure) -> Evaluator:
-    """(labels int64[b, n], ranks int32[k, n]) of one query → float64[b, k], compiled for additive and cascades."""
+    """A function of one query, (labels int64[b, n], ranks int32[k, n]) → float64[b, k].
+
+    It is compiled for additive and cascade measures.
+    """
     if not has_rank_form(measure):
         return evaluator(measure, pool.max_grade)
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
@@ -172,17 +182,15 @@ def _valuation(pool: Pool, measure: irm.Measure) -> Evaluator:
     return evaluate
 
 
-def _of_documents(
-    pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, estimator: str
-) -> tuple[float, pd.DataFrame, pd.DataFrame]:
+def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, estimator: str) -> Contributions:
     seen, size = judged.pool, len(judged.label)
     base, step, effect, weight = 0.0, np.zeros(len(seen.weight)), np.zeros(size), np.zeros(size)
     labelled = round_labels(seen, judged.rounds, judged.label, contrast, estimator)
     for share, each in zip(round_weights(judged.rounds), labelled, strict=True):
         base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
         opening = each.sample.opening
-        found = query_residuals(seen, each.sample, each.expected, each.observed, contrast)
-        step += share * seen.weight * np.divide(found.step, opening, out=np.zeros_like(opening), where=opening > 0)
+        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast)
+        step += share * seen.weight * np.divide(residuals.step, opening, out=np.zeros_like(opening), where=opening > 0)
         pull = share * _pull(judged, each, contrast)
         effect += pull * (each.observed - each.expected)
         weight += np.abs(pull)
@@ -193,15 +201,12 @@ def _of_documents(
     counts = np.bincount(seen.query, weights=judged.label >= 0, minlength=len(step))[drawn].astype(int)
     queries = np.bincount(seen.query, weights=share_of, minlength=len(step))[drawn]
     table = _named(pool, drawn).assign(documents=counts, weight=queries, contribution=step[drawn])
-    return (
-        base,
-        _largest(table, "contribution"),
-        _largest(_documents(pool, use, judged.label, share_of, effect), "effect"),
-    )
+    documents = _documents(pool, use, judged.label, share_of, effect)
+    return Contributions(base, _largest_first(table, "contribution"), _largest_first(documents, "effect"))
 
 
 def _pull(judged: JudgedDocuments, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
-    """float64[N], ``p D/(Ππ)`` of the documents that the round drew and 0 elsewhere."""
+    """float64[N], ``p D/(Ππ)`` of the documents that the round drew, and 0 for all others."""
     seen, sample = judged.pool, each.sample
     chance = sample.chance(seen.query)
     slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
@@ -218,8 +223,11 @@ def _documents(pool: Pool, use: np.ndarray, label: np.ndarray, weight: np.ndarra
     return pd.DataFrame(names | {"weight": weight[use], "effect": effect[use]})
 
 
-def _largest(table: pd.DataFrame, column: str) -> pd.DataFrame:
-    """The largest absolute values first; of equal ones in the order of the ids, not of the rows."""
-    ids = [name for name in ("docno", "qid") if name in table.columns]
-    order = np.lexsort([*(table[name].astype(str).to_numpy() for name in ids), -table[column].abs().to_numpy()])
-    return table.iloc[order].reset_index(drop=True)
+def _largest_first(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """The table by decreasing absolute values of a column; values that are equal up to rounding, by their ids."""
+    size = table[column].abs().to_numpy()
+    largest = size.max(initial=0.0)
+    # In a census many values are equal in theory and differ in the last bits, which depend on the machine.
+    key = np.round(size / largest, _DIGITS) if largest > 0 else size
+    ids = [table[name].astype(str).to_numpy() for name in ("docno", "qid") if name in table.columns]
+    return table.iloc[np.lexsort([*ids, -key])].reset_index(drop=True)

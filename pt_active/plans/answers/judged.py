@@ -1,4 +1,4 @@
-"""What is asked of labels, and what every judged sample can answer."""
+"""What can be asked of labels, and how does every sample with labels answer it?"""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Measure = TypeVar("Measure", bound=irm.Measure | PairMeasure)
 
 @dataclass(frozen=True)
 class How(Generic[Measure]):
-    """How labels become a number, made once for each question of a user.
+    """What is asked of labels: the measure, the estimator and the interval. It is made once per question.
 
     Attributes:
         measure: What is measured, of rankings or of a predictor.
         estimator: A name in the registry of the estimators for what was sampled.
         confidence: Level of the intervals; tests are at 1 minus it.
         missing: One of `qrels.MISSING_POLICIES`.
-        reference: A name in `intervals.REFERENCES`; of shares also one in `proportions.BINOMIAL_REFERENCES`.
+        reference: A name in `intervals.REFERENCES`; for shares also one in `proportions.BINOMIAL_REFERENCES`.
 
     Raises:
         ValueError: If the level lies outside (0, 1), or the policy is unknown. The names of the estimator and of the
@@ -47,18 +47,18 @@ class How(Generic[Measure]):
 
 @dataclass(frozen=True)
 class Contrast:
-    """One system, or the first minus the second.
+    """What is estimated: one system, or the first system minus the second.
 
     Attributes:
-        first: Its place among the names.
-        second: The place of the other one; None where one system is looked at.
+        first: Index of the first system.
+        second: Index of the second system; None if only one is estimated.
     """
 
     first: int
     second: int | None = None
 
     def of(self, values: np.ndarray) -> np.ndarray:
-        """float64[...], of the values float64[..., k] of all systems."""
+        """float64[...], the contrast of float64[..., k], values of all systems."""
         first = values[..., self.first]
         return first if self.second is None else np.asarray(first - values[..., self.second])
 
@@ -73,17 +73,17 @@ class Contrast:
 
 
 class Measured(NamedTuple):
-    """What a sample says of a contrast, before an interval is read off.
+    """The estimate of a contrast and its error, before an interval is computed.
 
     Attributes:
         value: The estimate.
-        standard_error: Of the estimate.
+        standard_error: Its standard error.
         degrees: The estimator's own degrees of freedom.
         basis: What the estimate rests on.
         certain: Whether nothing was left to chance, so that there is no sampling error.
-        still: Whether nothing varies in the sample that the model does not explain, so that it tells no error.
-        unusable: Whether there is no interval whatever the error, such as where the estimate is undefined.
-        bounds: Of the values, and so of their mean, where the interval keeps to them; None where it does not.
+        still: Whether the model explains all variation in the sample, so that the error cannot be estimated.
+        unusable: Whether there is no interval whatever the error, for example because the estimate is undefined.
+        bounds: Bounds of the values, and so of their mean, if the interval respects them; None if it does not.
     """
 
     value: float
@@ -96,33 +96,34 @@ class Measured(NamedTuple):
     bounds: tuple[float, float] | None = None
 
 
-def inferred(found: Measured, how: How[Any]) -> dict[str, Any]:
+def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     """The fields that `Estimate` and `Comparison` have in common.
 
     Args:
-        found: What the sample says.
-        how: What is asked.
+        measured: The estimate and its error.
+        how: The level of the interval and its reference.
 
     Raises:
         ValueError: If the reference is unknown.
     """
-    degrees = reference_degrees(how.reference, np.array(found.degrees), found.basis.n_draws)
+    basis = measured.basis
+    degrees = reference_degrees(how.reference, np.array(measured.degrees), basis.n_draws)
     return {
-        "basis": found.basis,
-        "standard_error": 0.0 if found.certain or found.still else found.standard_error,
-        "degrees_of_freedom": np.inf if found.certain else float(degrees),
+        "basis": basis,
+        "standard_error": 0.0 if measured.certain or measured.still else measured.standard_error,
+        "degrees_of_freedom": np.inf if measured.certain else float(degrees),
         "confidence_level": how.confidence,
-        "degenerate": found.unusable or (bool(found.basis.missing) if found.certain else found.still),
+        "degenerate": measured.unusable or (bool(basis.missing) if measured.certain else measured.still),
     }
 
 
 @dataclass(frozen=True)
 class Judged(ABC):
-    """Labels beside the sample that they belong to. A kind of sample says what it measures of a contrast.
+    """A sample with its labels. Subclasses estimate a contrast from their kind of sample.
 
     Attributes:
         names: The k rankers or predictors.
-        basis: What every inference rests on, but for the estimator.
+        basis: What every estimate rests on, without the name of the estimator.
     """
 
     names: tuple[str, ...]
@@ -130,11 +131,11 @@ class Judged(ABC):
 
     @abstractmethod
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The estimate of a contrast, its error, and what it rests on.
+        """Estimate a contrast and its error.
 
         Args:
             contrast: One system, or the difference of two.
-            how: What is asked; the measure and the policy for missing labels are those of the sample.
+            how: The estimator; measure and policy for missing labels are those with which the sample was made.
 
         Raises:
             ValueError: If the estimator is unknown, or does not fit the sample.
@@ -149,29 +150,29 @@ class Judged(ABC):
         """Estimate one system [theory 5].
 
         Args:
-            system: Its place in ``names``.
-            how: What is asked.
+            system: Its index in ``names``.
+            how: The estimator, and the level and reference of the interval.
 
         Raises:
-            ValueError: As `measured` does, or if the reference is unknown.
+            ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
         """
-        found = self.measured(Contrast(system), how)
-        fields = inferred(found, how)
-        if found.bounds is not None:
-            fields = kept_to(found.bounds, fields)
-        return Estimate(name=self.names[system], value=found.value, **fields)
+        measured = self.measured(Contrast(system), how)
+        fields = inferred(measured, how)
+        if measured.bounds is not None:
+            fields = kept_to(measured.bounds, fields)
+        return Estimate(name=self.names[system], value=measured.value, **fields)
 
     def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
         """Estimate and test the difference of two systems, first minus second [theory 5].
 
         Args:
-            first: The place in ``names`` of the one that is compared.
-            second: The place of the one that it is compared with.
-            how: What is asked.
+            first: Index of the first system in ``names``.
+            second: Index of the second system in ``names``.
+            how: The estimator, and the level and reference of the interval.
 
         Raises:
-            ValueError: As `measured` does, or if the reference is unknown.
+            ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
         """
-        found = self.measured(Contrast(first, second), how)
-        fields = inferred(found, how) | {"lower_is_better": self.lower_is_better}
-        return Comparison.tested(self.names[first], self.names[second], found.value, fields)
+        measured = self.measured(Contrast(first, second), how)
+        fields = inferred(measured, how) | {"lower_is_better": self.lower_is_better}
+        return Comparison.tested(self.names[first], self.names[second], measured.value, fields)

@@ -1,4 +1,4 @@
-"""Judgments meet the drawn documents: estimates and comparisons from one or several rounds [theory 9]."""
+"""How are rankers estimated from the labels of drawn documents, of one round or several [theory 9]?"""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from pt_active.plans.making.labelled import label_calibration, last_unseen_grade
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.sampling.documents import Variables
 
-_UNREACHED = 0.01
-"""Share of the model's variance in documents that could never be drawn above which an estimate says so."""
+_NOTED_UNREACHED_SHARE = 0.01
+"""Above this share of the model's variance in documents that could never be drawn, an estimate has a caution."""
 
-_TOO_MUCH = 0.05
-"""The same share above which no interval is given."""
+_MAX_UNREACHED_SHARE = 0.05
+"""Above this share of the model's variance in documents that could never be drawn, there is no interval."""
 
-_FEW = 10
-"""Effective documents below which an estimate says that it rests on few."""
+_MIN_EFFECTIVE_DOCUMENTS = 10
+"""With fewer effective documents, an estimate has a caution."""
 
 _ROUNDING = 1e-12
+"""A standard error up to this share of the estimate is rounding, and counts as 0."""
 
 
 @dataclass(frozen=True)
 class JudgedDocuments(Judged):
-    """Labels of drawn documents, and what they can be used for.
+    """Drawn documents with their labels.
 
     Attributes:
-        pool: What the measure sees.
-        rounds: Of judging.
-        grades: float64[N, G+1] of the first round.
-        label: int64[N], of the documents that were drawn; -1 elsewhere and where it is missing.
+        pool: The documents above the measure's cutoff.
+        rounds: The rounds in the order in which they were drawn.
+        grades: float64[N, G+1], the grades of the first round.
+        label: int64[N], the labels of drawn documents; -1 for all others and if it is missing.
     """
 
     pool: DocumentPool
@@ -48,31 +49,34 @@ class JudgedDocuments(Judged):
     label: np.ndarray
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The mean over all queries, by an estimator in `documents.DOCUMENT_ESTIMATORS`; its caution is warned of."""
+        """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
+
+        Its cautions are also given as warnings.
+        """
         weights = contrast.weights(len(self.names))
-        found = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator)
+        mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator)
         unreached, variance = self._unreached(weights)
-        error = float(np.sqrt(found.standard_error**2 + variance))
+        error = float(np.sqrt(mean.standard_error**2 + variance))
         census = self.basis.census and variance == 0
         basis = replace(
             self.basis,
             estimator=how.estimator,
             census=census,
-            n_effective=found.n_effective,
-            error_of_queries=float(np.sqrt(max(found.first, 0.0))),
-            error_of_documents=float(np.sqrt(max(found.second, 0.0))),
-            error_of_model=float(np.sqrt(variance + found.cautious)),
+            n_effective=mean.n_effective,
+            error_of_queries=float(np.sqrt(max(mean.first, 0.0))),
+            error_of_documents=float(np.sqrt(max(mean.second, 0.0))),
+            error_of_model=float(np.sqrt(variance + mean.cautious)),
             unreached=unreached,
-            caution=self._caution(found, contrast.named(self.names), unreached),
+            caution=self._caution(mean, contrast.named(self.names), unreached),
         )
         return Measured(
-            value=found.value,
+            value=mean.value,
             standard_error=error,
-            degrees=found.degrees_of_freedom,
+            degrees=mean.degrees_of_freedom,
             basis=basis,
             certain=census,
-            still=error <= _ROUNDING * max(1.0, abs(found.value)),
-            unusable=unreached > _TOO_MUCH,
+            still=error <= _ROUNDING * max(1.0, abs(mean.value)),
+            unusable=unreached > _MAX_UNREACHED_SHARE,
         )
 
     def within(self, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
@@ -80,8 +84,8 @@ class JudgedDocuments(Judged):
 
         Args:
             rows: int64[r], the queries of the group.
-            share: Of the population's weight, above 0.
-            qids: Ids of the queries.
+            share: The group's share of the population's weight, above 0.
+            qids: The ids of these queries.
         """
         inside = np.isin(np.arange(len(self.pool.weight)), rows)
         drawn = judged_before(self.rounds) & inside[self.pool.query]
@@ -100,7 +104,7 @@ class JudgedDocuments(Judged):
         return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
-        """Share and size of the model's variance in documents that could never be drawn."""
+        """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""
         variables = Variables.of(self.pool.form, self.grades)
         part = (contrast @ self.pool.gradients(variables.mean)) * self.pool.weight[self.pool.query]
         variance = part**2 * variables.variance
@@ -111,22 +115,22 @@ class JudgedDocuments(Judged):
         rest, total = float(variance[~possible].sum()), float(variance.sum())
         return (rest / total, rest) if rest > 1e-9 * total else (0.0, 0.0)
 
-    def _caution(self, found: DocumentEstimate, what: str, unreached: float) -> str:
-        """What the user should know, and is warned of."""
+    def _caution(self, mean: DocumentEstimate, what: str, unreached: float) -> str:
+        """The cautions of an estimate, joined into one text; each is also given as a warning."""
         said = []
-        if unreached > _UNREACHED:
+        if unreached > _NOTED_UNREACHED_SHARE:
             said.append(
                 f"{unreached:.0%} of the variance that the model expects of {self.basis.measure} of {what} lies in "
                 "documents that were never to be judged for this plan; there the estimate rests on the model alone"
-                + (", so there is no interval and no test" if unreached > _TOO_MUCH else "")
+                + (", so there is no interval and no test" if unreached > _MAX_UNREACHED_SHARE else "")
             )
         if self.basis.missing:
             said.append(
-                f"labels are missing ({len(self.basis.missing)}), and the interval does not know how far off what "
-                "stands in their place may be"
+                f"labels are missing ({len(self.basis.missing)}), and the interval does not account for the error of "
+                "the values that replace them"
             )
-        if not self.basis.census and found.n_effective < _FEW:
-            said.append(f"the estimate rests on {found.n_effective:.1f} effective documents")
+        if not self.basis.census and mean.n_effective < _MIN_EFFECTIVE_DOCUMENTS:
+            said.append(f"the estimate rests on {mean.n_effective:.1f} effective documents")
         for caution in said:
             warnings.warn(caution, stacklevel=5)
         return "; ".join(said)
@@ -135,13 +139,13 @@ class JudgedDocuments(Judged):
 def judged_documents(
     pool: Pool, rounds: Sequence[Round], label: np.ndarray, ignored: int, how: How[irm.Measure]
 ) -> JudgedDocuments:
-    """Labels beside the rounds that drew their documents.
+    """Join labels to the rounds that drew their documents.
 
     Args:
         pool: All queries.
-        rounds: Of judging.
-        label: int64[N], of the documents that were drawn; -1 elsewhere and where there is none.
-        ignored: How many labels belong to documents that were not drawn.
+        rounds: The rounds in the order in which they were drawn.
+        label: int64[N], the labels of drawn documents; -1 for all others and if there is none.
+        ignored: The number of labels of documents that were not drawn.
         how: The measure, additive or cascade, and what to do about missing labels.
 
     Raises:

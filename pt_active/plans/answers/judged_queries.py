@@ -1,4 +1,4 @@
-"""What labels say of every drawn query of a plan [theory 5]."""
+"""How are rankers estimated from the labels of drawn queries [theory 5]?"""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from pt_active.sampling.sample import Sample
 
 @dataclass(frozen=True)
 class JudgedQueries(Judged):
-    """What the labels say of s sampled queries.
+    """The s sampled queries with their measured values.
 
     Attributes:
-        sample: The queries that were drawn, as rows of the pool's m.
-        values: float64[s, k], measured.
+        sample: The queries that were drawn, among the m of the pool.
+        values: float64[s, k], the measure of each ranker on each sampled query.
         pool_weight: float64[m], p of all queries.
-        pool_model: float64[m, k], expected by the grade model of all queries; NaN where it has no opinion.
+        pool_model: float64[m, k], the measure that the grade model expects of all queries; NaN if it gives none.
     """
 
     sample: Sample
@@ -34,13 +34,14 @@ class JudgedQueries(Judged):
     pool_model: np.ndarray
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The mean over all queries, by an estimator in `estimators.ESTIMATORS`."""
+        """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
         mean = estimator_named(how.estimator).weigh(self.sample, controls).estimate(values)
         census, count = self.basis.census, self.sample.count
-        nothing = census and bool(is_rounding(np.abs(mean.value), count, values))
+        # Two rankers with the same values differ by rounding alone; in a census that would decide who is better.
+        only_rounding = census and bool(is_rounding(np.abs(mean.value), count, values))
         return Measured(
-            value=0.0 if nothing else float(mean.value),
+            value=0.0 if only_rounding else float(mean.value),
             standard_error=float(mean.standard_error),
             degrees=float(mean.degrees_of_freedom),
             basis=replace(self.basis, estimator=how.estimator),
@@ -50,14 +51,14 @@ class JudgedQueries(Judged):
 
 
 class LabelledQueries(NamedTuple):
-    """All queries of a plan, or a group of them, with what was drawn and the labels that came back.
+    """All queries of a plan, or a group of them, with the sample and the labels.
 
     Attributes:
         pool: The queries.
-        sample: Those that were drawn.
-        model: float64[m, k], what the grade model expects of the measure.
+        sample: The queries that were drawn.
+        model: float64[m, k], the measure that the grade model expects.
         label: int64[N], -1 where there is none.
-        ignored: How many labels belong to queries that were not drawn.
+        ignored: The number of labels of queries that were not drawn.
     """
 
     pool: Pool
@@ -71,7 +72,7 @@ def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQu
     """Measure the drawn queries.
 
     Args:
-        labelled: Queries and labels.
+        labelled: The queries, the sample and the labels.
         how: The measure, and what to do about missing labels.
 
     Raises:

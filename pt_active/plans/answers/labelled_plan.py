@@ -1,4 +1,4 @@
-"""A plan and the labels that came back: checked and joined once, and asked as often as one likes."""
+"""How are a plan and its labels joined, so that they are checked once and can be asked many times?"""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.sample import Sample
 
-CUT = (
+CUT_CAUTION = (
     "the plan was cut to what is judged; the interval is that of a sample whose end was fixed beforehand, `status` has "
     "the one that holds however often one has looked"
 )
@@ -45,7 +45,15 @@ def asked(
     missing: str = "error",
     reference: str = "effective",
 ) -> How[irm.Measure]:
-    """What is asked of a plan's labels; the arguments after the first are those of `Plan.estimate`.
+    """Check what is asked of a plan's labels.
+
+    Args:
+        tables: The plan's content.
+        measure: What is measured; the plan's own measure if left out.
+        estimator: A name in the registry of the estimators for what was sampled.
+        confidence: Level of the intervals.
+        missing: One of `qrels.MISSING_POLICIES`.
+        reference: A name in `intervals.REFERENCES`.
 
     Raises:
         ValueError: If an argument is unknown or out of range.
@@ -55,28 +63,30 @@ def asked(
 
 
 def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
-    """Bring the labels of a plan together with what it drew.
+    """Join the labels of a plan to the queries or documents that it drew.
 
-    A plan that was cut to what is judged takes no notice of labels of what was cut off.
+    If the plan was cut to what is judged, labels of the part that was cut off are dropped without a warning.
 
     Args:
-        tables: What the plan holds.
-        qrels: ``qid, docno, label``, as they came back, of all rounds. Labels of what was not drawn are ignored,
-            counted and warned of.
+        tables: The plan's content.
+        qrels: ``qid, docno, label``, the labels of all rounds. Labels of what was not drawn are ignored, and a warning
+            gives their number.
 
     Raises:
-        ValueError: If a label is not one of the model's grades, or none belongs to what was drawn.
+        ValueError: If a label is not one of the model's grades, or no label belongs to what was drawn.
     """
     qrels = checked_qrels(qrels)
     if tables.manifest.cut:
         qrels = qrels.merge(tables.pool.keys.loc[_wanted(tables), ["qid", "docno"]], on=["qid", "docno"])
     if tables.rounds:
-        return DocumentPlan(tables, *labels_of_drawn(tables.pool, judged_before(tables.rounds), qrels))
-    return QueryPlan(tables, *_labels_of_drawn_queries(tables, qrels))
+        label, ignored = labels_of_drawn(tables.pool, judged_before(tables.rounds), qrels)
+        return DocumentPlan(tables, label, ignored)
+    label, ignored = _labels_of_drawn_queries(tables, qrels)
+    return QueryPlan(tables, label, ignored)
 
 
 def _wanted(tables: PlanTables) -> np.ndarray:
-    """bool[N], the documents of what was drawn."""
+    """bool[N], the drawn documents, or the documents of the drawn queries."""
     if tables.rounds:
         return judged_before(tables.rounds)
     return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
@@ -93,12 +103,12 @@ Answering = TypeVar("Answering", bound=Judged)
 
 @dataclass(frozen=True)
 class LabelledPlan(ABC, Generic[Answering]):
-    """A plan with its labels. What is measured of them is kept, so that many answers share it.
+    """A plan with its labels. The measured values are cached, so that many answers share them.
 
     Attributes:
-        tables: What the plan holds.
-        label: int64[N], of each document that was to be judged, as it came; -1 elsewhere and where there is none.
-        ignored: How many labels belong to nothing that was drawn.
+        tables: The plan's content.
+        label: int64[N], the label of each document that was to be judged; -1 for all others and if it is missing.
+        ignored: The number of labels of what was not drawn.
     """
 
     tables: PlanTables
@@ -107,7 +117,7 @@ class LabelledPlan(ABC, Generic[Answering]):
     _kept: dict[tuple[irm.Measure, str], Answering] = field(default_factory=dict, repr=False, compare=False)
 
     def judged(self, how: How[irm.Measure]) -> Answering:
-        """What the labels say of every draw, made once for each measure and policy.
+        """The sample with its labels, made once for each measure and policy.
 
         Args:
             how: The measure, and what to do about missing labels.
@@ -117,14 +127,14 @@ class LabelledPlan(ABC, Generic[Answering]):
         """
         key = how.measure, how.missing
         if key not in self._kept:
-            found = self._made(how)
-            caution = CUT if self.tables.manifest.cut else ""
-            self._kept[key] = replace(found, basis=replace(found.basis, stopping_caution=caution))
+            judged = self._made(how)
+            caution = CUT_CAUTION if self.tables.manifest.cut else ""
+            self._kept[key] = replace(judged, basis=replace(judged.basis, stopping_caution=caution))
         return self._kept[key]
 
     @abstractmethod
     def _made(self, how: How[irm.Measure]) -> Answering:
-        """What `judged` keeps."""
+        """The sample with its labels for one measure and policy, not yet cached."""
 
     @abstractmethod
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> Answering | None:
@@ -132,34 +142,34 @@ class LabelledPlan(ABC, Generic[Answering]):
 
         Args:
             rows: int64[r], the queries of the group.
-            share: Of the population's weight, above 0.
+            share: The group's share of the population's weight, above 0.
             how: The measure, and what to do about missing labels.
         """
 
     @property
     @abstractmethod
     def chance(self) -> np.ndarray:
-        """float64[N], the probability with which each drawn document was to be judged; 0 elsewhere."""
+        """float64[N], the probability that each drawn document was to be judged; 0 for all others."""
 
     @property
     @abstractmethod
     def unseen_grades(self) -> np.ndarray:
-        """float64[N, G+1], of each document the grades of the model that chose it, which had not seen its label."""
+        """float64[N, G+1], for each document the grades of the model that chose it, made before its label was known."""
 
     @property
     @abstractmethod
     def planned(self) -> tuple[np.ndarray, str]:
-        """How much of each query was to be judged, float64[m], and what that is."""
+        """How much of each query was to be judged, float64[m], and a name for that amount, for axes."""
 
     @property
     def drawn(self) -> np.ndarray:
-        """int64[s], the queries that were drawn, or of which documents were."""
+        """int64[s], the queries that were drawn, or from which documents were drawn."""
         return np.flatnonzero(self.tables.queries["q_draws"].to_numpy() > 0)
 
 
 @dataclass(frozen=True)
 class QueryPlan(LabelledPlan[JudgedQueries]):
-    """A plan that drew queries."""
+    """A plan that drew queries, with its labels."""
 
     @cached_property
     def sample(self) -> Sample:
@@ -171,9 +181,10 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         return judged_queries(LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored), how)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
-        """``p`` becomes ``p/P`` with the share P of the group, and the chances of its queries stay what they were.
+        """The sample within a group of queries.
 
-        With replacement q becomes ``q/Q``, given how many draws fell into the group.
+        ``p`` becomes ``p/P`` with the share P of the group, and the inclusion probabilities of its queries do not
+        change. With replacement q becomes ``q/Q``, given how many draws fell into the group.
         """
         label = self.label[np.isin(self.tables.pool.query_of_document, rows)]
         if not (label >= 0).any():
@@ -183,12 +194,12 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
         certain = int((sample.expected == 1).sum()) if not sample.repeated else 0
         sample = replace(sample, census=certain == int((pool.query_weight > 0).sum()))
         pool, model = replace(pool, query_weight=pool.query_weight / share), self.judged(how).pool_model[rows]
-        found = judged_queries(LabelledQueries(pool, sample, model, label, 0), how)
-        return replace(found, basis=replace(found.basis, model_caution=""))
+        judged = judged_queries(LabelledQueries(pool, sample, model, label, 0), how)
+        return replace(judged, basis=replace(judged.basis, model_caution=""))
 
     @cached_property
     def chance(self) -> np.ndarray:
-        """float64[N], the inclusion probability of each document's query; with replacement expected draws per draw."""
+        """float64[N], the probability that each document's query was drawn (with replacement: n q over its draws)."""
         pool, chance = self.tables.pool, np.zeros(len(self.label))
         inside = np.isin(pool.query_of_document, self.drawn)
         chance[inside] = query_chance(pool.select(self.drawn), self.sample)
@@ -196,12 +207,12 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
 
     @property
     def unseen_grades(self) -> np.ndarray:
-        """The pool's."""
+        """float64[N, G+1], the grades of the pool."""
         return self.tables.pool.grades
 
     @property
     def planned(self) -> tuple[np.ndarray, str]:
-        """The chance of each query to be drawn; with replacement the expected draws."""
+        """float64[m], the probability that each query is drawn (with replacement: its expected draws), and its name."""
         queries, manifest = self.tables.queries, self.tables.manifest
         q, cost, arguments = queries["q_prob"].to_numpy(), queries["q_cost"].to_numpy(float), manifest.arguments
         if manifest.census:
@@ -219,28 +230,28 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
 
 @dataclass(frozen=True)
 class DocumentPlan(LabelledPlan[JudgedDocuments]):
-    """A plan that drew documents, in rounds."""
+    """A plan that drew documents in rounds, with its labels."""
 
     def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
         return judged_documents(self.tables.pool, self.tables.rounds, self.label, self.ignored, how)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
-        """``p`` becomes ``p/P`` with the share P of the group, and 0 outside it."""
+        """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""
         return self.judged(how).within(rows, share, set(self.tables.pool.qids[rows]))
 
     @cached_property
     def chance(self) -> np.ndarray:
-        """float64[N], the ``inclusion`` of each drawn document in the worklist of its round."""
+        """float64[N], the inclusion probability of each drawn document in the round that drew it."""
         return round_chance(self.tables.pool, self.tables.rounds)
 
     @property
     def unseen_grades(self) -> np.ndarray:
-        """Those of the round that drew each document."""
+        """float64[N, G+1], for each document the grades of the round that drew it."""
         return last_unseen_grades(self.tables.rounds)
 
     @property
     def planned(self) -> tuple[np.ndarray, str]:
-        """The expected number of documents of each query that some round draws."""
+        """float64[m], the expected number of documents of each query that some round draws, and its name."""
         query = self.tables.pool.query_of_document
         chances = [each.sample.design.chance(query) for each in self.tables.rounds]
         left = np.prod([1 - chance for chance in chances], axis=0)

@@ -1,4 +1,4 @@
-"""How far a plan's labels say that its grade model can be trusted [theory 10]."""
+"""Can the grade model of a plan be trusted, according to its labels [theory 10]?"""
 
 from __future__ import annotations
 
@@ -26,21 +26,22 @@ from pt_active.plans.making.manifest import PlanArguments
 
 @dataclass(frozen=True)
 class ModelCheck(Printed):
-    """What the weighted labels of a plan say of the grade model that chose them.
+    """How well the grade model of a plan agrees with its weighted labels.
 
-    The model is checked on labels that it has not seen: those of each round against the grades of that round.
+    The model is checked on labels that it has not seen: the labels of each round against the grades of that round.
 
     Attributes:
-        measure: The plan's.
-        variable: What was checked of each document: its ``gain``, its ``stopping probability``, or its ``grade`` where
+        measure: The plan's measure.
+        variable: What is checked for each document: its ``gain``, its ``stopping probability``, or its ``grade`` if
             the measure is neither additive nor a cascade.
         calibration: The line through the labels.
-        optimism: The variance that the labels show over the one that the model promised; NaN if it cannot be told.
-        promised: Label-equivalents that the model promised: what plain random queries would cost for the same error
-            over what the plan cost.
-        realised: The same with the errors that the labels show.
-        advice: What to do about a model that misleads; empty if nothing is to be done.
-        bins: ``low, high, documents, expected, observed, standard_error``, see `calibration.CalibrationBins`.
+        optimism: The variance that the labels show over the one that the model promised; NaN if it cannot be computed.
+        promised: Label-equivalents that the model promised: the cost of plain random queries for the same error, over
+            the cost of the plan.
+        realised: Label-equivalents with the errors that the labels show, instead of those that the model promised.
+        advice: What to do about a model that misleads; empty if it does not.
+        bins: ``low, high, documents, expected, observed, standard_error``, one row per bin of documents by what the
+            model expects of them.
     """
 
     measure: str
@@ -60,7 +61,7 @@ class ModelCheck(Printed):
             plan: Of queries or of documents.
             qrels: Its labels so far, of all rounds.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
-                The check itself leaves it out.
+                The check itself leaves such a document out.
 
         Raises:
             ValueError: If the labels do not fit the plan.
@@ -69,11 +70,11 @@ class ModelCheck(Printed):
 
     @classmethod
     def of_pilot(cls, pilot: Pilot, ahead: Ahead | None = None) -> ModelCheck:
-        """Check the grade model of a plan whose labels were read.
+        """Check the grade model, given a pilot that is already joined to its labels.
 
         Args:
-            pilot: The labels.
-            ahead: Of the same plan, where it was made already.
+            pilot: The plan with its labels.
+            ahead: The pool and costs of the same plan, if they are at hand; they are computed if left out.
         """
         variable, line, bins = _lines(pilot)
         optimism, promised, realised = _gains(pilot, ahead)
@@ -90,11 +91,11 @@ class ModelCheck(Printed):
 
     @property
     def misleads(self) -> bool:
-        """Whether further draws should lean on the model less."""
+        """Whether further draws should rely on the model less."""
         return bool(self.advice)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row with every number but the bins."""
+        """One row with every number except those of the bins."""
         low, high = self.calibration.interval
         row = {"measure": self.measure, "variable": self.variable} | asdict(self.calibration)
         row |= {"slope_low": low, "slope_high": high, "optimism": self.optimism, "promised": self.promised}
@@ -102,14 +103,14 @@ class ModelCheck(Printed):
 
     @property
     def head(self) -> str:
-        """What was checked, and on how many labels."""
+        """The first printed line: what was checked, and on how many labels."""
         line = self.calibration
         return (
             f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
         )
 
     def facts(self) -> Facts:
-        """The line through the labels, what the variance and a label are worth, and what to do."""
+        """The printed lines below the first: the line through the labels, the variance, label-equivalents, advice."""
         line, (low, high) = self.calibration, self.calibration.interval
         slope = "none: the model expects the same of every document"
         if np.isfinite(line.slope):
@@ -129,7 +130,7 @@ class ModelCheck(Printed):
 
 
 def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
-    """What is checked of each document, the line through the labels, and their bins."""
+    """The variable that is checked, the line through the labels, and the bins of documents."""
     variable, values = document_variable(pilot.measure, pilot.pool)
     use = pilot.chance > 0
     expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
@@ -139,7 +140,7 @@ def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
 
 
 def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:
-    """Optimism, and label-equivalents promised and realised; NaN where they cannot be told."""
+    """Optimism, and the label-equivalents promised and realised; NaN if they cannot be computed."""
     tables, manifest = pilot.plan.tables, pilot.plan.tables.manifest
     if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
@@ -152,7 +153,7 @@ def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:
 
 
 def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> float:
-    """What plain random queries cost for the error that the plan has at its cost, over that cost."""
+    """The cost of plain random queries for the error that the plan has at its cost, over that cost."""
     error = own.standard_error(spent)
     return passive.budget_for(lambda budget: passive.standard_error(budget) <= error) / spent
 
@@ -161,9 +162,12 @@ def _advice(arguments: PlanArguments, line: Calibration, optimism: float) -> str
     if not line.misleads and not optimism > MISLEADING_FACTOR:
         return ""
     if arguments.level == "document":
-        return "extend the plan with the grades of a model that is fitted to these labels; else extend leans on it less"
+        return (
+            "extend the plan with the grades of a model that is fitted to these labels; without them, extend relies on "
+            "the model less"
+        )
     less = min(1.0, max(0.5, 2 * arguments.defensive))
     return (
-        "plan the next queries with a model that is fitted to these labels, or lean on it less in a new plan "
+        "plan the next queries with a model that is fitted to these labels, or rely on it less in a new plan "
         f"(defensive={less:g} instead of {arguments.defensive:g})"
     )

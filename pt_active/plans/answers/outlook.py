@@ -1,4 +1,4 @@
-"""How many judgments a comparison needs, before any is made [theory 10]."""
+"""How many judgments will a comparison need [theory 10]?"""
 
 from __future__ import annotations
 
@@ -32,23 +32,23 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.sampling.documents import RoundSettings, natural_drawing
 
-GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
-"""Budgets of the table if none are said, as shares of what the whole pool costs."""
+BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
+"""Default budgets of the table, as shares of the cost of the whole pool."""
 
 POWER = 0.8
-"""The chance of finding a difference, if none is said."""
+"""Default probability of finding a difference."""
 
 
 @dataclass(frozen=True)
 class Ahead:
-    """What is looked ahead from: a pool and its costs, and of a plan how it samples.
+    """The pool and its costs from which errors are foreseen, and how the plan samples if there is one.
 
     Attributes:
         pool: All queries.
         measure: What is to be measured.
         per_query: The cost of opening a query.
-        settings: How the plan samples; None where there is no plan.
-        seed: Of Monte Carlo.
+        settings: How the plan samples; None if there is no plan.
+        seed: Seed of Monte Carlo, for measures that need it.
     """
 
     pool: Pool
@@ -59,33 +59,33 @@ class Ahead:
 
     @classmethod
     def of(cls, tables: PlanTables) -> Ahead:
-        """Look ahead from a plan's own pool, measure and costs.
+        """The pool, measure, costs and settings of a plan.
 
         Raises:
-            ValueError: If the plan was given rankers later, whose documents have no costs.
+            ValueError: If rankers were added to the plan later: the costs of their documents are unknown.
         """
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
-            raise ValueError(f"what documents of later rankers cost is not known ({some(later)})")
+            raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
         settings = round_settings(arguments, pool.names)
         return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
 
     def settings_of(self, method: Method) -> RoundSettings | None:
-        """The plan's other settings, for a method with the plan's design; None for others."""
+        """The plan's settings if the method has the plan's design; None for other methods."""
         return self.settings if self.settings is not None and self.settings.drawing == method.design else None
 
     @cached_property
     def moments(self) -> Moments:
-        """Of the measure under the grade model."""
+        """Moments of the measure under the grade model."""
         return self.pool.moments(self.measure, seed=self.seed)
 
     @cached_property
     def uniform_moments(self) -> Moments:
-        """Of the measure under uniform grades."""
+        """Moments of the measure under uniform grades."""
         return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
 
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
-        """``p² E δ²`` of each document under the model, float64[N]; zeros where the measure has no rank form."""
+        """float64[N], ``p² E δ²`` of each document under the model; 0 if the measure has no rank form."""
         if not has_rank_form(self.measure):
             return np.zeros(len(self.pool.docno))
         graded = graded_pool(self.pool, self.measure, 0.0)
@@ -94,13 +94,14 @@ class Ahead:
 
 @dataclass(frozen=True)
 class Outlook(Printed):
-    """What error to expect at which budget, for several ways to sample.
+    """The expected errors over the budget, for several ways to sample.
 
     Attributes:
         measure: What is to be measured.
-        names: One ranker, or those that are compared; of more than two the mean over pairs is looked at.
+        names: One ranker, or those that are compared; with more than two, variances are means over all pairs.
         curves: Method → its errors over the budget.
-        optimism: Method → the pilot's variance over the grade model's; empty without a pilot.
+        optimism: Method → the variance that the pilot shows over the one that the grade model expects; empty without a
+            pilot.
     """
 
     measure: irm.Measure
@@ -120,21 +121,21 @@ class Outlook(Printed):
         pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame] | None = None,
         seed: int = 0,
     ) -> Outlook:
-        """Look ahead from what the grade model expects, or from the labels of a pilot.
+        """Foresee errors from what the grade model expects, or from the labels of a pilot.
 
         Args:
             pool: A pipeline that ends in a graded-relevance model, or the frame that it returns.
             topics: ``qid, query`` (+ ``traffic``), the target population. May be None if ``pool`` is a frame.
             measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
             cost: Labelling cost; with `TimeCost` budgets are hours.
-            methods: What to look at: plain random queries, the default of queries and, where the measure allows, the
-                default of documents, if left out. All are drawn without replacement.
-            pilot: A plan on the same pool and its labels so far. Its errors replace the model's opinion of itself.
-            seed: Of Monte Carlo, for measures that need it.
+            methods: Ways to sample, all without replacement. If left out: plain random queries, the default design of
+                queries and, if the measure allows it, the default way to draw documents.
+            pilot: A plan on the same pool and its labels so far. Its errors replace those that the model expects.
+            seed: Seed of Monte Carlo, for measures that need it.
 
         Raises:
-            ValueError: If the pool is malformed, a method is unknown or draws with replacement, or the pilot's pool is
-                another one.
+            ValueError: If the pool is malformed, a method is unknown or draws with replacement, or the pilot has
+                another pool or measure.
         """
         cost = cost or UnitCost()
         frame = graded_frame(pool, topics)
@@ -153,19 +154,19 @@ class Outlook(Printed):
         methods: Sequence[Method] | None = None,
         missing: str = "error",
     ) -> Outlook:
-        """Look ahead from a plan's own pool, measure and costs.
+        """Foresee errors from a plan's own pool, measure and costs.
 
         Args:
-            plan: Of queries or of documents; nothing of it needs to be judged.
+            plan: Of queries or of documents; it need not be judged.
             qrels: Its labels so far, which make it the pilot.
-            methods: What to look at, all without replacement. If left out plain random queries, the plan's own way to
+            methods: Ways to sample, all without replacement. If left out: plain random queries, the plan's own way to
                 sample in one round, and the defaults of queries and of documents. A method with the plan's design has
                 the plan's other settings too.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
         Raises:
-            ValueError: If the plan was given rankers later, whose documents have no costs, a method cannot be foreseen,
-                or the labels do not fit.
+            ValueError: If rankers were added to the plan later (the costs of their documents are unknown), a method
+                cannot be foreseen, or the labels do not fit the plan.
         """
         ahead = Ahead.of(plan.tables)
         if methods is None:
@@ -174,12 +175,12 @@ class Outlook(Printed):
 
     @classmethod
     def looked(cls, ahead: Ahead, methods: Sequence[Method], pilot: Pilot | None = None) -> Outlook:
-        """Look ahead with some methods.
+        """Foresee the errors of some methods.
 
         Args:
-            ahead: What is looked ahead from.
-            methods: All without replacement, and in one round.
-            pilot: Whose errors replace the model's opinion of itself; None where there are no labels.
+            ahead: The pool, measure and costs.
+            methods: Ways to sample, all without replacement and in one round.
+            pilot: Labels whose errors replace those that the model expects; None if there are no labels.
 
         Raises:
             ValueError: If a method cannot be foreseen.
@@ -190,10 +191,10 @@ class Outlook(Printed):
                 raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
-            look = _documents if method.of_documents else _queries
-            curve, proved = look(ahead, method, pilot)
-            curves[method] = curve.scaled(proved)
-            optimism[method] = proved
+            foresee = _documents if method.of_documents else _queries
+            curve, ratio = foresee(ahead, method, pilot)
+            curves[method] = curve.scaled(ratio)
+            optimism[method] = ratio
         return cls(ahead.measure, ahead.pool.names, curves, {} if pilot is None else optimism)
 
     def table(
@@ -203,25 +204,27 @@ class Outlook(Printed):
         power: float = POWER,
         confidence: float = 0.95,
     ) -> pd.DataFrame:
-        """One row a method and budget.
+        """One row per method and budget.
 
         Args:
-            budgets: In the cost's unit; shares of the whole pool's cost (`GRID`) if left out.
-            difference: A difference (or distance from a null value) whose ``power`` is wanted.
-            power: That the ``detectable`` difference is found with.
+            budgets: Budgets in the unit of the cost; if left out, the shares `BUDGET_SHARES` of the whole pool's cost.
+            difference: If given, the table has the ``power`` to find this difference (or distance from a null value).
+            power: The probability with which the ``detectable`` difference is found.
             confidence: Level of intervals; tests are at 1 minus it.
 
         Returns:
-            ``level, design, estimator, budget, documents, queries, standard_error, half_width, detectable``, with a
-            difference ``power``, with a pilot ``optimism``.
+            ``level, design, estimator, budget, documents, queries, standard_error, half_width, detectable``, with
+            ``power`` if a difference is given, and ``optimism`` if there is a pilot.
 
         Raises:
             ValueError: If an argument is out of range.
         """
         _check(confidence, power, difference)
         whole = next(iter(self.curves.values())).total
-        asked = None if budgets is None else _listed("budgets", budgets, "numbers")
-        spend = [share * whole for share in GRID] if asked is None else [number("a budget", each) for each in asked]
+        if budgets is None:
+            spend = [share * whole for share in BUDGET_SHARES]
+        else:
+            spend = [number("a budget", each) for each in _listed("budgets", budgets, "numbers")]
         rows = [self._row(m, budget, difference, power, confidence) for m in self.curves for budget in spend]
         return pd.DataFrame(rows)
 
@@ -233,17 +236,17 @@ class Outlook(Printed):
         power: float = POWER,
         confidence: float = 0.95,
     ) -> pd.DataFrame:
-        """What has to be spent for an interval of a given half-width, or for finding a difference.
+        """The budget that is needed for an interval of a given half-width, or for finding a difference.
 
         Args:
-            width: Half of the interval's width; or
-            difference: A difference that is to be found with the given ``power``.
-            power: The chance with which it is to be found.
+            width: The half-width of the interval; give it or ``difference``.
+            difference: The difference that is to be found with the given ``power``.
+            power: The probability with which it is to be found.
             confidence: Level of the interval; the test is at 1 minus it.
 
         Returns:
-            The columns of `table`, one row a method, at the least budget that does. Where only judging everything
-            does, that is its budget, and ``half_width`` is 0.
+            The columns of `table`, one row per method, at the smallest budget that suffices. If only judging everything
+            suffices, the budget is that of a census, and ``half_width`` is 0.
 
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
@@ -287,36 +290,36 @@ class Outlook(Printed):
 
     @property
     def source(self) -> str:
-        """What the errors are expected from."""
+        """What the expected errors are based on, for printing."""
         return "the pilot's errors" if self.optimism else "the grade model's opinion of itself, which may flatter"
 
     def described(self, table: pd.DataFrame) -> str:
-        """A table of `table` or `budget_for`, for printing."""
+        """A table from `table` or `budget_for` as printed, with a heading and remarks."""
         text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
         head = f"{self.measure} of {', '.join(self.names)}; expected from {self.source}"
         return "\n".join([head, text, *self._remarks(table)])
 
     def _remarks(self, table: pd.DataFrame) -> list[str]:
-        said = []
-        if (all_of_it := table[table["half_width"] == 0]).size:
-            names = dict.fromkeys(f"{row.level} {row.design}" for row in all_of_it.itertuples())
-            said.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
+        remarks = []
+        if (census := table[table["half_width"] == 0]).size:
+            names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
+            remarks.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
         if not has_rank_form(self.measure):
             why = "is neither additive nor a cascade, so only whole queries can be drawn"
-            said.append(f"There are no rows of documents: {self.measure} {why}.")
-        return said
+            remarks.append(f"There are no rows of documents: {self.measure} {why}.")
+        return remarks
 
     def __str__(self) -> str:
         return self.described(self.table())
 
 
 def own_method(plan: KeptArtifact[PlanTables], estimator: str = "regression") -> Method:
-    """How a plan samples, without replacement and in one round."""
+    """The method of a plan, taken to sample without replacement and in one round."""
     return method_of(plan.tables.manifest.arguments, estimator)
 
 
 def method_of(arguments: PlanArguments, estimator: str = "regression") -> Method:
-    """How a plan with some arguments samples, without replacement and in one round."""
+    """The method of a plan with these arguments, taken to sample without replacement and in one round."""
     return Method(arguments.design, estimator, with_replacement=False)
 
 
@@ -333,9 +336,7 @@ def _pilot(pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame], digest: str, me
         raise ValueError(f"pilot must be a plan and its labels, (plan, qrels), got {shown(pilot)}")
     plan, qrels = pilot
     if plan.tables.manifest.inputs.pool != digest:
-        raise ValueError(
-            "the pilot is a plan on another pool (its digest differs); look ahead from the pilot's own pool"
-        )
+        raise ValueError("the pilot is a plan on another pool (its digest differs); give the pilot's own pool")
     if plan.tables.measure != measure:
         raise ValueError(f"the pilot was planned for {plan.tables.measure}, not for {measure}")
     return Pilot.of(plan, qrels)
@@ -346,7 +347,7 @@ def _is_plan(value: object) -> bool:
 
 
 def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
-    """The curve of whole queries, and how many times its variance the pilot has."""
+    """The curve of whole queries, and the pilot's variance over the curve's (1 without a pilot)."""
     pool, moments, weight, own = ahead.pool, ahead.moments, ahead.pool.query_weight, ahead.settings_of(method)
     uniform = ahead.uniform_moments if needs_uniform_grades(method.design) else None
     defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
@@ -360,7 +361,7 @@ def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCu
 
 
 def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
-    """The curve of single documents, and how many times its variance the pilot has."""
+    """The curve of single documents, and the pilot's variance over the curve's (1 without a pilot)."""
     pool, graded = ahead.pool, graded_pool(ahead.pool, ahead.measure, ahead.per_query)
     sizes = pool_sizes(graded, ahead.settings_of(method) or RoundSettings(method.design), pool.grades)
     gain, order = ahead.document_gain(method.design), sizes.order
@@ -380,7 +381,7 @@ def _check(confidence: float, power: float, difference: float | None) -> None:
 
 
 def _listed(name: str, value: Any, kind: str) -> list[Any]:
-    """An argument that must be several of something; not a single one, nor a text."""
+    """The argument as a list; raises if it is a text or cannot be iterated over."""
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise ValueError(f"{name} must be a list of {kind}, got {shown(value)}")
     return list(value)

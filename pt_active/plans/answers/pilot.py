@@ -1,4 +1,4 @@
-"""What the labels of a pilot say of the grade model's opinion of its own errors [theory 10]."""
+"""How far off is the grade model's opinion of its own errors, according to a pilot's labels [theory 10]?"""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from pt_active.relevance.measures import rank_form
 
 @dataclass(frozen=True)
 class Pilot:
-    """A plan's labels so far.
+    """A plan with its labels so far, used to correct what the grade model expects.
 
     Attributes:
         plan: The plan with its labels.
-        measure: What the plan was made for.
-        judged: What the labels say of every draw.
-        label: int64[N], -1 where there is none, or the measure does not see the document.
-        chance: float64[N], the probability with which each labelled document was to be judged; 0 elsewhere.
+        measure: The plan's measure.
+        judged: The plan's sample with its labels.
+        label: int64[N], -1 if there is none, or the document is below the measure's cutoff.
+        chance: float64[N], the probability that each labelled document was to be judged; 0 for all others.
     """
 
     plan: LabelledPlan[Any]
@@ -46,16 +46,20 @@ class Pilot:
             plan: Of queries or of documents.
             qrels: Its labels so far.
             missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
-                What stands for a missing label is not a label here.
+                A value that replaces a missing label does not count as a label here.
 
         Raises:
-            ValueError: If a label is missing and ``missing`` does not allow it, or does not fit the plan.
+            ValueError: If a label is missing and ``missing`` does not allow it, or the labels do not fit the plan.
         """
         return cls.of_labelled(labelled_plan(plan.tables, qrels), missing)
 
     @classmethod
     def of_labelled(cls, plan: LabelledPlan[Any], missing: str) -> Pilot:
-        """Read the labels of a plan that were joined to it; raises as `of` does."""
+        """A pilot from a plan that is already joined to its labels.
+
+        Raises:
+            ValueError: If a label is missing and ``missing`` does not allow it.
+        """
         measure, pool = plan.tables.measure, plan.tables.pool
         judged = plan.judged(asked(plan.tables, missing=missing))
         label = np.where(pool.seen(measure), plan.label, -1)
@@ -68,36 +72,38 @@ class Pilot:
 
     @property
     def contrasts(self) -> list[np.ndarray]:
-        """float64[k] each: the only ranker itself, or every pair's difference."""
+        """float64[k] each: the only ranker, or the difference of each pair."""
         return ranker_contrasts(len(self.pool.names))
 
     def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
-        """How many times what the model expects of whole queries proved; NaN where it expects nothing.
+        """The variance of whole queries that the labels show over the one that the model expects; NaN if that is 0.
 
         Args:
             estimator: A name in `estimators.ESTIMATORS`.
-            gain: float64[m], ``p² a``, what the model expects of each query.
-            documents: float64[N], the same of each document, for a pilot of documents.
+            gain: float64[m], ``p² a``, what the model expects each query to add to the variance.
+            documents: float64[N], what it expects each document to add; used if the pilot drew documents.
         """
         judged = self.judged
         if isinstance(judged, JudgedDocuments):
             return self._of_labels(documents)
         sample, p = judged.sample, judged.pool_weight
         if not sample.repeated and (sample.expected >= 1).all():
-            sample = replace(sample, repeated=True)  # Nothing was left to chance, but the residuals show as much.
+            # A census has no sampling error; with replacement the residuals still show the variance.
+            sample = replace(sample, repeated=True)
         share = sample.importance(p) / (sample.count @ sample.importance(p))
         expected = float((sample.count * share**2 * sample.left) @ (sample.of(gain) / sample.of(p) ** 2))
         weigh = estimator_named(estimator).weigh
-        found = [weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts]
-        return _times(float(np.mean([each.standard_error**2 for each in found])), expected)
+        means = [weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts]
+        return _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
 
     def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
-        """How many times what the model expects of single documents proved; NaN where it expects nothing.
+        """The variance of single documents that the labels show over the one that the model expects; NaN if that is 0.
 
         Args:
-            drawing: One of `documents.DOCUMENT_DRAWINGS`. Of a pilot that drew so, its own squared error is taken.
+            drawing: One of `documents.DOCUMENT_DRAWINGS`. If the pilot was drawn in this way, its own squared error is
+                used.
             estimator: One of `documents.DOCUMENT_ESTIMATORS`.
-            gain: float64[N], ``p² D² v``, what the model expects of each document.
+            gain: float64[N], ``p² D² v``, what the model expects each document to add to the variance.
         """
         judged = self.judged
         if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
@@ -112,9 +118,9 @@ class Pilot:
         use = (self.chance > 0) & (variance > 0)
         weight = gain[use] / self.chance[use]
         squared = (form[self.label[use]] - mean[use]) ** 2 / variance[use]
-        return _times(weight @ squared, weight.sum())
+        return _ratio(weight @ squared, weight.sum())
 
 
-def _times(proved: float, expected: float) -> float:
-    """NaN where nothing was expected."""
-    return float(proved / expected) if expected > 0 else np.nan
+def _ratio(observed: float, expected: float) -> float:
+    """Observed over expected; NaN if nothing was expected."""
+    return float(observed / expected) if expected > 0 else np.nan

@@ -1,4 +1,4 @@
-"""How far a plan is judged, and what has been learnt by each look [theory 9, 10]."""
+"""How far is a plan judged, and what do the labels say at each look [theory 9, 10]?"""
 
 from __future__ import annotations
 
@@ -27,21 +27,24 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
 
-_STEPS = 50
-"""Looks to come that are followed, at most."""
+_MAX_FUTURE_LOOKS = 50
+"""Looks to come that are simulated, at most."""
+
+_N_FURTHER_BUDGETS = 50
+"""Sizes of a further round for which errors are foreseen."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a status is asked for.
+    """The question that a status answers.
 
     Attributes:
         pair: Indices of the two rankers, or of the only one.
         measure: As `parse_measure` returns it.
         looks: One of `looks.look_names`, or None.
-        margin: Differences up to this do not matter; of a single ranker, how far off its estimate may be. None if it
-            was not said.
-        confidence: Of all intervals together.
+        margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be. None if it
+            was not given.
+        confidence: Level of all intervals together.
 
     Raises:
         ValueError: If the level or the margin is out of range, or there is one ranker and no margin.
@@ -69,19 +72,19 @@ class Question:
 
     @property
     def contrast(self) -> Contrast:
-        """First minus second, or the only one."""
+        """The first ranker minus the second, or the only one."""
         return Contrast(*self.pair)
 
 
 @dataclass(frozen=True)
 class Growth:
-    """A sample as far as it is judged, and as far as it could be.
+    """The looks at a sample: those so far, those to come, and those of larger samples.
 
     Attributes:
         past: The looks that have passed.
         plan: The looks to come within the plan.
-        rest: Further budgets, up to the whole pool.
-        counts: The fields of `Status` that count.
+        rest: One look at each of several larger budgets, up to the whole pool.
+        counts: The fields of `Status` from ``unit`` to ``next_look``, and ``everything``.
     """
 
     past: Looks
@@ -91,14 +94,14 @@ class Growth:
 
 
 def to_come(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) -> Looks:
-    """Looks of which only the cost and the information are known, thinned out.
+    """Future looks, of which only cost and information are known; at most `_MAX_FUTURE_LOOKS` of them are kept.
 
     Args:
-        cost: float64[L].
-        time: float64[L].
-        critical: float64[L].
+        cost: float64[L], the total cost at each look.
+        time: float64[L], the information at each look.
+        critical: float64[L], the critical value at each look.
     """
-    some = np.unique(np.linspace(0, len(cost) - 1, min(_STEPS, len(cost))).astype(np.int64))
+    some = np.unique(np.linspace(0, len(cost) - 1, min(_MAX_FUTURE_LOOKS, len(cost))).astype(np.int64))
     return _without_labels(cost[some], time[some], critical[some])
 
 
@@ -108,15 +111,15 @@ def _without_labels(cost: np.ndarray, time: np.ndarray, critical: np.ndarray) ->
 
 
 def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
-    """A sample of queries.
+    """The looks at a sample of queries.
 
     Args:
-        tables: Of the plan.
+        tables: The plan's content.
         qrels: As `qrels.checked_qrels` returns them.
         question: What is asked.
 
     Raises:
-        ValueError: As `DrawingOrder.of`, or if the looks are unknown.
+        ValueError: If the plan has no order of queries, or the looks are unknown.
     """
     order = DrawingOrder.of(tables.queries)
     if cut := tables.manifest.cut:
@@ -148,33 +151,33 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
 def _past(
     looks: Looks, tables: PlanTables, label: np.ndarray, question: Question, order: DrawingOrder, sizes: np.ndarray
 ) -> Looks:
-    """The looks so far, with what the queries say at each."""
+    """The looks so far, with the estimate at each."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
     expected = question.contrast.of(model_means(tables, question.measure))
     values = question.contrast.of(_values(tables.pool, label, question.measure, first))
-    found = nested_estimates(
+    estimates = nested_estimates(
         estimator_named(ESTIMATOR).weigh,
         [order.first(size) for size in sizes.tolist()],
         Controls(tables.pool.query_weight, expected),
         values,
     )
     largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
-    still = is_rounding(found.standard_error, np.ones((len(sizes), 1)), largest[:, None])
-    error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, found.standard_error))
-    return replace(looks, value=found.value, standard_error=error, degrees=found.degrees_of_freedom)
+    still = is_rounding(estimates.standard_error, np.ones((len(sizes), 1)), largest[:, None])
+    error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, estimates.standard_error))
+    return replace(looks, value=estimates.value, standard_error=error, degrees=estimates.degrees_of_freedom)
 
 
 def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
-    """Larger samples than the plan's; looks that were planned are over by then, so one is left at each."""
+    """Samples that are larger than the plan's, with one look at each: the planned looks are over by then."""
     spent = np.cumsum(order.cost)
-    beyond = np.unique(np.linspace(order.drawn, len(spent), _AHEAD).astype(np.int64))[1:]
+    beyond = np.unique(np.linspace(order.drawn, len(spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
     time = information(order.curve, spent[beyond - 1], spent[order.drawn - 1])
     looks = ALWAYS if question.looks == ALWAYS else None
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
 
 
 def _values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
-    """float64[n, k], measured, of some fully judged queries in their order."""
+    """float64[n, k], the measured values of fully judged queries, in the given order (int64[n], rows of the pool)."""
     if len(order) == 0:
         return np.empty((0, len(pool.names)))
     rows = np.sort(order)
@@ -185,7 +188,7 @@ def _values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarr
 def _labels_of_queries(
     pool: Pool, label: np.ndarray, question: Question, order: DrawingOrder, judged: int
 ) -> dict[str, object]:
-    """How many labels are used, and how many lie beyond the first gap."""
+    """The unit, the number of labels that are used, and the number of those beyond the first gap."""
     place = np.full(len(pool.queries), len(order.rows))
     place[order.rows] = np.arange(len(order.rows))
     document = place[pool.query_of_document]
@@ -195,26 +198,22 @@ def _labels_of_queries(
     return {"unit": "queries", "n_judged": int((has & (document < judged)).sum()), "left_out": int(left_out.sum())}
 
 
-_AHEAD = 50
-"""Sizes of a further round that are looked at."""
-
-
 def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
-    """A sample of documents in rounds.
+    """The looks at a sample of documents, one after each round.
 
     Args:
-        tables: Of the plan.
+        tables: The plan's content.
         qrels: As `qrels.checked_qrels` returns them.
         question: What is asked.
 
     Raises:
-        ValueError: If looks are planned, whose number would have to be known from the start, or are unknown.
+        ValueError: If the looks are neither ``"always"`` nor None: others need to know the number of rounds beforehand.
     """
     if question.looks not in (None, ALWAYS):
         raise ArgumentError(
             Argument("looks", question.looks),
-            " needs to know from the start how many looks there will be, and a plan of documents can always be "
-            "extended; say ",
+            " needs to know from the start how many looks there will be, but a plan of documents can always be "
+            "extended; use ",
             Argument("looks", ALWAYS),
         )
     rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
@@ -225,8 +224,8 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     critical = critical_values(question.looks, sizes, time[sizes - 1], 1 - question.confidence)
     passed = int((sizes <= judged).sum())
     at = sizes - 1
-    found = [_inference(tables, label, question, size) for size in sizes[:passed].tolist()]
-    value, error, degrees = np.array(found).reshape(-1, 3).T
+    inferences = [_inference(tables, label, question, size) for size in sizes[:passed].tolist()]
+    value, error, degrees = np.array(inferences).reshape(-1, 3).T
     past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, critical[:passed])
     rest = _rest_of_documents(tables, label, float(spent[-1]), float(time[-1]), question)
     return Growth(
@@ -247,7 +246,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
 
 
 def _information(tables: PlanTables) -> np.ndarray:
-    """float64[r], after each round, in units of the first; infinite once all that matters is judged."""
+    """float64[r], the information after each round, relative to the first; infinite if all that matters is judged."""
     expected = np.array([each.expected for each in tables.rounds])
     with np.errstate(divide="ignore"):
         return np.asarray(np.cumsum(_unit(tables) / np.maximum(expected, 0.0)))
@@ -260,23 +259,24 @@ def _unit(tables: PlanTables) -> float:
 
 
 def _inference(tables: PlanTables, label: np.ndarray, question: Question, rounds: int) -> tuple[float, float, float]:
-    """Estimate, standard error (NaN if it cannot be told) and degrees of freedom after some rounds."""
+    """Estimate, standard error (NaN if it cannot be estimated) and degrees of freedom after the first rounds."""
     so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         judged = judged_documents(tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how)
-        found = judged.measured(question.contrast, how)
-    fields = inferred(found, how)
-    return found.value, np.nan if fields["degenerate"] else fields["standard_error"], fields["degrees_of_freedom"]
+        measured = judged.measured(question.contrast, how)
+    fields = inferred(measured, how)
+    return measured.value, np.nan if fields["degenerate"] else fields["standard_error"], fields["degrees_of_freedom"]
 
 
 def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time: float, question: Question) -> Looks:
-    """One further round of several sizes, up to all that is left and can change the result.
+    """One further round in several sizes, up to all documents that are left and can change the result.
 
-    It adds to the information what the model expects of such a round, as it does of those so far.
+    The information that it adds is what the model expects, as for the rounds so far.
     """
     left = _left(tables, label)
-    more = np.linspace(0, left.total, _AHEAD + 1)[1:] if left.total > 0 and np.isfinite(time) else np.empty(0)
+    possible = left.total > 0 and np.isfinite(time)
+    more = np.linspace(0, left.total, _N_FURTHER_BUDGETS + 1)[1:] if possible else np.empty(0)
     variance = np.array([left.variance(float(budget)) for budget in more])
     with np.errstate(divide="ignore"):
         clock = time + _unit(tables) / variance
@@ -285,7 +285,7 @@ def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time
 
 
 def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
-    """The errors that a further round is expected to have, over what it costs."""
+    """The expected errors of a further round, over its cost."""
     pool, arguments = tables.pool, tables.manifest.arguments
     graded = graded_pool(pool, tables.measure, arguments.per_query)
     drawn, last = judged_before(tables.rounds), tables.manifest.rounds[-1]
@@ -297,25 +297,25 @@ def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
 
 
 def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> dict[str, object]:
-    """How many labels are used, and how many lie beyond the last round that is fully judged."""
+    """The unit, the number of labels that are used, and the number of those after the last fully judged round."""
     drawn = judged_before(tables.rounds)
     used = judged_before(tables.rounds[:judged]) if judged else np.zeros(len(label), dtype=bool)
     return {"unit": "rounds", "n_judged": int(used.sum()), "left_out": int((drawn & ~used & (label >= 0)).sum())}
 
 
 def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
-    """A plan of what is judged.
+    """Cut a plan to what is judged.
 
     Args:
-        tables: Of the plan.
+        tables: The plan's content.
         qrels: The labels so far.
 
     Returns:
-        The plan itself if all of it is judged. Else, of queries, the first n in the order in which they were drawn,
-        with ``π = min(1, q T)``, T the priority of the next; of documents, the rounds before the first gap.
+        The plan itself if all of it is judged. Otherwise, for queries, the first n in the order in which they were
+        drawn, with ``π = min(1, q T)``, T the priority of the next; for documents, the rounds before the first gap.
 
     Raises:
-        ValueError: If the labels do not fit the plan, nothing is judged, or the plan knows no order.
+        ValueError: If the labels do not fit the plan, nothing is judged, or the plan has no order.
     """
     label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
     return _of_documents(tables, label) if tables.rounds else _of_queries(tables, label)
@@ -365,13 +365,13 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
 
 
 def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:
-    """What was cut, with what its manifest says of it.
+    """The cut plan with its manifest.
 
     Args:
-        tables: With the queries, assessments and rounds that are left.
-        cut: What was cut now; of a plan that was cut before, the whole is what it was before the first cut.
-        draws: How many are left.
-        **changes: Other fields of the manifest.
+        tables: The queries, assessments and rounds that are left, with the manifest of the plan before.
+        cut: How far the plan is cut now. If it was cut before, ``of`` stays what it was before the first cut.
+        draws: The number of draws that are left.
+        **changes: Other fields of the manifest that change.
     """
     manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
     counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))

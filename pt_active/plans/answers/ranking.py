@@ -1,4 +1,4 @@
-"""A ranking of rankers or predictors: what each is worth, which differences are real, and who cannot be told apart."""
+"""Which ranker or predictor is best, and which of them cannot be told apart?"""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
 from pt_active.plans.making.artifact import Printed, plain_rows, printed
 
-_SHOWN = 20
-"""Rankers or predictors that are printed."""
+_MAX_PRINTED = 20
+"""Rankers or predictors that are printed, at most."""
 
-_LETTERS = 26
-"""Groups that are printed as letters."""
+_MAX_LETTERS = 26
+"""If there are more groups, they are not printed as letters."""
 
-_COMMON = (
+_COMMON_FIELDS = (
     *("measure", "estimator", "level", "n_draws", "n_queries", "n_judged"),
     *("census", "missing_policy", "ignored", "n_rounds"),
 )
-"""What all comparisons have in common."""
+"""Fields of `Basis` that are the same for all comparisons."""
 
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
-"""What is ranked, by level."""
+"""Level → what is ranked."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class Ranking(Printed):
     """All rankers of a plan, or predictors of an audit, best estimate first, and the tests of all their differences.
 
     Attributes:
-        estimates: One a ranker, best first.
-        comparisons: One a pair, the one that stands higher minus the other, in the order of ``combinations(names, 2)``.
-        corrected: The p-value of each comparison in view of all of them; NaN where there is no test.
-        correction: Its name.
+        estimates: One per ranker, best first.
+        comparisons: One per pair, the higher ranked minus the other, in the order of ``combinations(names, 2)``.
+        corrected: The p-value of each comparison, corrected for their number; NaN if there is no test.
+        correction: The name of the correction.
     """
 
     estimates: tuple[Estimate, ...]
@@ -68,22 +68,22 @@ class Ranking(Printed):
 
     @property
     def basis(self) -> Basis:
-        """What the comparison that rests on least rests on; a census rests on everything."""
-        return min((found.basis for found in self.comparisons), key=lambda basis: (basis.census, basis.n_effective))
+        """The basis of the comparison with the fewest effective labels; a census counts as the most."""
+        return min((each.basis for each in self.comparisons), key=lambda basis: (basis.census, basis.n_effective))
 
     @property
     def winners(self) -> tuple[str | None, ...]:
-        """The better one of each comparison, None where all tests together do not resolve it at their level."""
+        """The better one of each comparison; None if the corrected test is not significant."""
         return tuple(
-            found.better if pvalue < self.alpha else None
-            for found, pvalue in zip(self.comparisons, self.corrected, strict=True)
+            comparison.better if pvalue < self.alpha else None
+            for comparison, pvalue in zip(self.comparisons, self.corrected, strict=True)
         )
 
     @cached_property
     def groups(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of names no two of which can be told apart, as large as can be; one may be in several.
+        """The largest sets of names in which no two can be told apart; a name may be in several.
 
-        Each pair that cannot be told apart is in one of them [`significance.indistinct_groups`].
+        Each pair that cannot be told apart is in at least one of them [`significance.indistinct_groups`].
         """
         names = self.names
         joined = np.zeros((len(names), len(names)), dtype=bool)
@@ -94,45 +94,46 @@ class Ranking(Printed):
 
     @property
     def letters(self) -> dict[str, str]:
-        """Name → a letter for each of its groups; two share one if they cannot be told apart."""
+        """Name → the letters of its groups; two names share a letter if they cannot be told apart."""
         return {name: cell.replace(" ", "") for name, cell in self._letter_columns().items()}
 
     @property
     def note(self) -> str:
         """What a reader must know before trusting the ranking; empty if there is nothing."""
-        noted = [found for found in self.comparisons if found.note]
-        said = [found.note for found in noted[:1]]
-        if len({found.note for found in self.comparisons}) > 1:
+        noted = [each for each in self.comparisons if each.note]
+        notes = [each.note for each in noted[:1]]
+        if len({each.note for each in self.comparisons}) > 1:
             pair = f"{noted[0].first} − {noted[0].second}"
-            said = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
-        cautions = {found.basis.caution for found in self.estimates}
+            notes = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
+        cautions = {each.basis.caution for each in self.estimates}
         if len(cautions) == 1:
-            said += [caution for caution in cautions if caution and caution not in said]
-        if not said:
-            said = [f"{found.name}: {found.note}" for found in self.estimates if found.note][:1]
-        for found, winner in zip(self.comparisons, self.winners, strict=True):
-            if winner == found.second:
-                said.append(f"{found.first} stands above {found.second}, but their comparison finds {winner} better")
-        return "; ".join(said)
+            notes += [caution for caution in cautions if caution and caution not in notes]
+        if not notes:
+            notes = [f"{each.name}: {each.note}" for each in self.estimates if each.note][:1]
+        # Comparisons have their own weights, so a pair can be ordered against the two estimates.
+        for each, winner in zip(self.comparisons, self.winners, strict=True):
+            if winner == each.second:
+                notes.append(f"{each.first} stands above {each.second}, but their comparison finds {winner} better")
+        return "; ".join(notes)
 
     def to_frame(self) -> pd.DataFrame:
-        """One row a ranker or predictor, best first: ``name, estimate, low, high, groups``."""
+        """One row per ranker or predictor, best first: ``name, estimate, low, high, groups``."""
         intervals = [estimate.confidence_interval() for estimate in self.estimates]
         columns = {"name": self.names, "estimate": [estimate.value for estimate in self.estimates]}
         columns |= {"low": [low for low, _ in intervals], "high": [high for _, high in intervals]}
         return pd.DataFrame(columns | {"groups": list(self.letters.values())})
 
     def pairs(self) -> pd.DataFrame:
-        """One row a pair: the difference, its standard error, its p-value alone and corrected, winner and note."""
+        """One row per pair: the difference, its standard error, p-values uncorrected and corrected, winner and note."""
         columns = ["first", "second", "difference", "standard_error", "pvalue"]
-        table = pd.DataFrame({c: [getattr(found, c) for found in self.comparisons] for c in columns})
+        table = pd.DataFrame({c: [getattr(each, c) for each in self.comparisons] for c in columns})
         winners = np.array(self.winners, dtype=object)
-        notes = [found.note for found in self.comparisons]
+        notes = [each.note for each in self.comparisons]
         return table.assign(pvalue_corrected=self.corrected, winner=pd.Series(winners, dtype=object), note=notes)
 
     def to_dict(self) -> dict[str, object]:
-        """Everything, ready for JSON: NaN and infinite numbers become None."""
-        head = {name: getattr(self.basis, name) for name in _COMMON} | {"missing": len(self.basis.missing)}
+        """The whole ranking, ready for JSON: NaN and infinite numbers become None."""
+        head = {name: getattr(self.basis, name) for name in _COMMON_FIELDS} | {"missing": len(self.basis.missing)}
         head |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
         body = {
             _RANKED[self.basis.level]: plain_rows(self.to_frame()),
@@ -145,14 +146,14 @@ class Ranking(Printed):
         level = f"{self.alpha:.2g} level, {self.correction}"
         ranked = _RANKED[self.basis.level]
         head = f"{self.basis.measure} of {len(self.names)} {ranked}, best first ({self.basis.estimator})"
-        where = "those without a common letter" if len(self.groups) <= _LETTERS else "see groups and pairs()"
+        where = "those without a common letter" if len(self.groups) <= _MAX_LETTERS else "see groups and pairs()"
         pairs = "pairs" if self.basis.level != "pair" else f"pairs of {ranked}"
         facts = [("told apart", f"{resolved} of {len(self.comparisons)} {pairs} ({level}): {where}")]
         facts += [*self.basis.facts(of_many=True), *([("note", self.note)] if self.note else [])]
         return printed("\n  ".join([head, *self._rows()]), facts)
 
     def _letter_columns(self) -> dict[str, str]:
-        """Each group's letter in a column of its own; after z come a', b' and so on."""
+        """Name → its letters, with each group's letter in its own column; after z come a', b' and so on."""
         letters = [ascii_lowercase[g % 26] + "'" * (g // 26) for g in range(len(self.groups))]
         cells = {name: "" for name in self.names}
         for letter, group in zip(letters, self.groups, strict=True):
@@ -161,8 +162,8 @@ class Ranking(Printed):
         return cells
 
     def _rows(self) -> list[str]:
-        shown = self.estimates[:_SHOWN]
-        cells = self._letter_columns() if len(self.groups) <= _LETTERS else dict.fromkeys(self.names, "")
+        shown = self.estimates[:_MAX_PRINTED]
+        cells = self._letter_columns() if len(self.groups) <= _MAX_LETTERS else dict.fromkeys(self.names, "")
         values = [f"{estimate.value:.4f}" for estimate in shown]
         intervals = [estimate.interval_text() for estimate in shown]
         columns = [[estimate.name for estimate in shown], values, intervals]
@@ -176,16 +177,15 @@ class Ranking(Printed):
 
 
 def rank_judged(judged: Judged, how: How[Any], correction: str = "holm") -> Ranking:
-    """Rank the systems of a judged sample [theory 5].
+    """Rank the systems of a sample with labels [theory 5].
 
     Args:
-        judged: The labels and what was sampled, of queries, documents or pairs.
+        judged: The sample of queries, documents or pairs, with its labels.
         how: What is asked; 1 minus the confidence is the level of all tests together.
-        correction: ``tukey``, or a method that statsmodels' ``multipletests`` knows.
+        correction: ``tukey``, or a method of statsmodels' ``multipletests``.
 
     Returns:
-        The ranking, the best first; undefined estimates stand last. One warning for all cautions that comparisons of
-        documents give.
+        The ranking, best first; undefined estimates come last. For rankers, one warning stands for all cautions.
 
     Raises:
         ValueError: If there is only one ranker, or an argument is unknown or out of range.
@@ -196,18 +196,18 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = "holm") -> Rank
     check_correction(correction)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found = [(judged.estimate(s, how), s) for s in range(len(judged.names))]
+        ranked = [(judged.estimate(s, how), s) for s in range(len(judged.names))]
         sign = 1 if judged.lower_is_better else -1
-        found.sort(key=lambda row: (np.isnan(row[0].value), sign * row[0].value, row[0].name))
-        comparisons = _comparisons(judged, [s for _, s in found], how)
+        ranked.sort(key=lambda row: (np.isnan(row[0].value), sign * row[0].value, row[0].name))
+        comparisons = _comparisons(judged, [s for _, s in ranked], how)
     if level != "pair":
-        _warn_of_cautions([*comparisons, *(estimate for estimate, _ in found)])
-    corrected = _corrected(comparisons, len(found), correction, 1 - how.confidence)
-    return Ranking(tuple(each for each, _ in found), comparisons, tuple(map(float, corrected)), correction)
+        _warn_of_cautions([*comparisons, *(estimate for estimate, _ in ranked)])
+    corrected = _corrected(comparisons, len(ranked), correction, 1 - how.confidence)
+    return Ranking(tuple(each for each, _ in ranked), comparisons, tuple(map(float, corrected)), correction)
 
 
 def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: str, alpha: float) -> np.ndarray:
-    """float64[k(k−1)/2], the p-values in view of all of them."""
+    """float64[k(k−1)/2], the p-values corrected for their number."""
     names = ("difference", "standard_error", "degrees_of_freedom", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
     difference, error, degrees, pvalues = columns
@@ -224,6 +224,6 @@ def _comparisons(judged: Judged, order: list[int], how: How[Any]) -> tuple[Compa
 
 
 def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:
-    cautions = list(dict.fromkeys(found.basis.caution for found in results if found.basis.caution))
+    cautions = list(dict.fromkeys(each.basis.caution for each in results if each.basis.caution))
     if cautions:
         warnings.warn(f"{cautions[0]} (the first of {len(cautions)} such notes)", stacklevel=4)

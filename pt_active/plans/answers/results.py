@@ -1,4 +1,4 @@
-"""What an estimate or a comparison says, and how it is printed."""
+"""What do an estimate and a comparison say, and how are they printed?"""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ class ConfidenceInterval(NamedTuple):
 
 @dataclass(frozen=True)
 class Basis:
-    """What an inference rests on.
+    """What an estimate or a comparison rests on.
 
     Attributes:
-        measure: What was measured, fully spelt out.
-        estimator: Its name.
-        n_draws: Draws, repeated ones counted each time.
-        n_queries: Distinct queries among them.
-        n_judged: Labels that were used.
-        n_effective: ``(Σv)²/Σv²``, the equally weighted draws that would say as much.
+        measure: The measure, with all its parameters.
+        estimator: The name of the estimator.
+        n_draws: The number of draws, repeated ones counted each time.
+        n_queries: The number of distinct queries among them.
+        n_judged: The number of labels that were used.
+        n_effective: ``(Σv)²/Σv²``, the number of equally weighted draws that would say as much.
         census: Whether every query of the pool was judged, so that nothing was left to chance.
         missing: The (qid, docno) pairs that were to be judged and have no label.
         missing_policy: What was done about them: ``error``, ``nonrelevant`` or ``expected``.
-        ignored: Labels of what was not sampled; they are not part of the sample.
-        level: What was sampled, ``query``, ``document``, or ``pair`` where predictors are tested.
-        n_rounds: Of judging.
-        error_of_queries: The part of the standard error that is due to the choice of queries to open; for documents.
-        error_of_documents: The part that is due to the choice of documents in them.
-        error_of_model: The part that the grade model expects: in documents that could never be drawn, and what caution
-            adds where a few documents carry the rest of the error.
+        ignored: The number of labels of what was not sampled; they are not part of the sample.
+        level: What was sampled: ``query``, ``document``, or ``pair`` if predictors are tested.
+        n_rounds: The number of rounds of judging.
+        error_of_queries: For documents, the part of the standard error due to the choice of queries to open.
+        error_of_documents: For documents, the part due to the choice of documents in these queries.
+        error_of_model: For documents, the part that comes from the grade model: its variance in documents that could
+            never be drawn, and a margin if a few documents carry most of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; empty if nothing does.
         model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
-            estimate leans on it only where documents are ``unreached`` or labels ``expected``.
-        stopping_caution: What it means that the plan was cut to what is judged; empty if it was not.
+            estimate depends on it only for documents that are ``unreached`` and labels taken as ``expected``.
+        stopping_caution: What the cut to the judged part means for the interval; empty if the plan was not cut.
     """
 
     measure: str
@@ -75,11 +75,10 @@ class Basis:
     stopping_caution: str = ""
 
     def facts(self, of_many: bool = False) -> Facts:
-        """The sample in words.
+        """The sample in words, for printing.
 
         Args:
-            of_many: Whether this is what the comparison with the fewest effective labels of many rests on, rather than
-                a single result.
+            of_many: Whether this is the basis of one comparison of many, the one with the fewest effective labels.
         """
         where = " in the comparison with the fewest" if of_many else ""
         facts = [("sample", _SAMPLE[self.level](self, where))]
@@ -120,22 +119,22 @@ class Basis:
 
 
 _SAMPLE = {"query": Basis._queries_in_words, "document": Basis._documents_in_words, "pair": Basis._pairs_in_words}
-"""The sample in words, by level."""
+"""Level → the method that describes the sample."""
 
 _EVERYTHING = {
     "query": "every query of the pool",
     "document": "everything that matters",
     "pair": "every pair that counts",
 }
-"""What a census judges, by level."""
+"""Level → what a census judges."""
 
 _SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
-"""What is drawn, by level."""
+"""Level → what is drawn."""
 
 
 @dataclass(frozen=True)
 class _Inference(Printed):
-    """A number with its spread; the common part of `Estimate` and `Comparison`."""
+    """The common part of `Estimate` and `Comparison`: a standard error, an interval, and what they rest on."""
 
     basis: Basis
     standard_error: float
@@ -145,12 +144,12 @@ class _Inference(Printed):
 
     @property
     def n_draws(self) -> int:
-        """How many draws the estimate uses, repeated ones counted each time."""
+        """The number of draws, repeated ones counted each time."""
         return self.basis.n_draws
 
     @property
     def n_effective(self) -> float:
-        """``(Σv)²/Σv²`` [theory 5]."""
+        """``(Σv)²/Σv²``, the number of equally weighted draws that would say as much [theory 5]."""
         return self.basis.n_effective
 
     @property
@@ -193,11 +192,11 @@ class _Inference(Printed):
         """``value ± t · SE`` on the estimator's degrees of freedom [theory 5, T 3.24].
 
         Args:
-            confidence_level: In (0, 1); the level asked for at estimation (0.95) if left out.
+            confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out.
 
         Returns:
-            Low and high. NaN where nothing varies in the sample, infinite where there are too few draws, and the
-            value itself in a census.
+            Low and high: NaN if nothing varies in the sample, infinite if there are too few draws, and the value
+            itself in a census.
 
         Raises:
             ValueError: If the level lies outside (0, 1).
@@ -210,17 +209,17 @@ class _Inference(Printed):
         return self.confidence_level if asked is None else checks.level("confidence_level", asked)
 
     def interval_text(self) -> str:
-        """The interval as it is printed."""
+        """The interval as printed."""
         low, high = self.confidence_interval()
         return "no interval" if np.isnan(low) else f"[{low:.4f}, {high:.4f}]"
 
     @property
     def head(self) -> str:
-        """What is estimated, and by which estimator."""
+        """The first printed line: what is estimated, and by which estimator."""
         raise NotImplementedError
 
     def facts(self) -> Facts:
-        """The result, what it rests on, and its note."""
+        """The printed lines below the first: the result, what it rests on, and its note."""
         return [*self._numbers(), *self.basis.facts(), *([("note", self.note)] if self.note else [])]
 
     def _numbers(self) -> Facts:
@@ -248,17 +247,17 @@ class _Inference(Printed):
 
 @dataclass(frozen=True)
 class Estimate(_Inference):
-    """The performance of one ranker over the whole pool, from the sampled queries.
+    """The performance of one ranker over the whole pool, estimated from a sample.
 
     Attributes:
         name: The ranker.
         value: The estimate of ``Σ p ℓ``.
-        standard_error: Of the estimate.
-        degrees_of_freedom: Of the t distribution behind the interval; infinite for the normal.
-        confidence_level: Of the interval that is printed.
+        standard_error: The standard error of the estimate.
+        degrees_of_freedom: Degrees of freedom of the t distribution behind the interval; infinite for the normal.
+        confidence_level: Level of the printed interval.
         degenerate: Whether nothing varies in the sample, so that there is no interval.
         basis: What the estimate rests on.
-        bounds: What the mean cannot go below or beyond; its interval is then the score interval that keeps to them.
+        bounds: Lower and upper bound of the mean; if they are finite, the interval is a score interval within them.
     """
 
     name: str
@@ -273,11 +272,11 @@ class Estimate(_Inference):
         """``value ± t · SE`` [theory 5, T 3.24], or with bounds `intervals.score_interval` [theory 6].
 
         Args:
-            confidence_level: In (0, 1); the level asked for at estimation (0.95) if left out.
+            confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out.
 
         Returns:
-            Low and high. NaN where nothing varies in the sample, infinite (or the bounds) where there are too few
-            draws, and the value itself in a census.
+            Low and high: NaN if nothing varies in the sample, infinite (or the bounds) if there are too few draws, and
+            the value itself in a census.
 
         Raises:
             ValueError: If the level lies outside (0, 1).
@@ -295,7 +294,7 @@ class Estimate(_Inference):
 
     @property
     def head(self) -> str:
-        """What is estimated, and by which estimator."""
+        """The first printed line: what is estimated, and by which estimator."""
         return f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
 
     def _numbers(self) -> Facts:
@@ -304,11 +303,11 @@ class Estimate(_Inference):
 
 
 def kept_to(bounds: tuple[float, float], fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields of an estimate whose interval keeps to bounds, and so exists also where nothing varies.
+    """Fields of an estimate with a score interval, which exists even if all sampled values are equal.
 
     Args:
-        bounds: Of the values, and so of their mean; the upper one may be infinite.
-        fields: The attributes of `Estimate` but for its name and value; ``n_effective`` is that of what counts.
+        bounds: Bounds of the values, and so of their mean; the upper one may be infinite.
+        fields: The fields of `Estimate` without its name and value; ``n_effective`` counts the pairs that count.
     """
     basis = fields["basis"]
     still = fields["degenerate"] and fields["standard_error"] == 0 and not basis.census
@@ -330,10 +329,10 @@ class Comparison(_Inference):
         first: The ranker that is compared.
         second: The ranker that it is compared with.
         difference: The estimate of ``R_first − R_second``.
-        standard_error: Of the difference.
-        pvalue: Two-sided, of no difference; NaN where nothing varies in the sample.
-        degrees_of_freedom: Of the t distribution behind interval and test; infinite for the normal.
-        confidence_level: Of the interval that is printed; ``1 − level`` is the level of the test.
+        standard_error: The standard error of the difference.
+        pvalue: Two-sided p-value of no difference; NaN if nothing varies in the sample.
+        degrees_of_freedom: Degrees of freedom of the t distribution behind interval and test; infinite for the normal.
+        confidence_level: Level of the printed interval; ``1 − level`` is the level of the test.
         degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
         basis: What the comparison rests on.
         lower_is_better: Whether the one with the smaller value wins, as for errors.
@@ -351,13 +350,13 @@ class Comparison(_Inference):
 
     @classmethod
     def tested(cls, first: str, second: str, difference: float, fields: dict[str, Any]) -> Comparison:
-        """Test a difference against none [T 3.2].
+        """Make a comparison, with the test that the difference is 0 [T 3.2].
 
         Args:
             first: The ranker that is compared.
             second: The ranker that it is compared with.
             difference: First minus second.
-            fields: The other attributes, by name.
+            fields: The other fields, by name.
         """
         pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
         pvalue = np.nan if fields["degenerate"] else pvalue
@@ -365,12 +364,12 @@ class Comparison(_Inference):
 
     @property
     def better(self) -> str:
-        """The one that the difference speaks for, whether or not the data resolve it."""
+        """The ranker with the better estimate, whether or not the difference is significant."""
         return self.first if (self.difference > 0) != self.lower_is_better else self.second
 
     @property
     def winner(self) -> str | None:
-        """The better ranker, or None where the data do not resolve it at the level of the test."""
+        """The better ranker; None if the difference is not significant at the level of the test."""
         return self.better if self.pvalue < 1 - self.confidence_level else None
 
     def to_frame(self) -> pd.DataFrame:
@@ -382,7 +381,7 @@ class Comparison(_Inference):
 
     @property
     def head(self) -> str:
-        """What is compared, and by which estimator."""
+        """The first printed line: what is compared, and by which estimator."""
         return f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
 
     def _numbers(self) -> Facts:

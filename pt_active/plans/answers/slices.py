@@ -1,4 +1,4 @@
-"""Estimates for groups of queries, from the labels of the whole sample [theory 5]."""
+"""What do the labels say about groups of queries [theory 5]?"""
 
 from __future__ import annotations
 
@@ -19,26 +19,25 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 
-MOST = 20
-"""Groups that a column may make."""
+MAX_GROUPS = 20
+"""Groups that a column may make, at most."""
 
-FEW = 10
-"""Effective draws of a group below which a line through its queries says too little, so that ``regression`` gives way
-to ``snis``."""
+MIN_REGRESSION_DRAWS = 10
+"""With fewer effective draws in a group, ``regression`` cannot fit a useful line, and ``snis`` is used instead."""
 
-NONE = "(none)"
-"""The group of queries for which a column says nothing."""
+NO_VALUE = "(none)"
+"""The group of queries without a value in the column."""
 
 
 @dataclass(frozen=True)
 class Slice:
-    """What the labels say of the queries with one value of a column.
+    """Results for the queries with one value of a column.
 
     Attributes:
-        column: Of the queries.
-        value: Of the column, as text.
-        n_queries: Of the whole pool.
-        share: Of the population's weight.
+        column: A column of the queries.
+        value: Its value, as text.
+        n_queries: The number of such queries in the pool.
+        share: Their share of the population's weight.
         results: One comparison, or an estimate of each ranker; empty if none of the queries was drawn.
     """
 
@@ -49,7 +48,7 @@ class Slice:
     results: tuple[Comparison | Estimate, ...]
 
     def rows(self) -> list[dict[str, object]]:
-        """One row a result: the group, who and how it was estimated, the estimate and its interval, and its note."""
+        """One row per result: the group, the ranker, the estimator, the estimate with its interval, and its note."""
         head = {"column": self.column, "value": self.value, "queries": self.n_queries, "share": self.share}
         if not self.results:
             nothing = dict.fromkeys(("estimate", "standard_error", "low", "high"), np.nan)
@@ -59,20 +58,20 @@ class Slice:
                 | nothing
                 | {"note": "none of these queries was drawn"}
             ]
-        return [head | _row(found) for found in self.results]
+        return [head | _row(result) for result in self.results]
 
 
-def _row(found: Comparison | Estimate) -> dict[str, object]:
-    low, high = found.confidence_interval()
+def _row(result: Comparison | Estimate) -> dict[str, object]:
+    low, high = result.confidence_interval()
     return {
-        "name": f"{found.first} − {found.second}" if isinstance(found, Comparison) else found.name,
-        "estimator": found.basis.estimator,
-        "judged": found.basis.n_judged,
-        "estimate": found.difference if isinstance(found, Comparison) else found.value,
-        "standard_error": found.standard_error,
+        "name": f"{result.first} − {result.second}" if isinstance(result, Comparison) else result.name,
+        "estimator": result.basis.estimator,
+        "judged": result.basis.n_judged,
+        "estimate": result.difference if isinstance(result, Comparison) else result.value,
+        "standard_error": result.standard_error,
         "low": low,
         "high": high,
-        "note": found.note,
+        "note": result.note,
     }
 
 
@@ -91,18 +90,19 @@ def slices(
     Args:
         plan: Of queries or of documents.
         qrels: Its labels, of all rounds.
-        column: Of the topics, before planning; its name starts with ``q``.
-        pair: Two rankers to compare; each ranker is estimated if left out.
-        measure: Another measure than the plan's, on the same labels.
-        estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in `documents.DOCUMENT_ESTIMATORS`.
-        confidence: Of each interval.
+        column: A column that the topics had before planning; its name starts with ``q``.
+        pair: Indices of two rankers to compare; each ranker is estimated if left out.
+        measure: A measure to estimate from the same labels; the plan's own if left out.
+        estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in `documents.DOCUMENT_ESTIMATORS`.
+        confidence: Level of each interval.
         missing: What to do about a document without a label: ``"error"``, ``"nonrelevant"`` or ``"expected"``.
 
     Returns:
-        One a value, in the order of the values as text.
+        One slice per value, sorted by the values as text.
 
     Raises:
-        ValueError: If the topics had no such column, it has more than `MOST` values, or as `Plan.estimate` does.
+        ValueError: If the topics had no such column, it has more than `MAX_GROUPS` values, an argument is unknown, or
+            the labels do not fit the plan.
     """
     how = asked(plan.tables, measure, estimator, confidence, missing)
     with warnings.catch_warnings():
@@ -115,30 +115,31 @@ def slices_of(
 ) -> list[Slice]:
     """Estimate within each group of queries.
 
-    Within a group that was known before drawing, ``p`` becomes ``p/P`` with its share P, and the probabilities of its
-    queries stay what they were; with replacement q becomes ``q/Q``, given how many draws fell into the group. The
-    intervals are each for itself: with many groups some miss. A group with fewer than `FEW` effective draws of queries
-    is estimated by ``snis`` where ``regression`` is asked for.
+    The groups are known before drawing. Within a group, ``p`` becomes ``p/P`` with its share P, and the inclusion
+    probabilities of its queries do not change; with replacement q becomes ``q/Q``, given how many draws fell into the
+    group. The intervals are not corrected for the number of groups: of many, some miss. In a group with fewer than
+    `MIN_REGRESSION_DRAWS` effective draws of queries, ``regression`` is replaced by ``snis``.
 
     Args:
         labelled: A plan with its labels.
-        column: Of the topics, before planning; its name starts with ``q``.
-        pair: Two rankers to compare; each ranker is estimated if there are none.
+        column: A column that the topics had before planning; its name starts with ``q``.
+        pair: Indices of two rankers to compare; each ranker is estimated if None.
         how: What is asked.
 
     Raises:
-        ValueError: If the topics had no such column, it has more than `MOST` values, or labels are missing.
+        ValueError: If the topics had no such column, it has more than `MAX_GROUPS` values, or labels are missing.
     """
-    pool, found = labelled.tables.pool, []
+    pool, groups = labelled.tables.pool, []
     for value, rows in _groups(labelled.tables.queries, column):
         share = float(pool.query_weight[rows].sum())
         judged = labelled.within(rows, share, how) if share > 0 else None
-        found.append(Slice(column, value, len(rows), share, () if judged is None else _results(judged, pair, how)))
-    return found
+        groups.append(Slice(column, value, len(rows), share, () if judged is None else _results(judged, pair, how)))
+    return groups
 
 
 def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
-    if isinstance(judged, JudgedQueries) and how.estimator == "regression" and judged.basis.n_effective < FEW:
+    too_few = isinstance(judged, JudgedQueries) and judged.basis.n_effective < MIN_REGRESSION_DRAWS
+    if too_few and how.estimator == "regression":
         how = replace(how, estimator="snis")
     if pair is not None:
         first, second = pair
@@ -154,11 +155,11 @@ def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
             f"slices are made by columns that the topics had before planning, and {belongs}; the plan has "
             f"{', '.join(known)}. Columns of topics stay with a plan if their names start with q, such as qlength"
         )
-    text = queries[column].map(lambda value: NONE if pd.isna(value) else str(value)).to_numpy(dtype=object)
+    text = queries[column].map(lambda value: NO_VALUE if pd.isna(value) else str(value)).to_numpy(dtype=object)
     values = sorted(set(text))
-    if len(values) > MOST:
+    if len(values) > MAX_GROUPS:
         raise ValueError(
-            f"the column {column!r} has {len(values)} values, such as {some(values, 3)}; at most {MOST} make "
+            f"the column {column!r} has {len(values)} values, such as {some(values, 3)}; at most {MAX_GROUPS} make "
             "slices, so put its values into classes before planning"
         )
     return [(value, np.flatnonzero(text == value)) for value in values]

@@ -1,4 +1,4 @@
-"""Whether enough has been judged: the state of a comparison while labels come in [theory 10]."""
+"""Has enough been judged, or should judging go on [theory 10]?"""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
 
 _MIN_CHANCE = 0.05
-"""Chance of being resolved below which a budget is said not to suffice."""
+"""With a lower probability of being resolved, the budget is said not to suffice."""
 
 _VALID = {None: "at the end", ALWAYS: "at any time"}
-"""When an interval is valid, in words."""
+"""Looks → when the interval is valid, in words."""
 
 _RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
+"""Verdict → `Status.resolution`."""
 
 
 @dataclass(frozen=True)
@@ -29,34 +30,34 @@ class Status(Printed):
     """What the labels so far say, and whether to go on judging.
 
     Attributes:
-        measure: What is measured, fully spelt out.
+        measure: The measure, with all its parameters.
         first: The ranker that is compared, or the only one.
         second: The ranker that it is compared with; None if there is one ranker.
-        estimator: Its name.
-        looks: How often one may look; see `Plan.status`.
-        confidence: With which *all* intervals at all looks hold together.
-        margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not said.
+        estimator: The name of the estimator.
+        looks: When the state may be looked at: ``"always"``, a name in `boundaries.SPENDING`, or None for the end.
+        confidence: Level at which *all* intervals at all looks hold together.
+        margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
         resolved_at: What had been spent at the look that resolved it; None while unresolved.
         value: The estimate at the last look; NaN before the first.
         low: Lower end of its interval.
         high: Upper end of its interval.
-        standard_error: Of the estimate.
-        unit: What is counted below: queries, or rounds of documents.
-        judged: How many are judged, without a gap from the first that was drawn.
-        drawn: How many the plan asks for.
-        n_judged: Labels that were used.
-        left_out: Labels beyond the first gap.
-        waiting: What stands at the gap; None if nothing is left to judge.
-        spent: What the judged ones cost.
-        budget: What all drawn ones cost.
-        next_look: How many have to be judged for the next look; None if there is none.
-        chance: That it is resolved by the end of the plan; NaN where that cannot be told.
-        further: Expected further cost until it is resolved or the plan ends; NaN where that cannot be told.
-        needed: Total cost that would resolve it if the estimate were the truth; NaN where that cannot be told.
-        everything: What it costs to judge all that can change the result: the whole pool, of a plan of documents
-            those that count, with another round for those that were not drawn.
-        cost_unit: The unit of costs with a space before it, as it stands behind a number; empty if the cost names none.
+        standard_error: The standard error of the estimate.
+        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``queries``, or ``rounds`` of documents.
+        judged: How many units are judged, without a gap from the first that was drawn.
+        drawn: How many units the plan asks for.
+        n_judged: The number of labels that were used.
+        left_out: The number of labels beyond the first gap.
+        waiting: The first unit that is not judged; None if nothing is left to judge.
+        spent: What the judged units cost.
+        budget: What all drawn units cost.
+        next_look: How many units have to be judged for the next look; None if there is none.
+        chance: Probability of being resolved by the end of the plan; NaN if it cannot be computed.
+        further: Expected further cost until it is resolved or the plan ends; NaN if it cannot be computed.
+        needed: Total cost that would resolve it if the estimate were the truth; NaN if it cannot be computed.
+        everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
+            documents those that count, with another round for those that were not drawn.
+        cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
     """
 
     measure: str
@@ -94,12 +95,12 @@ class Status(Printed):
 
     @property
     def winner(self) -> str | None:
-        """The better ranker, if one is resolved to be."""
+        """The better ranker; None while unresolved, or if they are equivalent within the margin."""
         return {"first": self.first, "second": self.second}.get(self.resolution or "")
 
     @property
     def answer(self) -> str:
-        """The state in one sentence."""
+        """The state, in one sentence."""
         if self.winner is not None:
             return f"resolved: {self.winner} is better"
         if self.resolution is not None and self.second is None:
@@ -133,23 +134,23 @@ class Status(Printed):
         )
 
     def to_dict(self) -> dict[str, object]:
-        """Every number, ready for JSON: NaN and infinite numbers become None."""
+        """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
         content = asdict(self) | {"winner": self.winner, "answer": self.answer, "advice": self.advice}
         return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in content.items()}
 
     @property
     def what(self) -> str:
-        """What is estimated."""
+        """What is estimated: a ranker, or the difference of two."""
         return self.first if self.second is None else f"{self.first} − {self.second}"
 
     @property
     def valid(self) -> str:
-        """When the interval holds, in words."""
+        """When the interval is valid, in words."""
         return _VALID.get(self.looks, f"at planned looks ({self.looks})")
 
     @property
     def point(self) -> str:
-        """The estimate as it is printed: a difference with its sign."""
+        """The estimate as printed; a difference has its sign."""
         return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
 
     def __str__(self) -> str:
@@ -176,12 +177,12 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
     """The state of a plan.
 
     Args:
-        tables: Of the plan.
+        tables: The plan's content.
         qrels: The labels so far.
         question: What is asked.
 
     Raises:
-        ValueError: If the labels do not fit the plan, or the plan cannot be looked at in this way.
+        ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
     """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     if len(qrels):
@@ -202,13 +203,13 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
 
 
 def _reached(grown: Growth, question: Question) -> dict[str, Any]:
-    """What the looks so far say; the first that resolves decides, so that an answer stays."""
+    """The fields of `Status` on the looks so far; the first look that resolves decides, so that an answer stays."""
     past, half = grown.past, grown.past.half_width
-    found = verdicts(past.value, half, question.margin or 0.0, question.compared)
-    at = int((found > 0).argmax()) if (found > 0).any() else None
+    verdict = verdicts(past.value, half, question.margin or 0.0, question.compared)
+    at = int((verdict > 0).argmax()) if (verdict > 0).any() else None
     value, error, wide = (float(x[-1]) if len(x) else np.nan for x in (past.value, past.standard_error, half))
     return {
-        "resolution": None if at is None else _RESOLUTIONS[int(found[at])],
+        "resolution": None if at is None else _RESOLUTIONS[int(verdict[at])],
         "resolved_at": None if at is None else float(past.cost[at]),
         "value": value,
         "low": value - wide,
@@ -218,7 +219,7 @@ def _reached(grown: Growth, question: Question) -> dict[str, Any]:
 
 
 def _ahead(grown: Growth, question: Question) -> dict[str, float]:
-    """``chance``, ``further`` and ``needed`` of `Status`."""
+    """The fields ``chance``, ``further`` and ``needed`` of `Status`."""
     margin, past = question.margin or 0.0, grown.past
     if (verdicts(past.value, past.half_width, margin, question.compared) > 0).any():
         return {"chance": 1.0, "further": 0.0, "needed": np.nan}

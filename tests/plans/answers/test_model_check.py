@@ -1,4 +1,4 @@
-"""The grade model's check: what it says of right and of spoilt models, and who hears of it."""
+"""The check of the grade model: what it says about right and spoilt models, and where its advice is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SAID = "the grade model misleads"
 
 @pytest.fixture(scope="module")
 def spoilt(graded: pd.DataFrame) -> pd.DataFrame:
-    """With the grades of other documents."""
+    """The pool with each document's grades replaced by those of another."""
     order = np.random.default_rng(0).permutation(len(graded))
     return graded.assign(**{c: graded[c].to_numpy()[order] for c in GRADES})
 
@@ -60,7 +60,7 @@ def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, wor
 
 
 def rank_values(measure, worth):
-    """DCG may have gains that are not exponential; ask it."""
+    """The gains by grade of a DCG, which need not be exponential."""
     from pt_active.relevance.measures import has_rank_form, rank_form
 
     return rank_form(measure, 3, 10).values if has_rank_form(measure) else worth
@@ -92,7 +92,8 @@ def test_a_spoilt_model_is_found_out_and_said(level, demo, spoilt) -> None:
     plan, qrels = judged(spoilt, demo, level, budget=600)
     check = ModelCheck.of(plan, qrels)
     assert check.misleads
-    assert ("extend leans on it less" if level == "document" else "defensive=0.5 instead of 0.1") in check.advice
+    advice = "extend relies on the model less" if level == "document" else "defensive=0.5 instead of 0.1"
+    assert advice in check.advice
     assert "advice" in str(check)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # documents cannot tell of a single ranker what they were not drawn for
@@ -148,7 +149,7 @@ def test_a_round_that_leans_less_is_kept(demo, spoilt, tmp_path) -> None:
 
 @pytest.fixture(scope="module")
 def sharp(graded: pd.DataFrame) -> pd.DataFrame:
-    """Right on average, and far too sure of it."""
+    """A model that is right on average, and far too sure of it."""
     power = graded[GRADES] ** 6
     return graded.assign(**{c: power[c] / power.sum(axis=1) for c in GRADES})
 
@@ -158,12 +159,12 @@ def test_a_model_that_is_wrong_about_its_errors_alone_is_found_out(level, demo, 
     plan, qrels = judged(sharp, demo, level, budget=600)
     check = ModelCheck.of(plan, qrels)
     assert (check.misleads, check.calibration.misleads, check.optimism > MISLEADING_FACTOR) == (True, False, True)
-    assert ("extend leans on it less" if level == "document" else "or lean on it less") in check.advice
+    assert ("extend relies on the model less" if level == "document" else "or rely on it less") in check.advice
 
 
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR(max_rel=3) @ 10])
 def test_a_round_believes_a_model_that_flatters_itself_less(measure, demo, sharp) -> None:
-    """By hand: as much as the promised error is of the one that came, unless the slope is less."""
+    """By hand: the promised error over the one that came, or the slope if that is smaller."""
     plan, qrels = judged(sharp, demo, measure=measure)
     check = ModelCheck.of(plan, qrels)
     with pytest.warns(UserWarning, match="too sure of itself: labels show .* times the variance that it promised"):
@@ -217,7 +218,7 @@ def test_later_rankers_leave_the_gains_out(demo, graded) -> None:
         check = ModelCheck.of(more, qrels)
     assert np.isnan(check.realised)
     assert np.isfinite(check.calibration.slope)
-    with pytest.raises(ValueError, match="later rankers cost is not known"):
+    with pytest.raises(ValueError, match="costs of the documents of later rankers are not known"):
         Outlook.of_plan(more)
 
 
@@ -235,7 +236,7 @@ def test_repeated_draws_weigh_as_often_as_they_came(demo, graded) -> None:
 
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_the_outlook_of_a_plan_knows_how_it_was_designed(level, demo, graded) -> None:
-    """Its chances are in proportion to those of the plan, which leans on the model as little as it was told to."""
+    """Its chances are proportional to those of the plan, which relies on the model as little as it was told to."""
     plan, _ = judged(graded, demo, level, defensive=0.9 if level == "query" else 9.0)
     curve = list(Outlook.of_plan(plan).curves.values())[1]
     if level == "query":

@@ -1,4 +1,4 @@
-"""What a notebook shows: the printed text, with names that cannot break the page."""
+"""A notebook shows the printed text, and names cannot break its page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking ahead: what is expected is what comes, and a pilot corrects a model that flatters itself."""
+"""Foreseen errors are those that come, and a pilot corrects a model that is too sure of itself."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 0), (DCG @ 10, 3)])
 def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded: pd.DataFrame) -> None:
-    """4 × 50 samples tell an error to 5 %; how the labels fall moves it further."""
+    """4 × 50 samples estimate an error to 5 %; the random labels move it further."""
     cost, repetitions = UnitCost(per_query=per_query), 50
     outlook = Outlook.of(graded, None, measure, cost)
     budget = 0.3 * next(iter(outlook.curves.values())).total
@@ -186,7 +186,7 @@ def test_a_plan_alone_is_no_pilot(graded: pd.DataFrame) -> None:
 
 
 def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    """Those that the plan then has, on queries of equal weight and cost."""
+    """The foreseen degrees of freedom are those of the estimate, on queries of equal weight and cost."""
     methods = [Method("passive", estimator, with_replacement=False) for estimator in ("snis", "regression")]
     shallow = graded[(graded["rank_production"] < 5) & (graded["rank_production"] >= 0)]
     alone = shallow.drop(columns=["rank_candidate", "score_candidate"])
@@ -223,7 +223,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
 
 
 def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws what is known already."""
+    """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws documents that are judged already."""
     plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
     first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
     two = plan.extend(300, first)

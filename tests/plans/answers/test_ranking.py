@@ -1,4 +1,4 @@
-"""Rankings of many rankers, at both levels: what they say, and that names and orders change nothing."""
+"""Rankings of many rankers, at both levels: their content, and that names and orders change nothing."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_the_frames(plans, labels) -> None:
 
 
 def renamed(graded: pd.DataFrame, order: tuple[int, ...], prefix: str) -> tuple[pd.DataFrame, dict[str, str]]:
-    """The pool with its rankers in another order and under other names, and what each was called before."""
+    """The pool with its rankers in another order and under other names, and the former name of each."""
     names = [c.removeprefix("rank_") for c in graded.columns if c.startswith("rank_")]
     old = {f"{prefix}{i}": names[s] for i, s in enumerate(order)}
     rest = graded[[c for c in graded.columns if not c.startswith(("rank_", "score_"))]]
@@ -186,7 +186,7 @@ HOW = How(DCG @ 10, "snis")
 
 
 def judged_of(values: np.ndarray, errors: float, caution: str = "") -> object:
-    """What `rank_judged` asks for, with the same standard error for each difference."""
+    """A sample for `rank_judged` in which each difference has the same standard error."""
     basis = Basis("DCG@10", "", 50, 50, 500, 50.0, False, (), "error", 0, caution=caution)
     names = tuple(f"<r{s}>" for s in range(len(values)))
     common = {"basis": basis, "standard_error": errors, "degrees_of_freedom": 48.0, "confidence_level": 0.95}

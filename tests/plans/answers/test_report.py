@@ -1,4 +1,4 @@
-"""The report: one page that asks for nothing else, and says all that is in its data."""
+"""The report is one page that loads nothing else, and it says everything that is in its data."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.labelled_plan import DocumentPlan, QueryPlan
 from pt_active.plans.answers.report import page as report_page
 from pt_active.plans.answers.report import plots
-from pt_active.plans.answers.report.findings import NAMED
-from pt_active.plans.answers.report.page import OPEN, ROWS
+from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES
+from pt_active.plans.answers.report.page import MAX_DECIDING_DOCUMENTS, MAX_ROWS
 from pt_active.plans.answers.report.report import Report
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import number
@@ -38,7 +38,7 @@ RANKERS = {"one": ("candidate",), "two": ("production", "candidate"), "three": (
 
 
 class Page(HTMLParser):
-    """What a page holds; complains of tags that are not closed in their order."""
+    """The content of a page; fails if tags are not closed in order."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -182,7 +182,7 @@ def test_every_number_is_in_the_data_and_to_be_seen(report: Report, text: str) -
     page, data = Page(text), report.to_dict()
     assert json.loads(page.data) == json.loads(json.dumps(data))
     tables = [report.estimates, report.budget, report.design, report.check.bins, report.slices, report.heaviest]
-    tables += [report.contributions.queries.head(ROWS), report.contributions.deciding(NAMED)]
+    tables += [report.contributions.queries.head(MAX_ROWS), report.contributions.deciding(N_DECIDING_QUERIES)]
     cells = set(page.text.split())
     for table in tables:
         for value in table.select_dtypes("number").to_numpy().ravel():
@@ -215,7 +215,7 @@ def test_the_data_are_those_of_the_result(report: Report, graded, demo) -> None:
 
 
 def draws_of_queries(plan: Plan, seeds: range) -> np.ndarray:
-    """int64[seeds, m], how often each query is drawn."""
+    """int64[seeds, m], the number of draws of each query."""
     how = plan.manifest["arguments"]
     weight = plan.queries["q_weight"].to_numpy()
     drawn = (draw(plan.queries, how["budget"], how["draws"], seed, how["replace"]) for seed in seeds)
@@ -223,7 +223,7 @@ def draws_of_queries(plan: Plan, seeds: range) -> np.ndarray:
 
 
 def draws_of_documents(graded: pd.DataFrame, seeds: range) -> np.ndarray:
-    """int64[seeds, m], how many documents of each query are drawn."""
+    """int64[seeds, m], the number of drawn documents of each query."""
     plans = [Plan.create(graded, None, DCG @ 10, seed=seed, budget=300, level="document") for seed in seeds]
     drawn = [plan.queries["qid"].map(plan.assessments["qid"].value_counts()).fillna(0) for plan in plans]
     return np.array(drawn)
@@ -235,7 +235,7 @@ def draws_of_documents(graded: pd.DataFrame, seeds: range) -> np.ndarray:
     ids=str,
 )
 def test_the_chance_of_draws_is_what_happens(how, graded, demo) -> None:
-    """Mean draws over 30 seeds against the table, for draws with and without replacement and documents."""
+    """Mean draws over 30 seeds against the table, for queries with and without replacement, and for documents."""
     plan = Plan.create(graded, None, DCG @ 10, seed=0, **how)
     counts = draws_of_documents(graded, range(30)) if "level" in how else draws_of_queries(plan, range(30))
     design = quiet_report(plan, demo.judge(plan.assessments)).design
@@ -332,7 +332,7 @@ def test_what_is_missing_is_listed(level, graded, demo, reported) -> None:
         Report.of(plan, qrels.iloc[4:])
     found = quiet_report(plan, qrels.iloc[4:], missing="expected")
     words = Page(found.to_html()).text
-    assert "4 labels were missing, and taken as expected." in words
+    assert "4 labels were missing and were taken as expected." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
     assert "No label was missing." in Page(reported(level=level).to_html()).text
@@ -395,7 +395,7 @@ def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
     said, apart = described(html_of(level="document")), found.contributions.queries
     assert said["estimates"].startswith(f"{found.answer} production − candidate ")
     outside = ((found.slices["low"] > 0) | (found.slices["high"] < 0)).sum()
-    assert said["slices"].startswith(f"{outside} of {len(found.slices)} intervals do not hold 0. qwords = ")
+    assert said["slices"].startswith(f"{outside} of {len(found.slices)} intervals do not contain 0. qwords = ")
     for row in found.slices.itertuples():
         assert (
             f"qwords = {row.value} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"
@@ -418,23 +418,24 @@ def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
 def test_sides_are_named(reported, html_of) -> None:
     pair, one, page = reported(), reported("one"), html_of()
     words = Page(page).text
-    assert "Blue bars, to the right, moved it towards production; orange ones, to the left, towards candidate." in words
+    said = "Blue bars, to the right, moved it towards production; orange ones, to the left, moved it towards candidate."
+    assert said in words
     assert words.count("← for candidate · for production →") == 3
     assert "right of the dotted line production is better, left of it candidate" in words
     (axes,) = plots.plot_contributions(pair.contributions.queries).axes
     for bar in axes.patches:
         assert (bar.get_facecolor()[2] > 0.5) == (bar.get_width() >= 0)
     words = Page(html_of("one")).text
-    assert "Blue bars, to the right, moved it up; orange ones, to the left, down." in words
+    assert "Blue bars, to the right, moved it up; orange ones, to the left, moved it down." in words
     assert "→" not in words
     least = one.slices.loc[one.slices["estimate"].idxmin()]
-    assert f"The least is qwords = {least['value']} with {number(least['estimate'])}, the most" in words
+    assert f"The lowest is qwords = {least['value']} with {number(least['estimate'])}, the highest" in words
 
 
 def test_documents_that_decided_stand_open(report: Report, text: str) -> None:
     folded = re.sub(r"<details>.*?</details>", "", text, flags=re.DOTALL)
     words = Page(folded).text
-    for row in report.contributions.documents.head(OPEN).itertuples():
+    for row in report.contributions.documents.head(MAX_DECIDING_DOCUMENTS).itertuples():
         assert re.search(rf"\b{row.qid} .+? {row.docno} {row.label} {re.escape(number(row.effect))}(?!\d)", words)
 
 
@@ -476,12 +477,12 @@ def test_titles_and_charts_say_what_they_leave_out(graded, demo) -> None:
     words = Page(found.to_html()).text
     assert len(found.slices) == 35
     assert words.startswith("DCG@10 of production, candidate, noisy and 2 more")
-    assert "within each group. Drawn are the first 30 of 35; the data at the end of this page hold all." in words
+    assert "within each group. The chart shows the first 30 of 35; the data at the end of this page hold all." in words
     (axes,) = plots.plot_estimates(found.slices).axes
-    assert len(axes.get_yticks()) == plots.MANY
+    assert len(axes.get_yticks()) == plots.MAX_ESTIMATES
     queries = len(found.contributions.queries)
-    assert queries > plots.SHOWN
-    assert f"moved the estimate most. Drawn are the first {plots.SHOWN} of {queries};" in words
+    assert queries > plots.MAX_CONTRIBUTIONS
+    assert f"moved the estimate most. The chart shows the first {plots.MAX_CONTRIBUTIONS} of {queries};" in words
 
 
 def test_long_names_stay_distinct() -> None:
@@ -553,7 +554,7 @@ def test_figures_of_the_same_data_are_the_same_text(graded, demo) -> None:
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_screenshots_are_readable(scheme, html_of, tmp_path: Path) -> None:
-    """The ground of the page has the colour of the scheme, and there is ink on it."""
+    """The background of the page has the colour of the scheme, and there is text on it."""
     from matplotlib.image import imread
 
     page, picture = tmp_path / "report.html", tmp_path / "report.png"

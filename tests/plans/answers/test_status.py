@@ -1,4 +1,4 @@
-"""The state of a plan while labels come in: prefixes, verdicts, words, bad input, and rounds."""
+"""The state of a plan while labels come in: judged prefixes, verdicts, printed text, bad input, and rounds."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_equivalence_within_a_margin(plan: Plan, labels: pd.DataFrame) -> None:
 
 
 def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """A ranker against one that differs from it in one query alone."""
+    """A ranker against another that differs from it in one query only."""
     pair = graded.assign(rank_candidate=graded.rank_production)
     swap = (pair.qid == pair.qid.iloc[0]) & pair.rank_candidate.isin([0, 1])
     pair.loc[swap, "rank_candidate"] = 1 - pair.loc[swap, "rank_candidate"]
@@ -219,7 +219,7 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
 
 
 def test_the_prospect_is_kept_on_average(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """Chances said a third of the way, against how often it was resolved by the end."""
+    """The probabilities given after a third of the judging, against how often it was resolved by the end."""
     said, came = [], []
     for seed in range(25):
         plan = Plan.create(graded, None, DCG @ 10, draws=60, seed=seed)
@@ -345,7 +345,7 @@ def test_priorities_do_not_depend_on_the_order_of_rows(plan: Plan) -> None:
 
 @pytest.fixture(scope="module")
 def rounds(graded: pd.DataFrame, labels: pd.DataFrame) -> tuple[Plan, pd.DataFrame, pd.DataFrame]:
-    """A plan of two rounds, the labels of the first, and of both."""
+    """A plan of two rounds, the labels of the first round, and the labels of both."""
     one = Plan.create(graded, None, DCG @ 10, budget=120, level="document", seed=3)
     first = wanted(one, labels)
     two = one.extend(120, first)
@@ -395,7 +395,7 @@ def further(plan: Plan, labels: pd.DataFrame) -> Looks:
 def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
     per_query: int, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    """The clock foreseen is that of a plan that is then extended, but for what its draws put by."""
+    """The foreseen information is that of the extended plan, apart from what its draws happen to leave unspent."""
     plan = Plan.create(graded, None, DCG @ 10, UnitCost(per_query=per_query), budget=150, level="document", seed=3)
     first = wanted(plan, labels)
     rest = further(plan, first)
@@ -426,7 +426,7 @@ def test_a_drawn_document_is_not_drawn_again(rounds: tuple) -> None:
 
 
 def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    """With the plan's own curve over the whole budget in the place of its rounds, that of the looks at any time."""
+    """With the plan's own curve over the whole budget instead of its rounds: the curve of the looks at any time."""
     for seed in (1, 2):
         plan = Plan.create(graded, None, DCG @ 10, budget=60, level="document", seed=seed)
         status = plan.status(wanted(plan, labels))

@@ -1,4 +1,4 @@
-"""Weights of pairs: the mixture of pairwise designs at both levels, what a plan keeps of them, and bad input."""
+"""Weights of pairs of rankers: the mixture of pairwise designs at both levels, how a plan keeps them, and bad input."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def random_moments(seed: int, systems: int = 3, queries: int = 8) -> tuple[Momen
 
 
 def optimal_of_pair(moments: Moments, a: int, b: int, cost: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """q ∝ p √((M − Ř)² + C)/√λ of the difference, a query at a time [T 6.11]."""
+    """q ∝ p √((M − Ř)² + C)/√λ of the difference, one query at a time [T 6.11]."""
     mean, variance = difference_moments(moments.mean, moments.covariance, a, b)
     expected = sum(p * m for p, m in zip(weight, mean, strict=True))
     rows = zip(mean, variance, cost, weight, strict=True)

@@ -1,1 +1,1 @@
-"""All answers of a plan on one page."""
+"""All answers of a plan on one HTML page."""

@@ -1,4 +1,4 @@
-"""What a report holds: everything that a plan and its labels say, as plain data."""
+"""What does a report hold, as plain data?"""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.plans.making.manifest import Manifest
 
-HEAVIEST = 10
+N_WEIGHTS = 10
 """Largest weights that are listed."""
 
-NAMED = 10
+N_DECIDING_QUERIES = 10
 """Queries whose deciding documents are listed."""
 
 
 @dataclass(frozen=True)
 class Findings(Printed):
-    """What a plan and its labels say.
+    """Everything that a plan and its labels say.
 
     Attributes:
-        answer: In one sentence.
+        answer: The result in one sentence.
         result: An estimate of one ranker, a comparison of two, or a ranking of more.
         estimates: ``name, estimate, standard_error, low, high``: the difference, or each ranker.
         budget: `Outlook.table` of plain random queries and of the plan's way to sample, with the plan's labels as the
-            pilot; empty where `budget_note` says why.
+            pilot; empty if there is no budget curve.
         budget_note: Why there is no budget curve; empty if there is one.
         design: ``axis, low, high, queries, drawn, chance, chance_of``: classes of queries by what they cost and by what
             the model expects of them; ``chance`` is the mean of what ``chance_of`` says.
-        contributions: The estimate taken apart: of the one ranker, the two compared, or the two that stand first.
-        contrast: What that is, in words.
-        check: Of the grade model, on the plan's measure.
-        slices: One row a group of queries, and a ranker if there are more than two.
+        contributions: The estimate of the one ranker, or of the difference of the two that are compared or stand first,
+            taken apart.
+        contrast: The name of that ranker or difference.
+        check: The check of the grade model, on the plan's measure.
+        slices: One row per group of queries and result: a comparison, or each of more than two rankers.
         made: The manifest of the plan.
-        status: Of the judging, where the labels are those so far; its sentence is the answer.
+        status: The state of the judging if it goes on, whose sentence is then the answer; else None.
     """
 
     answer: str
@@ -74,7 +75,7 @@ class Findings(Printed):
 
     @property
     def manifest(self) -> dict[str, Any]:
-        """The manifest of the plan, as plain values."""
+        """The manifest of the plan, ready for JSON."""
         return self.made.to_json()
 
     @property
@@ -84,16 +85,16 @@ class Findings(Printed):
 
     @property
     def cost_unit(self) -> str:
-        """The unit of costs with a space before it, as it stands behind a number; empty if the cost names none."""
+        """The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none."""
         return self.made.arguments.unit
 
     @property
     def heaviest(self) -> pd.DataFrame:
-        """The largest weights, as shares of 1: of queries, or of documents where these were drawn."""
+        """The largest weights, as shares of 1: of queries, or of documents if documents were drawn."""
         of_documents = self.result.basis.level == "document"
         table = self.contributions.documents if of_documents else self.contributions.queries
         columns = [name for name in ("qid", "query", "docno", "label", "weight") if name in table.columns]
-        return table[columns].nlargest(HEAVIEST, "weight").reset_index(drop=True)
+        return table[columns].nlargest(N_WEIGHTS, "weight").reset_index(drop=True)
 
     def to_dict(self) -> dict[str, Any]:
         """Every number of the report, ready for JSON: NaN and infinite numbers become None."""
@@ -107,7 +108,7 @@ class Findings(Printed):
             "budget": {"spent": self.spent, "note": self.budget_note, "rows": plain_rows(self.budget)},
             "design": plain_rows(self.design),
             "contributions": {"of": self.contrast, "base": apart.base, "queries": plain_rows(apart.queries)},
-            "deciding_documents": plain_rows(apart.deciding(NAMED)),
+            "deciding_documents": plain_rows(apart.deciding(N_DECIDING_QUERIES)),
             "model_check": plain_rows(self.check.to_frame())[0] | {"bins": plain_rows(self.check.bins)},
             "weights": {"n_effective": _finite(basis.n_effective), "heaviest": plain_rows(self.heaviest)},
             "slices": plain_rows(self.slices),
@@ -120,7 +121,7 @@ class Findings(Printed):
 
 
 def compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:
-    """The names of the two that are looked at closely; None if there is one."""
+    """The names of the two rankers whose difference is taken apart; None if there is one ranker."""
     if isinstance(result, Estimate):
         return None
     if isinstance(result, Comparison):

@@ -1,4 +1,4 @@
-"""A report as one HTML page [`report.html.jinja`]."""
+"""How does a report become one HTML page, with the template `report.html.jinja`?"""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
-from pt_active.plans.answers.report.findings import Findings
+from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
 from pt_active.plans.answers.report.svg import inline_svg
 from pt_active.plans.answers.report.words import (
     budget_in_words,
@@ -26,13 +26,13 @@ from pt_active.plans.answers.report.words import (
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.sampling.designs import draws_by_weight
 
-ROWS = 50
-"""Of a table that are shown; all are in the page's data."""
+MAX_ROWS = 50
+"""Rows of a table that are shown; all are in the page's data."""
 
-OPEN = 10
-"""Documents that stand below what decided."""
+MAX_DECIDING_DOCUMENTS = 10
+"""Documents in the open table under "What decided"."""
 
-TITLED = 3
+MAX_RANKERS_IN_TITLE = 3
 """Rankers that the title names."""
 
 
@@ -41,10 +41,10 @@ class Shown:
     """A table as the page shows it.
 
     Attributes:
-        caption: What it holds.
-        columns: Heads.
-        rows: Cells as text, with whether they are numbers.
-        more: Rows that are not shown.
+        caption: What the table holds.
+        columns: The heads of its columns.
+        rows: Cells, each as text and whether it is a number.
+        more: The number of rows that are not shown.
     """
 
     caption: str
@@ -58,13 +58,13 @@ class Section:
     """A part of the page.
 
     Attributes:
-        title: Of the section.
-        words: Paragraphs.
+        title: Title of the section.
+        words: Its paragraphs.
         svg: Its chart; empty if there is none.
-        caption: Of the chart.
-        tables: Below it, folded where there is a chart.
-        facts: Names and values, above it.
-        open: A table that is never folded.
+        caption: Caption of the chart.
+        tables: Tables below the chart; folded if there is a chart.
+        facts: Names and values above the chart.
+        open: A table below the chart that is never folded.
     """
 
     title: str
@@ -102,17 +102,18 @@ def page(report: Findings) -> str:
 
 def _title(report: Findings) -> str:
     names = report.made.rankers
-    more = f" and {len(names) - TITLED} more" if len(names) > TITLED else ""
-    return f"{report.result.basis.measure} of {', '.join(names[:TITLED])}{more}"
+    rest = len(names) - MAX_RANKERS_IN_TITLE
+    more = f" and {rest} more" if rest > 0 else ""
+    return f"{report.result.basis.measure} of {', '.join(names[:MAX_RANKERS_IN_TITLE])}{more}"
 
 
 def _in_script(data: dict[str, Any]) -> str:
-    """JSON that no text in it can lead out of a ``<script>`` element."""
+    """JSON that is safe inside a ``<script>`` element, whatever text it contains."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
 
 
 def _shown(table: pd.DataFrame, caption: str) -> Shown:
-    head = table.head(ROWS)
+    head = table.head(MAX_ROWS)
     kinds = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
     rows = [
         [
@@ -141,16 +142,16 @@ def _estimate(report: Findings) -> Section:
     caption = "Points are estimates, arms their intervals"
     if isinstance(result, Comparison):
         caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
-    caption += _left_out(len(report.estimates), plots.MANY)
+    caption += _left_out(len(report.estimates), plots.MAX_ESTIMATES)
     svg = inline_svg(figure, "estimates", "Estimates with intervals", said)
     return Section("Estimate", svg=svg, caption=caption, tables=tables, facts=facts)
 
 
-def _left_out(rows: int, drawn: int) -> str:
-    """The end of a caption."""
-    return (
-        "." if rows <= drawn else f". Drawn are the first {drawn} of {rows}; the data at the end of this page hold all."
-    )
+def _left_out(rows: int, shown: int) -> str:
+    """The end of a caption: how many rows the chart shows, if it does not show all."""
+    if rows <= shown:
+        return "."
+    return f". The chart shows the first {shown} of {rows}; the data at the end of this page hold all."
 
 
 def _pairs(report: Findings) -> pd.DataFrame:
@@ -167,7 +168,10 @@ def _quantity(report: Findings) -> str:
 def _slices(report: Findings) -> Section:
     table = report.slices.assign(name=[_label(row, report) for row in report.slices.to_dict("records")])
     drawn = table[table["estimate"].notna()]
-    words = ["Each interval is for itself: of many groups some miss. Groups with few labels have wide ones."]
+    words = [
+        "The intervals are not corrected for the number of groups: of many, some miss. Groups with few labels have "
+        "wide intervals."
+    ]
     shown = [_shown(report.slices, "Groups of queries")]
     if drawn.empty:
         return Section("Groups of queries", words, tables=shown)
@@ -175,7 +179,7 @@ def _slices(report: Findings) -> Section:
     figure = plots.plot_estimates(drawn, _quantity(report), null)
     said = slices_in_words(drawn, null)
     svg = inline_svg(figure, "slices", "Estimates within groups of queries", said)
-    caption = f"Estimates and intervals within each group{_left_out(len(drawn), plots.MANY)}"
+    caption = f"Estimates and intervals within each group{_left_out(len(drawn), plots.MAX_ESTIMATES)}"
     return Section("Groups of queries", words, svg, caption, shown)
 
 
@@ -189,9 +193,9 @@ def _budget(report: Findings) -> Section:
         return Section("Budget", [f"There is no budget curve: {report.budget_note}."])
     table = report.budget
     words = [
-        f"This plan cost {number(report.spent)}{report.cost_unit}. The curves are what to expect of one round without "
-        f"replacement in {report.check.measure}, with the errors that the labels show in the place of those that the "
-        "model promised."
+        f"This plan cost {number(report.spent)}{report.cost_unit}. The curves show what to expect for "
+        f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
+        "of those that the model promised."
     ]
     figure = plots.plot_budget(table, report.spent, report.cost_unit.strip())
     said = budget_in_words(table, report.spent)
@@ -205,25 +209,25 @@ def _design(report: Findings) -> Section:
     shown = [_shown(table, "Classes of queries")]
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
-    words = ["What was drawn is not typical of the pool, and the weights make up for it."]
+    words = ["The sample is not typical of the pool; the weights correct for that."]
     if draws_by_weight(report.made.arguments.design):
         words = ["Queries were drawn as plain random sampling does, by their weights alone."]
     svg = inline_svg(
         plots.plot_design(table),
         "design",
-        "What was judged, over cost and expectation",
+        "How much was to be judged, by cost and expectation",
         design_in_words(table),
     )
-    caption = "Mean of what was to be judged of a query, in classes of about as many queries each."
+    caption = "How much of a query was to be judged on average, in classes of about equally many queries."
     return Section(title, words, svg, caption, shown)
 
 
 def _contributions(report: Findings) -> Section:
     apart, sides = report.contributions, _sides(report)
     words = [
-        f"Had all labels been as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
-        "of each query moved that by its contribution; all together they make the estimate.",
-        f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, {sides[0]}.",
+        f"If all labels were as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
+        "of each query moved it by the query's contribution; this value and all contributions sum to the estimate.",
+        f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, moved it {sides[0]}.",
     ]
     label = "moved the estimate by"
     figure = plots.plot_contributions(
@@ -232,21 +236,22 @@ def _contributions(report: Findings) -> Section:
     said = contributions_in_words(apart.queries, sides)
     svg = inline_svg(figure, "contributions", f"Largest contributions to {report.contrast}", said)
     tables = [
-        _shown(apart.deciding(len(apart.queries.head(10))), "The documents whose labels decided, query by query"),
+        _shown(apart.deciding(N_DECIDING_QUERIES), "The documents whose labels decided, query by query"),
         _shown(apart.queries, "All contributions"),
     ]
-    caption = f"The queries whose labels moved the estimate most{_left_out(len(apart.queries), plots.SHOWN)}"
+    rest = _left_out(len(apart.queries), plots.MAX_CONTRIBUTIONS)
+    caption = f"The queries whose labels moved the estimate most{rest}"
     return Section("What decided", words, svg, caption, tables, open=_decided(apart))
 
 
 def _sides(report: Findings) -> tuple[str, str]:
-    """What negative and positive contributions say."""
+    """The directions of negative and of positive contributions, in words."""
     return ("down", "up") if report.pair is None else (f"towards {report.pair[1]}", f"towards {report.pair[0]}")
 
 
 def _decided(apart: Contributions) -> Shown:
-    """The documents with the largest effects, and the texts of their queries."""
-    table = apart.documents.head(OPEN)[["qid", "docno", "label", "effect"]]
+    """The documents with the largest effects, with the texts of their queries."""
+    table = apart.documents.head(MAX_DECIDING_DOCUMENTS)[["qid", "docno", "label", "effect"]]
     if "query" in apart.queries.columns:
         text = apart.queries.set_index("qid")["query"]
         table.insert(1, "query", table["qid"].map(text))
@@ -258,7 +263,7 @@ def _check(report: Findings) -> Section:
     figure = plots.plot_calibration(check.bins, line.slope, line.intercept, check.variable)
     said = calibration_in_words(check.bins, line.slope)
     svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
-    caption = "Weighted means of labels over what the model expected of them; arms are one standard error."
+    caption = "Weighted means of the labels, over what the model expected; arms are one standard error."
     tables = [_shown(check.bins, "Bins of documents")]
     return Section("Can the grade model be trusted?", [f"{check.head}."], svg, caption, tables, check.facts())
 
@@ -276,6 +281,6 @@ def _missing(report: Findings) -> Section:
     ignored = f" {basis.ignored} labels of what was not sampled were ignored." if basis.ignored else ""
     if not report.missing:
         return Section("What was missing", [f"No label was missing.{ignored}"])
-    words = [f"{len(report.missing)} labels were missing, and taken as {basis.missing_policy}.{ignored}"]
+    words = [f"{len(report.missing)} labels were missing and were taken as {basis.missing_policy}.{ignored}"]
     table = pd.DataFrame(report.missing, columns=["qid", "docno"])
     return Section("What was missing", words, tables=[_shown(table, "Documents without a label")])

@@ -1,7 +1,7 @@
-"""The figures of a report, for notebooks: each takes a table and returns a matplotlib figure.
+"""How are the figures of a report drawn? Each function takes a table and returns a matplotlib figure.
 
-Colours are those of Okabe and Ito; markers and lines differ too. Figures stand on a transparent ground, so that a
-report can show them light or dark.
+The colours are those of Okabe and Ito; markers and lines differ too. The background is transparent, so that a report
+can show the figures light or dark.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#323130"
-"""Of text and axes; a report puts the page's own in its place."""
+"""Colour of text and axes; a report replaces it by the page's own."""
 
 FIRST, SECOND = "#0072b2", "#d55e00"
-"""What is most important, and what it stands against."""
+"""Colours of the main series, and of the one it is compared with."""
 
-SHOWN = 20
-"""Contributions that are drawn."""
+MAX_CONTRIBUTIONS = 20
+"""Bars shown at most."""
 
-MANY = 30
-"""Estimates that are drawn."""
+MAX_ESTIMATES = 30
+"""Estimates shown at most."""
 
-_LONG = (34, 44, 60)
-"""Characters that labels keep: as few of these as leave them distinct."""
+_LABEL_LENGTHS = (34, 44, 60)
+"""Lengths to which labels are cut, in characters: the first at which they stay distinct is used."""
 
 
 def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | None = None) -> Figure:
     """Estimates with their intervals.
 
     Args:
-        table: ``name, estimate, low, high``; the first `MANY` rows are drawn.
+        table: ``name, estimate, low, high``; the first `MAX_ESTIMATES` rows are drawn.
         xlabel: What is estimated.
         null: A value to mark, such as 0 for differences.
 
@@ -45,7 +45,7 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
         ValueError: If a column is missing.
     """
     _need(table, "name", "estimate", "low", "high")
-    rows = table.head(MANY)
+    rows = table.head(MAX_ESTIMATES)
     with _figure((6.4, 0.9 + 0.32 * len(rows))) as (figure, axes):
         places, value = np.arange(len(rows)), rows["estimate"].to_numpy(float)
         arms = np.array([value - rows["low"].to_numpy(float), rows["high"].to_numpy(float) - value])
@@ -59,12 +59,12 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
 
 
 def plot_budget(table: pd.DataFrame, spent: float | None = None, unit: str = "") -> Figure:
-    """The half-width of the interval over the budget, a line a way to sample.
+    """The half-width of the interval over the budget, one line per way to sample.
 
     Args:
-        table: ``design, estimator, level, budget, half_width`` as `Outlook.table` returns it.
-        spent: What a plan costs; marked if given.
-        unit: Of costs, such as hours.
+        table: ``design, estimator, level, budget, half_width``, as `Outlook.table` returns it.
+        spent: The cost of a plan; marked if given.
+        unit: The unit of costs, such as hours.
 
     Raises:
         ValueError: If a column is missing.
@@ -97,7 +97,7 @@ def plot_design(table: pd.DataFrame) -> Figure:
     """How the chance of being judged depends on what a query costs and on what the model expects of it.
 
     Args:
-        table: ``axis, low, high, queries, drawn, chance`` as `Report.design` holds it.
+        table: ``axis, low, high, queries, drawn, chance, chance_of``, as in `Report.design`.
 
     Raises:
         ValueError: If a column is missing.
@@ -116,18 +116,19 @@ def plot_design(table: pd.DataFrame) -> Figure:
 
 
 def plot_contributions(table: pd.DataFrame, xlabel: str = "moved the estimate by") -> Figure:
-    """How far the labels of single queries moved the estimate, the largest first.
+    """How far the labels of single queries moved the estimate, the largest contribution first.
 
     Args:
-        table: ``qid, contribution`` (+ ``query``) as `contributions.Contributions.queries` is; the first `SHOWN` rows
-            are drawn, positive ones in the colour of the first ranker and negative ones in that of the second.
-        xlabel: What the bars say.
+        table: ``qid, contribution`` (+ ``query``), as in `contributions.Contributions.queries`. The first
+            `MAX_CONTRIBUTIONS` rows are drawn, positive ones in the colour of the first ranker and negative ones in
+            that of the second.
+        xlabel: What the bars show.
 
     Raises:
         ValueError: If a column is missing.
     """
     _need(table, "qid", "contribution")
-    rows = table.head(SHOWN)
+    rows = table.head(MAX_CONTRIBUTIONS)
     with _figure((6.4, 0.8 + 0.27 * max(len(rows), 4))) as (figure, axes):
         places, value = np.arange(len(rows)), rows["contribution"].to_numpy()
         axes.barh(places, value, color=[FIRST if v >= 0 else SECOND for v in value])
@@ -142,13 +143,13 @@ def plot_contributions(table: pd.DataFrame, xlabel: str = "moved the estimate by
 def plot_calibration(
     table: pd.DataFrame, slope: float | None = None, intercept: float = 0.0, variable: str = "value"
 ) -> Figure:
-    """What labels show over what the model expected, by bins.
+    """Bins of documents: what the labels show over what the model expected.
 
     Args:
-        table: ``expected, observed, standard_error`` as `ModelCheck.bins` is.
-        slope: Of the line through the labels; not drawn if left out or NaN.
-        intercept: Of that line.
-        variable: What it is of each document, for the axes.
+        table: ``expected, observed, standard_error``, as in `ModelCheck.bins`.
+        slope: Slope of the line through the labels, which is not drawn if left out or NaN.
+        intercept: Intercept of that line.
+        variable: The variable that is checked, such as ``gain``, for the axes.
 
     Raises:
         ValueError: If a column is missing.
@@ -169,7 +170,7 @@ def plot_calibration(
 
 @contextmanager
 def _figure(size: tuple[float, float], columns: int = 1) -> Iterator[tuple[Figure, Axes]]:
-    """A figure in the ink's colour, with its one panel or an array of them."""
+    """A figure with text and axes in `INK`, and its panel, or an array of panels if there are several columns."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -201,22 +202,22 @@ def _range(low: float, high: float) -> str:
 
 
 def toward(quantity: str, left: str, right: str) -> str:
-    """A label of an axis on which small values speak for one ranker and large ones for another."""
+    """The label of an axis on which small values favour the left ranker and large values the right one."""
     return f"{quantity}\n← for {_short(left, 14)} · for {_short(right, 14)} →"
 
 
 def _labels(names: pd.Series) -> list[str]:
-    """Labels that are short, and distinct where the names are."""
+    """Short labels of the names; distinct names keep distinct labels if possible."""
     texts = [str(name) for name in names]
-    for most in _LONG:
-        cut = [_short(text, most) for text in texts]
+    for length in _LABEL_LENGTHS:
+        cut = [_short(text, length) for text in texts]
         if len(set(cut)) == len(set(texts)):
             break
     return cut
 
 
 def _short(text: str, most: int) -> str:
-    """A label, cut in its middle, without what a font may take for mathematics."""
+    """A label, cut in its middle, with dollar signs escaped: matplotlib takes them for mathematics."""
     half = (most - 1) // 2
     text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
     return text.replace("$", r"\$")

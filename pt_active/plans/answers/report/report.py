@@ -1,4 +1,4 @@
-"""Everything that a plan and its labels say, for people who were not there: one HTML file, or plain data."""
+"""What do a plan and its labels say altogether, as one HTML file or as plain data?"""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.outlook import GRID, Ahead, Outlook, method_of
+from pt_active.plans.answers.outlook import BUDGET_SHARES, Ahead, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
@@ -31,13 +31,14 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.rankers import named_pair
 
-BINS = 8
+N_CLASSES = 8
 """Classes of queries, by cost and by expected performance."""
 
 _SLICE_COLUMNS = (
     *("column", "value", "queries", "share", "name", "estimator", "judged"),
     *("estimate", "standard_error", "low", "high", "note"),
 )
+"""Columns of the table of slices, needed if it has no rows."""
 
 
 class Report(Findings):
@@ -58,25 +59,27 @@ class Report(Findings):
         second: str | None = None,
         status: Status | None = None,
     ) -> Report:
-        """Gather what there is to say.
+        """Gather all results.
 
         Args:
             plan: Of queries or of documents.
             qrels: Its labels, of all rounds.
-            measure: Another measure than the plan's; budget curve and model check stay with the plan's own.
-            estimator: A name in `estimators.ESTIMATORS`, or where documents were drawn in
+            measure: The measure of the results; the plan's own if left out. Budget curve and model check are always for
+                the plan's own.
+            estimator: A name in `estimators.ESTIMATORS`; for plans of documents one in
                 `documents.DOCUMENT_ESTIMATORS`.
-            confidence: Of all intervals.
+            confidence: Level of all intervals.
             missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
-            slices: Columns of ``plan.queries`` by which to look at groups of queries.
-            first: The ranker that is compared, to look at two of more; all are ranked if left out.
+            slices: Columns of ``plan.queries``; each gives one group of queries per value.
+            first: The ranker that is compared, to compare two of more; all are ranked if left out.
             second: The ranker that it is compared with.
-            status: What `Plan.status` says of these labels, which need to be those so far only: the report is then of
-                `Plan.so_far`, and its answer is that of the status, whose interval holds however often one has looked.
+            status: The result of `Plan.status` for these labels, which then need not be complete: the report is of
+                `Plan.so_far`, and its answer is that of the status, whose interval is valid at all looks.
 
         Raises:
-            ValueError: As `Plan.estimate` and `slices.slices` do, or if the status is of something else.
+            ValueError: If an argument is unknown, the labels do not fit the plan, a column does not make groups, or the
+                status is of another measure or of other rankers.
         """
         if isinstance(slices, str):
             raise ValueError(f'slices must be a list of columns; write slices=["{slices}"]')
@@ -98,7 +101,7 @@ class Report(Findings):
         slices: Sequence[str],
         status: Status | None,
     ) -> Report:
-        """All that stands beside the result."""
+        """The report of a result, with everything else that the plan and its labels say."""
         tables, names = labelled.tables, labelled.tables.pool.names
         pilot, ahead = Pilot.of_labelled(labelled, how.missing), _ahead(tables)
         budget, budget_note = _budget(tables, ahead, pilot, how)
@@ -122,7 +125,7 @@ class Report(Findings):
         )
 
     def to_html(self) -> str:
-        """The page: one file that asks for no other."""
+        """The report as one HTML page that loads no other file."""
         return page(self)
 
     def save(self, path: str | Path) -> Path:
@@ -144,7 +147,7 @@ class Report(Findings):
 
 
 def check_page(path: Path) -> None:
-    """Refuse a path at which no page can be made.
+    """Raise if no page can be written at a path.
 
     Raises:
         FileExistsError: If the path exists.
@@ -157,10 +160,10 @@ def check_page(path: Path) -> None:
 
 
 def _check_status(status: Status | None, result: Estimate | Comparison | Ranking) -> None:
-    """Refuse a status of another measure or of other rankers.
+    """Raise if the status is of another measure or of other rankers than the result.
 
     Raises:
-        ValueError: With what each is of.
+        ValueError: The message names the measure and the rankers of both.
     """
     if status is None:
         return
@@ -187,7 +190,7 @@ def _result(
 
 
 def _pair(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
-    """The places of the two rankers that are looked at closely; None if there is one."""
+    """Indices of the two rankers whose difference is taken apart; None if there is one ranker."""
     if (two := compared(result)) is None:
         return None
     first, second = two
@@ -195,7 +198,7 @@ def _pair(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tu
 
 
 def _weights(names: tuple[str, ...], pair: tuple[int, int] | None) -> np.ndarray:
-    """float64[k]: of two rankers their difference, else the mean of all."""
+    """float64[k], the contrast of a pair, or the mean of all rankers if there is no pair."""
     return np.full(len(names), 1 / len(names)) if pair is None else Contrast(*pair).weights(len(names))
 
 
@@ -203,37 +206,39 @@ def _estimates(result: Estimate | Comparison | Ranking) -> pd.DataFrame:
     if isinstance(result, Comparison):
         rows = [(f"{result.first} − {result.second}", result.difference, *_spread(result))]
     else:
-        found = result.estimates if isinstance(result, Ranking) else (result,)
-        rows = [(each.name, each.value, *_spread(each)) for each in found]
+        estimates = result.estimates if isinstance(result, Ranking) else (result,)
+        rows = [(each.name, each.value, *_spread(each)) for each in estimates]
     return pd.DataFrame(rows, columns=["name", "estimate", "standard_error", "low", "high"])
 
 
-def _spread(found: Estimate | Comparison) -> tuple[float, float, float]:
-    return (found.standard_error, *found.confidence_interval())
+def _spread(result: Estimate | Comparison) -> tuple[float, float, float]:
+    return (result.standard_error, *result.confidence_interval())
 
 
 def _ahead(tables: PlanTables) -> Ahead | None:
-    """What is looked ahead from; None where nothing can be foreseen, or need be."""
+    """The pool and costs for the budget curve and the model check; None if errors cannot or need not be foreseen."""
     return None if tables.manifest.later_rankers or tables.manifest.census else Ahead.of(tables)
 
 
 def _budget(tables: PlanTables, ahead: Ahead | None, pilot: Pilot, how: How[irm.Measure]) -> tuple[pd.DataFrame, str]:
-    """The budget curve, or why there is none."""
+    """The budget curve and an empty note, or an empty table and why there is no curve."""
     if tables.manifest.later_rankers:
-        return pd.DataFrame(), "rankers were added later, and what their documents cost is not known"
+        return pd.DataFrame(), "rankers were added later, and the costs of their documents are not known"
     if ahead is None:
-        return pd.DataFrame(), "everything was judged, so there is no sampling error that a budget could make smaller"
+        return pd.DataFrame(), "everything was judged, so there is no sampling error that a budget could reduce"
     own = method_of(tables.manifest.arguments, how.estimator)
     outlook = Outlook.looked(ahead, [YARDSTICK, own], pilot)
     if not np.isfinite(list(outlook.optimism.values())).all():
         return pd.DataFrame(), "the model expects no error at all, so the labels cannot correct its opinion of itself"
     spent, whole = tables.manifest.spent, next(iter(outlook.curves.values())).total
-    grid = sorted({spent, *(share * whole for share in GRID), *(spent * f for f in (0.5, 2.0) if spent * f < whole)})
+    grid = sorted(
+        {spent, *(share * whole for share in BUDGET_SHARES), *(spent * f for f in (0.5, 2.0) if spent * f < whole)}
+    )
     return outlook.table(grid, confidence=how.confidence), ""
 
 
 def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
-    """Classes of queries by cost and by expectation, and how much of them was to be judged."""
+    """Classes of queries by cost and by expected performance, and how much of them was to be judged."""
     tables, (chance, chance_of) = labelled.tables, labelled.planned
     queries = tables.queries
     means = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy() @ contrast
@@ -243,7 +248,7 @@ def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
         known = np.isfinite(values)
         if not known.any():
             continue
-        edges = np.unique(np.quantile(values[known], np.linspace(0, 1, BINS + 1)))
+        edges = np.unique(np.quantile(values[known], np.linspace(0, 1, N_CLASSES + 1)))
         number = np.searchsorted(edges[1:-1], values, side="right")
         for here in (known & (number == each) for each in np.unique(number[known])):
             drawn = int((queries["q_draws"].to_numpy()[here] > 0).sum())

@@ -1,4 +1,4 @@
-"""Figures as SVG that stands inside an HTML page: its colours, its ids, and text in its place."""
+"""How does a figure become SVG inside an HTML page, with the page's colours and ids of its own?"""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _COLOURS = {INK: "var(--ink)", FIRST: "var(--first)", SECOND: "var(--second)"}
-"""Of the figure → of the page, which knows light and dark."""
+"""Colour of the figure → variable of the page, which has a light and a dark value."""
 
-_REM_AN_INCH = 6.9
-"""How wide figures are at most, so that their text is about as large as the page's."""
+_REM_PER_INCH = 6.9
+"""Maximum width of figures, so that their text is about as large as the page's."""
 
 
 def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     """A figure as an ``<svg>`` element.
 
     Args:
-        figure: With the colours of `plots`.
-        name: Put before all ids, so that several figures fit on one page.
-        title: What the figure is.
-        description: What it shows, for those who do not see it.
+        figure: A figure in the colours of `plots`.
+        name: Prefix of all ids, so that the ids of several figures on one page differ.
+        title: Title of the figure.
+        description: What the figure shows, for readers who cannot see it.
     """
     import matplotlib as mpl
 
@@ -45,5 +45,5 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     words += f'<desc id="{name}-desc">{html.escape(description)}</desc>\n'
     opening, rest = text.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
-    opening += f' style="max-width: {_REM_AN_INCH * figure.get_size_inches()[0]:.4g}rem"'
+    opening += f' style="max-width: {_REM_PER_INCH * figure.get_size_inches()[0]:.4g}rem"'
     return f'{opening} role="img" aria-labelledby="{name}-title {name}-desc">\n{words}{rest}'

@@ -1,4 +1,4 @@
-"""A result in one sentence, and charts in words."""
+"""How does a report put a result into one sentence, and a chart into words?"""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 
-_NAMED = 5
-"""Rankers that the sentence names."""
+_MAX_NAMED_RANKERS = 5
+"""Rankers that the sentence names, at most."""
 
-_TOLD = 10
-"""Contributions that are told."""
+_N_CONTRIBUTIONS = 10
+"""Contributions that the description of the chart lists."""
 
 
 def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
-    """What a result says, for people who read one sentence."""
+    """A result in one sentence."""
     if isinstance(result, Ranking):
         return _ranked(result)
     return _compared(result) if isinstance(result, Comparison) else _estimated(result)
 
 
 def status_in_words(status: Status) -> str:
-    """The state of the judging, with the interval that holds however often one has looked."""
+    """The state of the judging in one sentence, with the interval that is valid at all looks."""
     done = "all" if status.judged == status.drawn else f"{status.judged} of {status.drawn}"
     head = f"{status.answer[0].upper()}{status.answer[1:]} ({done} {status.unit} judged)"
     if not np.isfinite([status.value, status.low]).all():
@@ -35,48 +35,48 @@ def status_in_words(status: Status) -> str:
     return f"{head}: {status.what} is {status.point} in {status.measure} ({interval})."
 
 
-def _estimated(found: Estimate) -> str:
-    return f"{found.name} has {found.basis.measure} {found.value:.4f}{_interval(found)}."
+def _estimated(estimate: Estimate) -> str:
+    return f"{estimate.name} has {estimate.basis.measure} {estimate.value:.4f}{_interval(estimate)}."
 
 
-def _compared(found: Comparison) -> str:
-    size = f"by {abs(found.difference):.4f} in {found.basis.measure}"
-    if found.basis.census and not found.degenerate:
-        better = found.winner or "neither"
-        return f"Everything was judged: {better} is better, {size}."
-    if found.winner is not None:
-        other = found.second if found.winner == found.first else found.first
-        return f"{found.winner} is better than {other}, {size}{_interval(found, found.difference < 0)}."
-    pair = f"{found.first} and {found.second}"
-    what = f"{found.first} − {found.second} is {found.difference:+.4f} in {found.basis.measure}"
-    return f"The labels do not tell {pair} apart: {what}{_interval(found)}."
+def _compared(comparison: Comparison) -> str:
+    first, second, winner, measure = comparison.first, comparison.second, comparison.winner, comparison.basis.measure
+    size = f"by {abs(comparison.difference):.4f} in {measure}"
+    if comparison.basis.census and not comparison.degenerate:
+        return f"Everything was judged: {winner or 'neither'} is better, {size}."
+    if winner is not None:
+        other = second if winner == first else first
+        return f"{winner} is better than {other}, {size}{_interval(comparison, comparison.difference < 0)}."
+    difference = f"{first} − {second} is {comparison.difference:+.4f} in {measure}{_interval(comparison)}"
+    return f"The labels do not tell {first} and {second} apart: {difference}."
 
 
-def _interval(found: Estimate | Comparison, turned: bool = False) -> str:
-    """The interval in brackets; turned, that of the second ranker minus the first."""
-    low, high = found.confidence_interval()
+def _interval(result: Estimate | Comparison, turned: bool = False) -> str:
+    """The interval in brackets; if turned, that of the second ranker minus the first."""
+    low, high = result.confidence_interval()
     low, high = (-high, -low) if turned else (low, high)
-    if found.basis.census and not found.degenerate:
+    if result.basis.census and not result.degenerate:
         return ", from judging everything"
     if not np.isfinite([low, high]).all():
         return ", and the sample cannot say how far off that is"
-    test = f", p = {found.pvalue:.2g}" if isinstance(found, Comparison) else ""
-    return f" ({found.confidence_level:.0%} interval {low:.4f} to {high:.4f}{test})"
+    test = f", p = {result.pvalue:.2g}" if isinstance(result, Comparison) else ""
+    return f" ({result.confidence_level:.0%} interval {low:.4f} to {high:.4f}{test})"
 
 
-def _ranked(found: Ranking) -> str:
-    best = found.names[0]
-    joined = sorted({name for group in found.groups if best in group for name in group} - {best}, key=found.names.index)
-    apart = f"{sum(w is not None for w in found.winners)} of {len(found.comparisons)} pairs are told apart"
-    head = f"Of {len(found.names)} rankers {best} stands first in {found.basis.measure}"
+def _ranked(ranking: Ranking) -> str:
+    names, best = ranking.names, ranking.names[0]
+    joined = sorted({name for group in ranking.groups if best in group for name in group} - {best}, key=names.index)
+    apart = f"{sum(w is not None for w in ranking.winners)} of {len(ranking.comparisons)} pairs are told apart"
+    head = f"Of {len(names)} rankers {best} stands first in {ranking.basis.measure}"
     if not joined:
         return f"{head} and is told apart from all others; {apart}."
-    named = ", ".join(joined[:_NAMED]) + (f" and {len(joined) - _NAMED} more" if len(joined) > _NAMED else "")
+    rest = len(joined) - _MAX_NAMED_RANKERS
+    named = ", ".join(joined[:_MAX_NAMED_RANKERS]) + (f" and {rest} more" if rest > 0 else "")
     return f"{head}, but cannot be told apart from {named}; {apart}."
 
 
 def number(value: Any) -> str:
-    """A number as the page shows it: four digits that count, whole ones as they are, – for none."""
+    """A number as the page shows it: four significant digits, whole numbers in full, and – if there is none."""
     if isinstance(value, (bool, np.bool_)):
         return "yes" if value else "no"
     if isinstance(value, (int, np.integer)):
@@ -87,11 +87,11 @@ def number(value: Any) -> str:
 
 
 def reassures(result: Estimate | Comparison | Ranking) -> bool:
-    """Whether the note of a result is no warning, since all was judged and nothing is missing."""
+    """Whether the note of a result is good news: all was judged and nothing is missing."""
     return result.basis.census and not result.basis.missing
 
 
-# --- what charts show, for those who do not see them -----------------------------------------------------------------
+# --- charts in words, for readers who cannot see them ----------------------------------------------------------------
 
 
 def _with_interval(row: Any) -> str:
@@ -99,39 +99,42 @@ def _with_interval(row: Any) -> str:
 
 
 def estimates_in_words(table: pd.DataFrame, answer: str) -> str:
-    """Estimates with their intervals: ``name, estimate, low, high``, after the answer."""
+    """The chart of estimates, from ``name, estimate, low, high``; it begins with the answer."""
     return f"{answer} {'; '.join(_with_interval(row) for row in table.itertuples())}."
 
 
 def slices_in_words(table: pd.DataFrame, null: float | None) -> str:
-    """Estimates of groups: ``name, estimate, low, high``; how many hold the null, or the least and the most."""
+    """The chart of groups, from ``name, estimate, low, high``.
+
+    It begins with the number of intervals without the null value, or without one with the lowest and highest estimate.
+    """
     if null is None:
         least, most = (table.iloc[int(row)] for row in (table["estimate"].argmin(), table["estimate"].argmax()))
-        message = f"The least is {least['name']} with {number(least['estimate'])}, "
-        message += f"the most {most['name']} with {number(most['estimate'])}"
+        message = f"The lowest is {least['name']} with {number(least['estimate'])}, "
+        message += f"the highest {most['name']} with {number(most['estimate'])}"
     else:
         apart = int(((table["low"] > null) | (table["high"] < null)).sum())
-        message = f"{apart} of {len(table)} intervals do not hold {null:g}"
+        message = f"{apart} of {len(table)} intervals do not contain {null:g}"
     return f"{message}. {'; '.join(_with_interval(row) for row in table.itertuples())}."
 
 
 def budget_in_words(table: pd.DataFrame, spent: float) -> str:
-    """Half-widths over the budget: ``level, design, budget, half_width``, those of what was spent first."""
+    """The chart of half-widths, from ``level, design, budget, half_width``; it begins with those at what was spent."""
     here = table[table["budget"] == spent]
-    message = " and ".join(f"± {number(row.half_width)} with {drawn_how(row)}" for row in here.itertuples())
+    message = " and ".join(f"± {number(row.half_width)} with {_method(row)}" for row in here.itertuples())
     rest = "; ".join(
-        f"{drawn_how(row)}, at {number(row.budget)}: ± {number(row.half_width)}" for row in table.itertuples()
+        f"{_method(row)}, at {number(row.budget)}: ± {number(row.half_width)}" for row in table.itertuples()
     )
-    return f"What this plan cost, {number(spent)}, is expected to bring {message}. {rest}."
+    return f"At the cost of this plan, {number(spent)}, the expected half-width is {message}. {rest}."
 
 
-def drawn_how(row: Any) -> str:
-    """``queries, passive``."""
+def _method(row: Any) -> str:
+    """What is drawn and by which design, such as ``queries, passive``."""
     return f"{'documents' if row.level == 'document' else 'queries'}, {row.design}"
 
 
 def design_in_words(table: pd.DataFrame) -> str:
-    """How much was to be judged, over cost and expectation: ``axis, low, high, chance, chance_of``."""
+    """The chart of how much was to be judged, from ``axis, low, high, chance, chance_of``."""
     ends = [
         f"over the {axis} it goes from {number(rows['chance'].iloc[0])} to {number(rows['chance'].iloc[-1])}"
         for axis, rows in table.groupby("axis", sort=False)
@@ -142,21 +145,21 @@ def design_in_words(table: pd.DataFrame) -> str:
 
 
 def contributions_in_words(table: pd.DataFrame, sides: tuple[str, str]) -> str:
-    """The largest contributions, by the texts of their queries: ``qid`` (+ ``query``), ``contribution``.
+    """The chart of the largest contributions.
 
     Args:
-        table: One row a query, largest first.
-        sides: What negative and positive ones say.
+        table: ``qid`` (+ ``query``), ``contribution``, one row per query, largest first.
+        sides: The directions of negative and of positive contributions, in words.
     """
     up, down = int((table["contribution"] > 0).sum()), int((table["contribution"] < 0).sum())
     named = table["query"].where(table["query"].notna(), table["qid"]) if "query" in table.columns else table["qid"]
-    top = zip(named.head(_TOLD), table["contribution"].head(_TOLD), strict=True)
+    top = zip(named.head(_N_CONTRIBUTIONS), table["contribution"].head(_N_CONTRIBUTIONS), strict=True)
     rest = "; ".join(f"{name}: {number(value)}" for name, value in top)
     return f"Of {len(table)} queries {up} moved the estimate {sides[1]} and {down} {sides[0]}. Most of all {rest}."
 
 
 def calibration_in_words(bins: pd.DataFrame, slope: float) -> str:
-    """Bins of documents: ``expected, observed``, and the slope of the line through the labels."""
+    """The chart of bins of documents, from ``expected, observed`` and the slope of the line through the labels."""
     rest = "; ".join(f"expected {number(r.expected)}, labels {number(r.observed)}" for r in bins.itertuples())
     if not np.isfinite(slope):
         return f"No line can be drawn through the labels. {rest}."
