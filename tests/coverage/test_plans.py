@@ -8,7 +8,7 @@ import pytest
 
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
-from pt_active.plans.answers.slices import NONE, slices
+from pt_active.plans.answers.slices import NO_VALUE, slices
 
 
 def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object) -> pd.Series:
@@ -51,7 +51,7 @@ def grouped(graded: pd.DataFrame) -> pd.DataFrame:
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_groups_centre_on_the_truth_and_cover_it(level, demo, grouped) -> None:
     """40 plans find a bias of half a standard deviation in any group, and a coverage of .85."""
-    group = grouped.drop_duplicates("qid").set_index("qid")["qwords"].fillna(NONE)
+    group = grouped.drop_duplicates("qid").set_index("qid")["qwords"].fillna(NO_VALUE)
     truth = true_differences(demo, grouped, DCG @ 10).groupby(group).mean()
     found: dict[str, list[tuple[float, bool]]] = {value: [] for value in truth.index}
     for seed in range(40):
