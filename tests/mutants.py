@@ -223,7 +223,7 @@ contributions: a label compared with nothing [test_contributions]
 slices: importance of the whole pool [test_contributions]
     (count.sum() / self.draws) / self.q[inside].sum() => (count.sum() / self.draws)
 ranking: the worst first [test_ranking]
-    sign = 1 if lower_is_better else -1 => sign = -1 if lower_is_better else 1
+    sign = 1 if judged.lower_is_better else -1 => sign = -1 if judged.lower_is_better else 1
 savings: of the budget needed [test_replay]
     np.asarray(1 - needed / spend) => np.asarray(1 - spend / needed)
 """
