@@ -1,4 +1,4 @@
-"""Drawing documents: given probabilities, no overspending, unbiased estimates when the first phase drops queries."""
+"""Drawing documents: given probabilities, no overspending, and the chance that the first phase opens a query."""
 
 import itertools
 import math
