@@ -1,5 +1,6 @@
 """The command line: the whole road on files, clean output, and one line for bad input."""
 
+import functools
 import gzip
 import json
 import os
@@ -70,6 +71,15 @@ RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
 TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
 UNIFORM = ("--grades", "uniform", "--max-grade", "2")
 MEASURED = ("--measure", "DCG@5", "--budget", "100", "--seed", "1", "--out", "plan")
+
+
+@pytest.fixture(autouse=True)
+def made_once(monkeypatch):
+    """The command of the app, which ``CliRunner`` would make anew at each call."""
+    monkeypatch.setattr("typer.testing._get_command", COMMAND_OF)
+
+
+COMMAND_OF = functools.cache(typer.main.get_command)
 
 
 def invoke(*words):

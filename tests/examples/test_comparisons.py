@@ -49,7 +49,7 @@ def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_script_writes_its_figures(name, script, pool_file, tmp_path, monkeypatch, capsys) -> None:
     module = script(name)
     argv = [name, str(pool_file), "--out", str(tmp_path / "new"), "--quick", "--repetitions", "20", "--seed", "3"]
-    monkeypatch.setattr("sys.argv", argv)
+    monkeypatch.setattr("sys.argv", [*argv, "--measure", "DCG@5" if name == "index_update" else "ERR@5"])
     monkeypatch.setattr(script("figures"), "STEPS", 3)
     monkeypatch.setattr(module, "RATIOS", (2.0,), raising=False)
     monkeypatch.setattr(module, "SHARES", (1.0,), raising=False)

@@ -164,7 +164,7 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
     monkeypatch.setattr(coverage, "CASES", {name: coverage.CASES[name] for name in ("error", "difference of errors")})
-    monkeypatch.setattr("sys.argv", ["audit_coverage", "--repetitions", "40", "--out", str(tmp_path)])
+    monkeypatch.setattr("sys.argv", ["audit_coverage", "--repetitions", "20", "--out", str(tmp_path)])
     coverage.main()
     printed = capsys.readouterr().out
     assert "| common errors: error | ." in printed.replace("| 1.", "| .")
@@ -179,7 +179,7 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
         *coverage.BINOMIAL_REFERENCES,
     }
     monkeypatch.setattr(coverage, "CASES", {"error": coverage.CASES["error"]})
-    again = coverage.coverages(40, 0)
+    again = coverage.coverages(20, 0)
     pd.testing.assert_frame_equal(again, table[table["risk"] == "error"].reset_index(drop=True), check_dtype=False)
 
 

@@ -1,4 +1,4 @@
-"""The line through weighted labels, against other ways to compute it and by simulation."""
+"""The line through weighted labels: against other ways to compute it."""
 
 from __future__ import annotations
 

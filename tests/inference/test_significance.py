@@ -1,4 +1,4 @@
-"""Tests of all pairs: the studentised range against scipy, family-wise error by simulation, groups by enumeration."""
+"""Tests of all pairs: the studentised range against scipy, groups by enumeration."""
 
 import itertools
 
@@ -87,9 +87,6 @@ def test_corrections_that_are_known(name):
 def test_an_unknown_correction():
     with pytest.raises(ValueError, match="unknown correction 'honest'; it is tukey, or a method"):
         check_correction("honest")
-
-
-# --- family-wise error ----------------------------------------------------------------------------------------------
 
 
 def test_the_table_of_the_documentation(script):

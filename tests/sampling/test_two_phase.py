@@ -1,4 +1,4 @@
-"""Drawing documents: the given probabilities, no overspending, unbiased estimates even if queries are dropped."""
+"""Drawing documents: given probabilities, no overspending, and the chance that the first phase opens a query."""
 
 import itertools
 import math

@@ -1,4 +1,4 @@
-"""Comparison of learners: its test by enumeration and simulation, its folds, and the data that learners see."""
+"""Comparison of learners: its test by enumeration, its folds, and the data that learners see."""
 
 from __future__ import annotations
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
+from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import ir_measures.measures as irm
@@ -195,11 +197,10 @@ def plan_manifest(
         census: Whether all that matters is judged, so that nothing is left to chance.
         spent: What the judgments cost.
     """
-    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
     draws, pool, topics = queries["q_draws"].to_numpy(), source.pool, source.topics
     drawn = {"sampled_queries": int((draws > 0).sum()), "draws": int(draws.sum()), "assessments": len(assessments)}
     return Manifest(
-        versions={"python": platform.python_version()} | {name: version(name) for name in packages},
+        versions=dict(_versions()),
         arguments=arguments,
         rankers=pool.names,
         census=census,
@@ -208,3 +209,10 @@ def plan_manifest(
         pool_cost=float(pool.query_cost.sum()),
         inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
     )
+
+
+@cache
+def _versions() -> Mapping[str, str]:
+    """Of Python and the packages that a plan's numbers depend on; looking them up takes as long as a small plan."""
+    packages = ("pt-active", "pyterrier", "ir_measures", "numpy", "pandas", "numba")
+    return MappingProxyType({"python": platform.python_version()} | {name: version(name) for name in packages})

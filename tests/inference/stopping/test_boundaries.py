@@ -366,6 +366,3 @@ def test_degrees_of_freedom_grow_with_the_cost() -> None:
     for times, cost in ((0.999, np.nan), (1.001, 20.0)):
         now = replace(one_look(times * half, 0.4), degrees=np.array([3.0]))
         assert cost_to_resolve(now, coming, 0.0, True) == pytest.approx(cost, nan_ok=True)
-
-
-# --- the whole road, under the null -----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Estimates taken apart, and estimates of groups: against the public estimates, by brute force and by simulation."""
+"""Estimates taken apart, and estimates of groups: against the public estimates, and by brute force."""
 
 from __future__ import annotations
 
