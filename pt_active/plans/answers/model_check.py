@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import FLATTERED, Calibration, CalibrationBins, calibration, calibration_bins
 from pt_active.inference.methods import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -98,9 +99,8 @@ class ModelCheck(Printed):
     def head(self) -> str:
         """What was checked, and on how many labels."""
         line = self.calibration
-        return (
-            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
-        )
+        labels = f"{how_many('label', line.n_documents)} of {how_many('query', line.n_queries)}"
+        return f"Grade model on {labels}, {self.variable} in {self.measure}"
 
     def facts(self) -> Facts:
         """The line through the labels, what the variance and a label are worth, and what to do."""

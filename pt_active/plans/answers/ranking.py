@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import agreeing, how_many
 from pt_active.inference.significance import (
     TUKEY,
     check_correction,
@@ -104,7 +105,9 @@ class Ranking(Printed):
         said = [found.note for found in noted[:1]]
         if len({found.note for found in self.comparisons}) > 1:
             pair = f"{noted[0].first} − {noted[0].second}"
-            said = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
+            compared = how_many("pair", len(self.comparisons))
+            have = agreeing("has", len(noted))
+            said = [f"{len(noted)} of {compared} {have} a note, see pairs(); {pair}: {noted[0].note}"]
         cautions = {found.basis.caution for found in self.estimates}
         if len(cautions) == 1:
             said += [caution for caution in cautions if caution and caution not in said]
@@ -226,4 +229,4 @@ def _comparisons(judged: Judged, order: list[int], how: How[Any]) -> tuple[Compa
 def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:
     cautions = list(dict.fromkeys(found.basis.caution for found in results if found.basis.caution))
     if cautions:
-        warnings.warn(f"{cautions[0]} (the first of {len(cautions)} such notes)", stacklevel=4)
+        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=4)
