@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ranked_run
@@ -126,7 +126,9 @@ def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str
         return dict(systems)
     labels = [_default_name(i, system) for i, system in enumerate(systems)] if names is None else list(names)
     if len(labels) != len(systems) or len(set(labels)) != len(labels):
-        raise ValueError(f"{len(systems)} systems need as many different names, got {some(labels)}")
+        raise ValueError(
+            f"names must be different, one for each of {how_many('system', len(systems))}, got {some(labels)}"
+        )
     return dict(zip(labels, systems, strict=True))
 
 
@@ -192,7 +194,7 @@ def _unlabelled(
         pairs = list(merged.loc[merged["label"].isna(), ["qid", "docno"]].itertuples(index=False, name=None))
         if pairs and missing == "error":
             raise ValueError(
-                f"{measure} of {name!r}: {len(pairs)} sampled documents have no label: {some(pairs)}; "
+                f"{measure} of {name!r}: {how_many('sampled document', len(pairs), 'has')} no label: {some(pairs)}; "
                 'judge them, use a lower cutoff, or say missing="nonrelevant"'
             )
         absent |= dict.fromkeys(pairs)

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, some
+from pt_active.frames.checks import HELP, how_many, some
 from pt_active.frames.columns import (
     check_pairs,
     grade_columns,
@@ -80,7 +80,7 @@ class Runs(pt.Transformer):
         run = with_string_ids(ranker)
         answered = run[run["qid"].isin(topics["qid"])]
         if answered.empty:
-            raise ValueError(f"run {name!r} answers none of the {len(topics)} topics; do the qids match?")
+            raise ValueError(f"run {name!r} answers none of the topics ({len(topics)} in all); do the qids match?")
         return ordered_run(answered, name, self.depth)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -227,8 +227,8 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
     for name, qids in answered.items():
         if qids != everyone:
             raise ValueError(
-                f"run {name!r} has no documents for {len(everyone - qids)} queries that other runs answer: "
-                f"{some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 on them"
+                f"run {name!r} has no documents for {how_many('query', len(everyone - qids))} that other runs answer: "
+                f"{some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
             )
 
 

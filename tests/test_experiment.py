@@ -122,7 +122,7 @@ def test_bad_arguments(
 
 
 def test_systems_of_a_list_need_different_names(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
-    with pytest.raises(ValueError, match="2 systems need as many different names"):
+    with pytest.raises(ValueError, match="names must be different, one for each of 2 systems"):
         Experiment(list(demo.runs.values()), plan, qrels, [DCG @ 10], names=["a", "a"])
 
 

@@ -20,6 +20,7 @@ from pt_active.cli.command_line import (
 )
 from pt_active.cli.options import design_choices, one_of
 from pt_active.cli.pools import PoolFiles, read_pool
+from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT
@@ -133,7 +134,7 @@ def export(
         look = next_look(loaded, plan, out)
         hint = f"Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}"
     content = {"file": str(out), "format": format, "assessments": count}
-    return Answer(content, f"{count} documents to judge are in {out}.", hint)
+    return Answer(content, f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}.", hint)
 
 
 def _check_level(level: str, design: str | None) -> None:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
-from pt_active.frames.checks import some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import grade_columns, with_string_ids
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import naming, read_qrels, read_run
@@ -207,7 +207,9 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     text = frame["docno"].map(texts.set_index("docno")["text"])
     absent = frame["docno"][text.isna()].unique()
     if len(absent):
-        warnings.warn(f"{path}: no text for {len(absent)} documents of the pool: {some(absent)}", stacklevel=2)
+        warnings.warn(
+            f"{path}: no text for {how_many('document', len(absent))} of the pool: {some(absent)}", stacklevel=2
+        )
     return frame.assign(text=text)
 
 

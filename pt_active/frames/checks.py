@@ -192,6 +192,32 @@ HELP = "https://github.com/pt-active/pt_active"
 """The page to which PyTerrier's schematics link. Without it PyTerrier would look one up over the network."""
 
 
+_PLURAL_VERBS = {"is": "are", "was": "were", "has": "have"}
+
+
+def how_many(noun: str, number: int, verb: str = "") -> str:
+    """A number with its noun, for messages: ``1 query``, ``3 queries``, ``1 label is``, ``2 labels are``.
+
+    Args:
+        noun: In the singular, such as ``query`` or ``judged document``.
+        number: How many there are.
+        verb: The verb that follows, as `agreeing` takes it; none if empty.
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    counted = f"{number} {noun if number == 1 else plural}"
+    return f"{counted} {agreeing(verb, number)}" if verb else counted
+
+
+def agreeing(verb: str, number: int) -> str:
+    """A verb that agrees with a number of things.
+
+    Args:
+        verb: In the singular: ``is``, ``was`` or ``has``.
+        number: How many things are the subject.
+    """
+    return verb if number == 1 else _PLURAL_VERBS[verb]
+
+
 def some(items: Iterable[object], limit: int = 5) -> str:
     """The first few items as text, for an error message.
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import shown, some
+from pt_active.frames.checks import how_many, shown, some
 
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
 """The probability that a document has a grade, ``grade_0 … grade_G``."""
@@ -35,7 +35,7 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
             continue
         missing = frame[column].isna()
         if missing.any():
-            raise ValueError(f"{int(missing.sum())} rows have no {column}")
+            raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
         if not _holds_strings(frame[column]):
             frame[column] = frame[column].map(_id_string)
     return frame
@@ -70,7 +70,7 @@ def check_pairs(frame: pd.DataFrame, what: str, codes: np.ndarray | None = None)
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise ValueError(
-            f"{what}: {int(repeated.sum())} duplicate rows; document {row.docno!r} occurs more than once "
+            f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {row.docno!r} occurs more than once "
             f"in query {row.qid!r}"
         )
 
@@ -159,8 +159,8 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     if wrong.any():
         row = frame.iloc[int(np.argmax(wrong))]
         raise ValueError(
-            f"slice {column!r}: values must be true or false; {int(wrong.sum())} are not, such as {shown(row[column])} "
-            f"for document {row['docno']!r} of query {row['qid']!r}"
+            f"slice {column!r}: values must be true or false; {how_many('value', int(wrong.sum()), 'is')} not, such as "
+            f"{shown(row[column])} for document {row['docno']!r} of query {row['qid']!r}"
         )
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
@@ -179,14 +179,14 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """
     total = grades.sum(axis=1)
     for wrong, rule in (
-        (np.isnan(grades).any(axis=1), "must not be NaN; those of {} documents are"),
-        ((grades < 0).any(axis=1), "must not be negative; those of {} documents are"),
-        (~(np.abs(total - 1) <= 1e-6), "must sum to 1; those of {} documents do not"),
+        (np.isnan(grades).any(axis=1), "must not be NaN; those of {} are"),
+        ((grades < 0).any(axis=1), "must not be negative; those of {} are"),
+        (~(np.abs(total - 1) <= 1e-6), "must sum to 1; those of {} do not"),
     ):
         if wrong.any():
-            z = int(np.argmax(wrong))
+            z, broken = int(np.argmax(wrong)), rule.format(how_many("document", int(wrong.sum())))
             row = frame.iloc[z]
             raise ValueError(
-                f"grade probabilities {rule.format(int(wrong.sum()))}, such as document {row.docno!r} of query "
-                f"{row.qid!r}: {grades[z].tolist()}"
+                f"grade probabilities {broken}, such as document {row.docno!r} of query {row.qid!r}: "
+                f"{grades[z].tolist()}"
             )

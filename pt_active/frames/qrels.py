@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, Method, Named, data_frame, some
+from pt_active.frames.checks import Argument, ArgumentError, Method, Named, agreeing, data_frame, how_many, some
 from pt_active.frames.columns import with_string_ids
 
 UNJUDGED = -1
@@ -87,7 +87,7 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
     if wrong.any():
         row = qrels[wrong].iloc[0]
         raise ValueError(
-            f"qrels: labels {rule}; {int(wrong.sum())} are not, such as {row.label} for document "
+            f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {row.label} for document "
             f"{row.docno!r} of query {row.qid!r}"
         )
 
@@ -216,7 +216,9 @@ def warn_of_ignored(number: int, what: str) -> None:
     """
     if number:
         warnings.warn(
-            f"{number} labels of {what} are ignored: hand-picked judgments are not part of the sample", stacklevel=5
+            f"{how_many('label', number)} of {what} {agreeing('is', number)} ignored: hand-picked judgments are "
+            "not part of the sample",
+            stacklevel=5,
         )
 
 
@@ -243,7 +245,7 @@ def missing_pairs(
     """
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
-        complaint = f"{len(pairs)} sampled {what}s have no label: {some(pairs)}; judge them, or say "
+        complaint = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label: {some(pairs)}; judge them, or say "
         also = (" or ", Argument("missing", "expected")) if others else ()
         raise ArgumentError(complaint, Argument("missing", "nonrelevant"), *also, *otherwise)
     return pairs

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, some
+from pt_active.frames.checks import data_frame, how_many, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 
 
@@ -59,7 +59,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     run = with_string_ids(run).reset_index(drop=True)
     score = pd.to_numeric(run["score"]).to_numpy(dtype=np.float64)
     if np.isnan(score).any():
-        raise ValueError(f"{what}: {int(np.isnan(score).sum())} scores are not a number")
+        raise ValueError(f"{what}: {how_many('score', int(np.isnan(score).sum()), 'is')} not a number")
     query = pd.factorize(run["qid"])[0]
     with np.errstate(over="ignore"):
         single = score.astype(np.float32)
@@ -117,6 +117,6 @@ def _warn_if_reordered(run: pd.DataFrame, query: np.ndarray, score: np.ndarray, 
     if inverted.any():
         warnings.warn(
             f"{what}: the rank column disagrees with the order of the scores in "
-            f"{len(np.unique(query[1:][inverted]))} queries; the scores decide, as in trec_eval",
+            f"{how_many('query', len(np.unique(query[1:][inverted])))}; the scores decide, as in trec_eval",
             stacklevel=4,
         )

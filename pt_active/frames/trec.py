@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import SPAM, checked_qrels
 from pt_active.frames.runs import ranked_run
@@ -96,7 +96,7 @@ class Layout:
         if NOT_UTF8.search(line):
             return "bytes that are not UTF-8"
         if len(fields) != len(self.columns):
-            return f"{len(fields)} columns"
+            return how_many("column", len(fields))
         named = dict(zip(self.columns, fields, strict=True))
         for name, rule in self.rules.items():
             if not rule.holds(_as_number(named[name])):

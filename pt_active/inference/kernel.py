@@ -108,7 +108,7 @@ def kernel_sums(score: np.ndarray, values: np.ndarray, bandwidth: float) -> np.n
     if not bandwidth > 0:
         raise ValueError(f"bandwidth must be a positive number, got {bandwidth}")
     if not np.isfinite(score).all():
-        raise ValueError(f"scores must be finite numbers; {int((~np.isfinite(score)).sum())} are not")
+        raise ValueError(f"scores must be finite numbers (not finite: {int((~np.isfinite(score)).sum())})")
     if np.isinf(bandwidth) or len(score) == 0:
         return np.repeat(values.sum(axis=1, keepdims=True), len(score), axis=1)
     order = np.argsort(score, kind="stable")

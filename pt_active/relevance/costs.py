@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from pt_active.frames.checks import Argument, ArgumentError
+from pt_active.frames.checks import Argument, ArgumentError, how_many
 
 
 class Cost(Protocol):
@@ -216,7 +216,9 @@ def _number(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) ->
     wrong = ~np.isfinite(values)
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
-        raise ValueError(f"column {name!r}: {int(wrong.sum())} documents have no finite value, such as {example!r}")
+        raise ValueError(
+            f"column {name!r}: {how_many('document', int(wrong.sum()), 'has')} no finite value, such as {example!r}"
+        )
     return values
 
 
@@ -226,6 +228,7 @@ def _positive(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) 
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
         raise ValueError(
-            f"column {name!r}: costs must be positive; {int(wrong.sum())} are not, such as that of {example!r}"
+            f"column {name!r}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, such as that of "
+            f"{example!r}"
         )
     return values

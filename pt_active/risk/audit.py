@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames import columns, worklists
-from pt_active.frames.checks import number, positive, truth_value, whole_number
+from pt_active.frames.checks import how_many, number, positive, truth_value, whole_number
 from pt_active.frames.qrels import check_policy
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
@@ -282,10 +282,11 @@ class Audit(KeptArtifact[AuditTables]):
 
     def __str__(self) -> str:
         manifest, counts, arguments = self.tables.manifest, self.tables.manifest.counts, self.tables.manifest.arguments
-        repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
+        repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
         kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
+        pool = f"{how_many('pair', counts.pairs)} of {how_many('query', counts.queries)}"
         return (
             f"Audit of {', '.join(self.predictors)} for {self.loss}\n"
-            f"  judge     {counts.assessments} of {counts.pairs} pairs of {counts.queries} queries ({kind})\n"
+            f"  judge     {counts.assessments} of {pool} ({kind})\n"
             f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g} for all pairs"
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, label_columns, missing_pairs
 from pt_active.inference.estimators import MeanEstimate, effective_size, is_rounding
@@ -137,8 +138,8 @@ class JudgedPairs(Judged):
         never = 0 if self.sample.q is None else int((count & (self.sample.q <= 0)).sum())
         if never and not self.basis.census:
             raise ValueError(
-                f"{never} pairs {what} could never be drawn, so it cannot be estimated from this sample; make the "
-                "audit with defensive > 0, or with a design that reaches all pairs, or compare two predictors"
+                f"pairs {what} could never be drawn ({never} in all), so it cannot be estimated from this sample; make "
+                "the audit with defensive > 0, or with a design that reaches all pairs, or compare two predictors"
             )
 
     def _all_judged(self, count: np.ndarray) -> bool:
@@ -241,7 +242,7 @@ def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:
     """``qid, docno, label`` with string ids, each pair once, and labels that are real numbers."""
     known = with_string_ids(label_columns(qrels)).drop_duplicates()
     label = pd.to_numeric(known["label"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    if not np.isfinite(label).all():
-        raise ValueError(f"qrels: {int((~np.isfinite(label)).sum())} labels are not finite numbers")
+    if unusable := int((~np.isfinite(label)).sum()):
+        raise ValueError(f"qrels: labels must be finite numbers; {how_many('label', unusable, 'is')} not")
     check_pairs(known, "the qrels")
     return known.assign(label=label)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError, positive
+from pt_active.frames.checks import ArgumentError, how_many, positive
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
@@ -266,7 +266,8 @@ def read_audit(folder: Path) -> AuditTables:
         if values.get("format_version") == FORMAT_VERSION:
             table, assessments = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pairs", "assessments"))
             if len(table) != manifest.counts.pairs:
-                raise ValueError(f"pairs.parquet has {len(table)} rows for {manifest.counts.pairs} pairs")
+                rows, wanted = how_many("row", len(table)), how_many("pair", manifest.counts.pairs)
+                raise ValueError(f"pairs.parquet has {rows} for {wanted}")
             return AuditTables(*_from_table(table, manifest), assessments, manifest)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"the audit at {folder} is damaged or is none: {error}") from error

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, shown, some
+from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
 from pt_active.relevance.costs import Cost, check_per_query
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
@@ -214,8 +214,8 @@ def _variances(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) 
 def _refuse(frame: pd.DataFrame, column: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> None:
     if wrong.any():
         z = int(np.argmax(wrong))
-        row = frame.iloc[z]
+        row, broken = frame.iloc[z], how_many("value", int(wrong.sum()), "is")
         raise ValueError(
-            f"column {column!r}: values {rule}; {int(wrong.sum())} are not, such as {shown(row[column])} for document "
-            f"{row['docno']!r} of query {row['qid']!r}"
+            f"column {column!r}: values {rule}; {broken} not, such as {shown(row[column])} for "
+            f"document {row['docno']!r} of query {row['qid']!r}"
         )

@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.qrels import Labels
 from pt_active.inference.weightings import inclusion_regression
@@ -245,7 +245,8 @@ def read_state(folder: Path) -> Progress:
         pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
         instances = instances_of(pool, _measure_kept(manifest.arguments))
         if len(drawn) != instances.number:
-            raise ValueError(f"drawn.parquet has {len(drawn)} rows for {instances.number} instances")
+            rows, wanted = how_many("row", len(drawn)), how_many("instance", instances.number)
+            raise ValueError(f"drawn.parquet has {rows} for {wanted}")
     except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"the active test at {folder} is damaged or is none: {error}") from error
     rounds = Steps(

@@ -232,8 +232,8 @@ def _warn_if_unreachable(q: np.ndarray, weight: np.ndarray) -> None:
     unreachable = int(((q <= 0) & (weight > 0)).sum())
     if unreachable:
         warnings.warn(
-            f"{unreachable} queries with a positive weight have q = 0 and can never be drawn, so estimates would be "
-            "biased; use defensive > 0",
+            f"queries with a positive weight have q = 0 and can never be drawn ({unreachable} in all), so estimates "
+            "would be biased; use defensive > 0",
             stacklevel=3,
         )
 

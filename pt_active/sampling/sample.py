@@ -247,7 +247,7 @@ class Steps:
         if len(score) == 0:
             raise ValueError("the pool is empty")
         if not np.isfinite(score).all():
-            raise ValueError(f"scores must be finite numbers; {int((~np.isfinite(score)).sum())} are not")
+            raise ValueError(f"scores must be finite numbers (not finite: {int((~np.isfinite(score)).sum())})")
         n = len(score)
         return cls(score, np.zeros(n, dtype=np.int64), np.full(n, np.nan), np.zeros(0), np.zeros(0, dtype=bool))
 

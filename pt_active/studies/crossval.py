@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from tqdm.auto import tqdm
 
-from pt_active.frames.checks import data_frame, level, number, shown, some, truth_value, whole_number
+from pt_active.frames.checks import data_frame, how_many, level, number, shown, some, truth_value, whole_number
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.estimators import is_rounding
@@ -105,7 +105,7 @@ class LearnerComparison(Printed):
     def note(self) -> str:
         """Warnings about the interval; empty if there are none."""
         notes = [
-            f"{name} returned nothing for {count} queries, which count 0"
+            f"{name} returned nothing for {how_many('query', count)}, counted as 0"
             for name, count in zip((self.first, self.second), self.unanswered, strict=True)
             if count
         ]
@@ -159,7 +159,7 @@ class LearnerComparison(Printed):
             f"SE {self.standard_error:.4f}",
             f"p-value     {self.pvalue:.4g}",
             f"winner      {self.winner or f'unresolved at the {1 - self.confidence_level:.2g} level'}",
-            f"sample      {self._n_queries} queries; {self._sizes()}",
+            f"sample      {how_many('query', self._n_queries)}; {self._sizes()}",
             f"SE²         {self._error_terms()}",
             f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
         ]
@@ -277,7 +277,7 @@ def fold_numbers(queries: int, folds: int, repeats: int, seed: int) -> np.ndarra
     )
     if folds > queries:
         raise ValueError(
-            f"folds must not outnumber the queries that have qrels, got {folds} folds of {queries} queries"
+            f"folds must not outnumber the queries that have qrels, got {folds} folds of {how_many('query', queries)}"
         )
     rng = np.random.default_rng(seed)
     return np.array([rng.permutation(np.arange(queries) % folds) for _ in range(repeats)])
@@ -316,7 +316,7 @@ class _Data:
         if not judged.any():
             raise ValueError("no query of the topics has qrels; do the qids match?")
         if not judged.all():
-            absent = f"{(~judged).sum()} of {len(every)} queries have no qrels and are left out"
+            absent = f"queries without qrels are left out, {(~judged).sum()} of {len(every)}"
             warnings.warn(f"{absent}: {some(every[~judged])}", stacklevel=3)
         topics, qrels = (frame[frame["qid"].isin(every[judged])] for frame in (topics, qrels))
         qrels = qrels.sort_values(["qid", "docno"])
@@ -349,7 +349,7 @@ def _training(data: _Data, seen: np.ndarray, validation: float, seed: list[int])
     n = int(seen.sum())
     count = validation_size(validation, n)
     if count == n:
-        raise ValueError(f"validation must leave a training query, got {validation} of {n} queries")
+        raise ValueError(f"validation must leave a training query, got {validation} of {how_many('query', n)}")
     validating = np.zeros(len(seen), dtype=bool)
     validating[np.random.default_rng(seed).permutation(np.flatnonzero(seen))[:count]] = True
     return data.of(seen & ~validating), data.of(validating) if count else None

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.runs import ranked_run
 from pt_active.relevance.measure_values import measure_values
@@ -127,7 +127,7 @@ class Trainee:
         """Warn of the queries for which the learner returned nothing."""
         if self.unanswered:
             warnings.warn(
-                f"learner {self.name!r} returned nothing for {len(self.unanswered)} queries, which count 0: "
+                f"learner {self.name!r} returned nothing for {how_many('query', len(self.unanswered))}, counted as 0: "
                 f"{some(sorted(self.unanswered))}",
                 stacklevel=3,
             )

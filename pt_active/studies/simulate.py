@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import grade_columns, ranker_names, with_string_ids
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
@@ -97,7 +97,8 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
     lost = set(pool["qid"]) - set(pool["qid"][retrieved])
     if lost:
         warnings.warn(
-            f"{len(lost)} queries for which {' and '.join(chosen)} found nothing are left out: {some(lost)}",
+            f"{how_many('query', len(lost))} for which {' and '.join(chosen)} found nothing "
+            f"{agreeing('is', len(lost))} left out: {some(lost)}",
             stacklevel=3,
         )
     return pool.loc[retrieved, rest + ranks]
@@ -110,8 +111,8 @@ def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarra
     labels = match_labels(arrays, known, measure, "nonrelevant")
     if labels.missing:
         raise ValueError(
-            f"{len(labels.missing)} documents of the replay pool have no label: {some(labels.missing)}; judge "
-            "the pool fully, cut the rankings at the judged depth, or leave the unjudged documents out of them"
+            f"the replay pool has {how_many('document', len(labels.missing))} without a label: {some(labels.missing)}; "
+            "judge the pool fully, cut the rankings at the judged depth, or leave the unjudged documents out of them"
         )
     return labels.label
 
@@ -389,8 +390,9 @@ def in_short(table: pd.DataFrame) -> str:
     shown["saving"] = table["saving"].map(lambda share: "" if np.isnan(share) else f"{share:.0%}")
     order = np.lexsort([-table["label_equivalents"], table["budget"]])
     legend = (
-        f"truth {table['truth'].iloc[0]:.4f}, {table['repetitions'].iloc[0]} repetitions. label-equivalents: judgments "
-        "that passive sampling\n(drawn once, plain mean) would need for each judgment of the method; ± standard error. "
-        "saving: share of\nthe budget that is not needed for its error; blank where that lies outside the budgets."
+        f"truth {table['truth'].iloc[0]:.4f}, {how_many('repetition', table['repetitions'].iloc[0])}. "
+        "label-equivalents: judgments that passive sampling\n(drawn once, plain mean) would need for each judgment of "
+        "the method; ± standard error. saving: share of\nthe budget that is not needed for its error; blank where that "
+        "lies outside the budgets."
     )
     return f"{shown.iloc[order].to_string(index=False)}\n\n{legend}"

@@ -281,7 +281,7 @@ def test_topics_choose_the_queries(files):
     assert json.loads(result.stdout)["counts"]["queries"] == 2
     assert json.loads(result.stdout)["census"]
     (warning,) = result.stderr.splitlines()
-    assert warning.startswith("warning: 1 topics have no document")
+    assert warning.startswith("warning: 1 topic has no document")
 
 
 def test_missing_queries_only_if_asked(files):
@@ -547,7 +547,7 @@ def test_a_pool_without_labels_says_so(labelled, files):
     labelled["label"] = labelled["label"].where(labelled["docno"] != "D-3").astype("Float64")
     labelled.to_parquet(files / "pool.parquet")
     words = ("--measure", "DCG@5", "--train-fold", "1")
-    assert "documents of the replay pool have no label" in complaint("simulate", "pool.parquet", *words)
+    assert "the replay pool has 9 documents without a label" in complaint("simulate", "pool.parquet", *words)
 
 
 def test_report(files):

@@ -483,7 +483,7 @@ def test_bad_trec_files(trec, capsys, folder):
     wrong = ("--runs", "runs", "--qrels", "other.txt")
     wanting = ("--run", "b=runs/b.run", "--qrels", "other.txt")
     with pytest.warns(UserWarning, match="2 queries"):
-        assert "answers none of the 1 topics" in complaint(capsys, "trec_to_pool", *wanting)
+        assert "answers none of the topics (1 in all)" in complaint(capsys, "trec_to_pool", *wanting)
     (folder / "runs" / "c.run").write_text("q1 Q0 d1 1 3\n")
     assert "c.run: line 1: expected 6 columns" in complaint(capsys, "trec_to_pool", *wrong)
     (folder / "runs" / "c.run").unlink()

@@ -43,7 +43,7 @@ def test_order_is_that_of_trec_eval(rows: list[tuple[str, str, float]]) -> None:
 
 
 def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
-    with pytest.warns(UserWarning, match="disagrees .* in 1 queries"):
+    with pytest.warns(UserWarning, match="disagrees .* in 1 query;"):
         ranked_run(RUN.assign(rank=[0, 1, 0]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -56,10 +56,10 @@ def test_a_rank_column_that_disagrees_is_overruled_with_a_warning() -> None:
     ("run", "message"),
     [
         (RUN.iloc[:0], "run 'x' is empty"),
-        (pd.concat([RUN, RUN.iloc[:1]]), "run 'x': 1 duplicate rows; document 'a' .* query 'q'"),
-        (RUN.assign(score=[1.0, np.nan, 2.0]), "1 scores are not a number"),
+        (pd.concat([RUN, RUN.iloc[:1]]), "run 'x': 1 duplicate row; document 'a' .* query 'q'"),
+        (RUN.assign(score=[1.0, np.nan, 2.0]), "1 score is not a number"),
         (RUN.drop(columns="score"), "lacks 'score'"),
-        (RUN.assign(qid=["q", None, "p"]), "1 rows have no qid"),
+        (RUN.assign(qid=["q", None, "p"]), "1 row has no qid"),
     ],
 )
 def test_malformed_runs(run: pd.DataFrame, message: str) -> None:
@@ -83,7 +83,7 @@ def test_trec_negative_labels() -> None:
     [
         ((1.5,), "must be whole numbers"),
         (("good",), "must be whole numbers.*good"),
-        ((np.nan, 1), "must be whole numbers; 1 are not"),
+        ((np.nan, 1), "must be whole numbers; 1 label is not"),
         ((-3,), "must not be below -2"),
         ((4,), "must not be above the highest grade, 3"),
     ],

@@ -245,7 +245,7 @@ def test_texts(write, name, content):
         ('{"docno": "d2"}', "line 2: expected a JSON object with the keys 'docno', 'text'; got"),
         ("[1, 2]", "line 2: expected a JSON object"),
         ('{"docno": ', "line 2: expected a JSON object.*Expecting value"),
-        ('{"docno": null, "text": "c"}', "1 rows have no docno"),
+        ('{"docno": null, "text": "c"}', "1 row has no docno"),
         ('{"docno": "d1", "text": "c"}', "each docno must have one text; these have several: 'd1'"),
     ],
 )

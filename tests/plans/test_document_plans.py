@@ -277,7 +277,7 @@ def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
     )
     run = demo.runs["candidate"].groupby("qid").head(12).reset_index(drop=True)
     run.loc[0, "docno"] = "not-in-the-pool"
-    with pytest.warns(UserWarning, match="1 of its 1200 documents that the plan's measure sees are not in the plan's"):
+    with pytest.warns(UserWarning, match="1 of its 1200 documents that the plan's measure sees is not in the plan's"):
         later = plan.with_rankers(later=run)
     assert later.rankers == ("production", "candidate", "later")
     with pytest.raises(ValueError, match="has a ranker 'candidate' already"):

@@ -268,7 +268,7 @@ def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame
 
 def test_topics_without_documents_are_named(demo: DemoCollection, graded: pd.DataFrame) -> None:
     topics = pd.concat([demo.topics, pd.DataFrame({"qid": ["nothing"], "query": ["x"]})])
-    with pytest.warns(UserWarning, match="1 topics have no document .*'nothing'"):
+    with pytest.warns(UserWarning, match="1 topic has no document .* is left out .*'nothing'"):
         plan = Plan.create(graded, topics, DCG @ 10, budget=BUDGET)
     assert len(plan.queries) == len(demo.topics)
 
@@ -495,7 +495,7 @@ def test_labels_that_are_used_are_counted(plan: Plan, qrels: pd.DataFrame, demo:
 
 def test_labels_of_other_queries_may_be_anything(plan: Plan, qrels: pd.DataFrame) -> None:
     other = pd.DataFrame({"qid": ["elsewhere"], "docno": ["d1"], "label": [9]})
-    with pytest.warns(UserWarning, match="1 labels of 1 queries that were not sampled are ignored"):
+    with pytest.warns(UserWarning, match="1 label of 1 query that was not sampled is ignored"):
         found = plan.compare(pd.concat([qrels, other]))
     assert found.difference == plan.compare(qrels).difference
 

@@ -497,7 +497,7 @@ def test_real_labels_with_gaussian_variances() -> None:
         Audit.create(frame.drop(columns="b_variance"), BOTH, GaussianSquared(), draws=20)
     with pytest.raises(ValueError, match="'a_variance': values must not be negative"):
         Audit.create(frame.assign(a_variance=-1.0), BOTH, GaussianSquared(), draws=20)
-    with pytest.raises(ValueError, match="not finite numbers"):
+    with pytest.raises(ValueError, match="labels must be finite numbers; \\d+ labels are not"):
         audit.estimate(judged.assign(label=np.nan))
     with pytest.raises(ValueError, match="lack 'label'"):
         audit.estimate(judged[["qid", "docno"]])
@@ -535,9 +535,9 @@ def changed(frame: pd.DataFrame, **columns: object) -> pd.DataFrame:
     ("change", "arguments", "message"),
     [
         (lambda f: pd.concat([f, f[:1]]), {}, "document 'd0' occurs more than once in query 'q00'"),
-        (lambda f: changed(f, a=np.nan), {}, "'a': values must be finite numbers; 1 are not.*'d3' of query 'q00'"),
+        (lambda f: changed(f, a=np.nan), {}, "'a': values must be finite numbers; 1 value is not.*'d3' of query 'q00'"),
         (lambda f: changed(f, a="good"), {}, "'a': values must be finite numbers"),
-        (lambda f: changed(f, b=3), {}, "'b': values must be grades from 0 to 2; 1 are not, such as 3"),
+        (lambda f: changed(f, b=3), {}, "'b': values must be grades from 0 to 2; 1 value is not, such as 3"),
         (lambda f: changed(f, b=0.5), {}, "'b': values must be grades from 0 to 2"),
         (lambda f: changed(f, b=-1), {}, "'b': values must be grades from 0 to 2"),
         (lambda f: changed(f, grade_0=-0.2), {}, "grade probabilities must not be negative"),

@@ -68,7 +68,7 @@ def test_the_best_stands_first_whichever_way_the_loss_runs(world, loss: Loss) ->
     assert ranking.names[-1] == "poor"
     assert ranking.winners == tuple(a for a, _ in combinations(ranking.names, 2))
     assert [len(group) for group in ranking.groups] == [1] * 4
-    assert "sample      census of 400 pairs of 1 queries" in str(ranking)
+    assert "sample      census of 400 pairs of 1 query" in str(ranking)
     assert ranking.note == "every pair that counts was judged, so there is no sampling error"
 
 
@@ -141,7 +141,7 @@ def test_what_is_printed(world) -> None:
     assert re.match(r"  told apart  \d of 6 pairs of predictors \(0\.1 level, holm\): those without a", shown[5])
     fewest = min(found.n_effective for found in ranking.comparisons)
     sample = f"{fewest:.1f} effective in the comparison with the fewest; 150 judgments"
-    assert shown[6] == f"  sample      150 pairs of 1 queries, {sample}"
+    assert shown[6] == f"  sample      150 pairs of 1 query, {sample}"
     assert shown[7].endswith("the pairs were drawn for differences; the interval of one risk alone may be too narrow")
     said = json.loads(json.dumps(ranking.to_dict(), allow_nan=False))
     assert [row["name"] for row in said["predictors"]] == list(ranking.names) == ranking.to_frame()["name"].tolist()
@@ -184,7 +184,7 @@ def test_a_comparison_without_error_does_not_make_the_ranking_a_census(world) ->
     assert sorted(found.basis.census for found in ranking.comparisons) == [False, False, True]
     assert not ranking.basis.census
     assert "census" not in str(ranking)
-    assert "1 of 3 pairs have a note, see pairs(); best − nearly: every pair that counts was judged" in ranking.note
+    assert "1 of 3 pairs has a note, see pairs(); best − nearly: every pair that counts was judged" in ranking.note
 
 
 def test_undefined_risks_stand_last(world) -> None:

@@ -373,7 +373,7 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
         drawn.estimate(labels, bandwidth=-1)
     with pytest.raises(ValueError, match="slice must name a column of the pool that is true or false, got 'long'"):
         drawn.estimate(labels, ZeroOne(slice="long"))
-    with pytest.raises(ValueError, match="slice 'grade_1': values must be true or false; 300 are not"):
+    with pytest.raises(ValueError, match="slice 'grade_1': values must be true or false; 300 values are not"):
         drawn.estimate(labels, AUC(slice="grade_1"))
     with pytest.raises(ValueError, match="slice='short' belongs into Precision"):
         drawn.estimate(labels, Precision(), slice="short")
@@ -403,7 +403,7 @@ def test_bad_arguments(pipeline, demo, grades: OrderedLogitGrades) -> None:
         (PAIRS.iloc[:0], Squared(), {}, "need rows with grade columns"),
         (PAIRS.drop(columns=["grade_1", "grade_0"]), Squared(), {}, "need rows with grade columns"),
         (PAIRS.drop(columns="docno"), Squared(), {}, "it lacks 'docno'"),
-        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate rows"),
+        (pd.concat([PAIRS, PAIRS.head(1)]), Squared(), {}, "the pairs: 1 duplicate row;"),
         (PAIRS.assign(grade_1=0.9), Squared(), {}, "grade probabilities must sum to 1"),
         (PAIRS.assign(rank_a=0, rank_b=0, rank_c=0, docno="d", qid=PAIRS["docno"]), "DCG@10", {}, "one ranker or the"),
     ],

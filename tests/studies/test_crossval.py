@@ -356,7 +356,7 @@ def test_queries_without_qrels_are_left_out(data) -> None:
     results, qrels = data
     kept = qrels[~qrels["qid"].isin(["q001", "q002"])]
     unjudged = pd.concat([kept, qrels[qrels["qid"] == "q002"].assign(label=-1)])
-    with pytest.warns(UserWarning, match="2 of 17 queries have no qrels and are left out: 'q001', 'q002'"):
+    with pytest.warns(UserWarning, match="queries without qrels are left out, 2 of 17: 'q001', 'q002'"):
         found = compared(results, unjudged)
     expected = compared(results[results["qid"].isin(kept["qid"])], qrels)
     pd.testing.assert_frame_equal(found.per_query, expected.per_query)
@@ -367,14 +367,14 @@ def test_a_query_without_an_answer_counts_nothing(data, queries: list[str] | Non
     silent = pt.apply.generic(lambda res: res[~res["qid"].isin(queries)] if queries else res.iloc[:0])
     learners = {"ridge": ridge(), "silent": by_feature(1) >> silent}
     count = len(queries) if queries else 17
-    with pytest.warns(UserWarning, match=f"learner 'silent' returned nothing for {count} queries, which count 0"):
+    with pytest.warns(UserWarning, match=f"learner 'silent' returned nothing for {count} queries, counted as 0"):
         found = compare_learners(learners, *data, DCG @ 3, folds=17, progress=False)
     expected = compared(*data, folds=17)
     rows = found.per_query["qid"].isin(queries) if queries else np.ones(17, dtype=bool)
     assert (found.per_query.loc[rows, "second"] == 0).all()
     pd.testing.assert_frame_equal(found.per_query[~rows], expected.per_query[~rows])
     assert found.unanswered == (0, count)
-    assert found.note == f"silent returned nothing for {count} queries, which count 0"
+    assert found.note == f"silent returned nothing for {count} queries, counted as 0"
     assert found.note in str(found)
 
 
@@ -424,7 +424,7 @@ def test_bad_learners(data) -> None:
         ),
         (
             {"a": ridge(), "b": by_feature(0) >> pt.apply.generic(lambda r: pd.concat([r, r.head(1)]))},
-            "run 'b': 1 duplicate rows; document 'd....' occurs more than once in query 'q...'",
+            "run 'b': 1 duplicate row; document 'd....' occurs more than once in query 'q...'",
         ),
         (
             {"a": ridge(), "b": pt.apply.generic(lambda r: r.assign(score=np.nan))},

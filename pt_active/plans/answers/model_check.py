@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.inference.calibration import (
     MISLEADING_FACTOR,
     Calibration,
@@ -105,9 +106,8 @@ class ModelCheck(Printed):
     def head(self) -> str:
         """The first printed line: what was checked, and on how many labels."""
         line = self.calibration
-        return (
-            f"Grade model on {line.n_documents} labels of {line.n_queries} queries, {self.variable} in {self.measure}"
-        )
+        labels = f"{how_many('label', line.n_documents)} of {how_many('query', line.n_queries)}"
+        return f"Grade model on {labels}, {self.variable} in {self.measure}"
 
     def facts(self) -> Facts:
         """The printed lines below the first: the line through the labels, the variance, label-equivalents, advice."""

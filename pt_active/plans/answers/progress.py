@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, level, positive
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, level, positive
 from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named, is_rounding
 from pt_active.inference.rounds import judged_before, pool_sizes
@@ -351,8 +351,8 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     if n == 0:
         lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
         raise ValueError(
-            f"nothing is judged so far: {lacking} documents of round 1 have no label, and a round of documents can "
-            "only be used as a whole"
+            f"nothing is judged so far: {how_many('document', lacking)} of round 1 {agreeing('has', lacking)} no "
+            "label; a round of documents can only be used as a whole"
         )
     last = tables.rounds[n - 1]
     queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)

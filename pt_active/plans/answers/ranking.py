@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import agreeing, how_many
 from pt_active.inference.significance import (
     TUKEY,
     check_correction,
@@ -104,7 +105,9 @@ class Ranking(Printed):
         notes = [each.note for each in noted[:1]]
         if len({each.note for each in self.comparisons}) > 1:
             pair = f"{noted[0].first} − {noted[0].second}"
-            notes = [f"{len(noted)} of {len(self.comparisons)} pairs have a note, see pairs(); {pair}: {noted[0].note}"]
+            compared = how_many("pair", len(self.comparisons))
+            have = agreeing("has", len(noted))
+            notes = [f"{len(noted)} of {compared} {have} a note, see pairs(); {pair}: {noted[0].note}"]
         cautions = {each.basis.caution for each in self.estimates}
         if len(cautions) == 1:
             notes += [caution for caution in cautions if caution and caution not in notes]
@@ -226,4 +229,4 @@ def _comparisons(judged: Judged, order: list[int], how: How[Any]) -> tuple[Compa
 def _warn_of_cautions(results: Sequence[Comparison | Estimate]) -> None:
     cautions = list(dict.fromkeys(each.basis.caution for each in results if each.basis.caution))
     if cautions:
-        warnings.warn(f"{cautions[0]} (the first of {len(cautions)} such notes)", stacklevel=4)
+        warnings.warn(f"{cautions[0]} (the first of {how_many('such note', len(cautions))})", stacklevel=4)

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames import checks
+from pt_active.frames.checks import how_many
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.making.artifact import Facts, Printed, printed
@@ -87,9 +88,9 @@ class Basis:
             parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
             facts.append(("error from", f"{parts}{model}"))
         if self.missing:
-            facts.append(("missing", f"{len(self.missing)} labels, taken as {self.missing_policy}"))
+            facts.append(("missing", f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"))
         if self.ignored:
-            facts.append(("ignored", f"{self.ignored} labels of what was not sampled"))
+            facts.append(("ignored", f"{how_many('label', self.ignored)} of what was not sampled"))
         return facts
 
     @property
@@ -97,25 +98,26 @@ class Basis:
         return "" if self.n_rounds == 1 else f" in {self.n_rounds} rounds"
 
     def _queries_in_words(self, where: str) -> str:
-        repeated = "" if self.n_draws == self.n_queries else f"{self.n_draws} draws of "
-        drawn = f"{repeated}{self.n_queries} queries, {self.n_effective:.1f} effective"
-        sample = f"census of {self.n_queries} queries" if self.census else drawn
-        return f"{sample}; {self.n_judged} judgments"
+        repeated = "" if self.n_draws == self.n_queries else f"{how_many('draw', self.n_draws)} of "
+        queries = how_many("query", self.n_queries)
+        sample = f"census of {queries}" if self.census else f"{repeated}{queries}, {self.n_effective:.1f} effective"
+        return f"{sample}; {how_many('judgment', self.n_judged)}"
 
     def _documents_in_words(self, where: str) -> str:
-        drawn = f"{self.n_draws} documents of {self.n_queries} queries{self._rounds}"
+        drawn = f"{how_many('document', self.n_draws)} of {how_many('query', self.n_queries)}{self._rounds}"
         judged = f"; {self.n_judged} judged" if self.n_judged < self.n_draws else ""
         if self.census:
             return f"{drawn}: all that matter{judged}"
         return f"{drawn}, {self.n_effective:.1f} effective{where}{judged}"
 
     def _pairs_in_words(self, where: str) -> str:
+        queries = how_many("query", self.n_queries)
         if self.census:
-            return f"census of {self.n_judged} pairs of {self.n_queries} queries"
+            return f"census of {how_many('pair', self.n_judged)} of {queries}"
         asked = self.n_judged + len(self.missing)
-        draws = "" if self.n_draws == asked else f"{self.n_draws} draws, "
-        drawn = f"{draws}{asked} pairs of {self.n_queries} queries{self._rounds}"
-        return f"{drawn}, {self.n_effective:.1f} effective{where}; {self.n_judged} judgments"
+        draws = "" if self.n_draws == asked else f"{how_many('draw', self.n_draws)}, "
+        drawn = f"{draws}{how_many('pair', asked)} of {queries}{self._rounds}"
+        return f"{drawn}, {self.n_effective:.1f} effective{where}; {how_many('judgment', self.n_judged)}"
 
 
 _SAMPLE = {"query": Basis._queries_in_words, "document": Basis._documents_in_words, "pair": Basis._pairs_in_words}
@@ -167,8 +169,8 @@ class _Inference(Printed):
         everything = _EVERYTHING[self.basis.level]
         if self.basis.census and self.degenerate:
             return (
-                f"{everything} was judged, but for {len(self.missing)} labels; how far off the estimate is "
-                "without them cannot be told from the sample: no interval, no test"
+                f"{everything} was judged, but for {how_many('label', len(self.missing))}; how far off the estimate "
+                "is without them cannot be told from the sample: no interval, no test"
             )
         if self.basis.census:
             return f"{everything} was judged, so there is no sampling error"

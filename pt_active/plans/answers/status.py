@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND, WITHIN, cost_to_resolve, prospect, verdicts
@@ -153,6 +154,10 @@ class Status(Printed):
         """The estimate as printed; a difference has its sign."""
         return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
 
+    def counted(self, number: int) -> str:
+        """A number of queries or rounds in words: ``1 query``, ``3 rounds``."""
+        return how_many("round" if self.unit == "rounds" else "query", number)
+
     def __str__(self) -> str:
         return printed(f"{self.measure}: {self.what} ({self.estimator})", self._facts())
 
@@ -164,12 +169,14 @@ class Status(Printed):
         facts = [
             ("estimate", estimate),
             ("interval", f"{interval}, {self.confidence:.0%}, valid {self.valid}"),
-            ("judged", f"{self.judged} of {self.drawn} {self.unit}: {self.n_judged} labels, {spent}"),
+            ("judged", f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"),
         ]
         if self.left_out:
-            facts.append(("left out", f"{self.left_out} labels from {self.waiting} on, which is not fully judged"))
+            facts.append(
+                ("left out", f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged")
+            )
         if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
-            facts.append(("next look", f"after {self.next_look} {self.unit}"))
+            facts.append(("next look", f"after {self.counted(self.next_look)}"))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
 

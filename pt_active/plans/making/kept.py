@@ -12,6 +12,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
 from pt_active.plans.making.pool import Pool
@@ -50,19 +51,20 @@ class PlanTables:
 def in_words(tables: PlanTables) -> str:
     """A plan as printed: what it asks for and what that costs."""
     manifest, counts, arguments = tables.manifest, tables.manifest.counts, tables.manifest.arguments
-    repeated = f"{counts.draws} draws " if arguments.replace else "drawn "
+    repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
     kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
     rounds, unit = len(tables.rounds), arguments.unit
     again = f" in round {rounds}" if rounds > 1 else ""
+    judge = f"{how_many('document', counts.assessments)} of {how_many('query', counts.sampled_queries)}"
     names = tables.pool.names
-    rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else f"{len(names)} rankers"
+    rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
     cut = manifest.cut
     cut_line = f"\n  cut       to the first {cut.to} of {cut.of} {cut.unit}, which are judged" if cut else ""
     return (
         f"Plan for {arguments.measure} of {rankers}\n"
-        f"  judge     {counts.assessments} documents of {counts.sampled_queries} queries{again} ({kind})\n"
+        f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{counts.queries} queries{_saved(tables)}{cut_line}"
+        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}"
     )
 
 
@@ -72,7 +74,8 @@ def _saved(tables: PlanTables) -> str:
         return ""
     seen = np.isfinite(tables.pool.document_cost)
     useless = int((seen & (tables.rounds[0].sample.design.inclusion == 0)).sum())
-    return f"\n  saved     {useless} of {int(seen.sum())} documents cannot change the result" if useless else ""
+    documents = how_many("document", int(seen.sum()))
+    return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
 
 
 def write_tables(tables: PlanTables, folder: Path) -> None:

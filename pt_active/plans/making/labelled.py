@@ -9,6 +9,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import (
     Labels,
     check_highest_grade,
@@ -37,10 +38,10 @@ def foreign_labels(which: np.ndarray, what: str) -> None:
         which: bool[N], documents that have a label but were not sampled.
         what: What is sampled, in the plural: ``queries`` or ``documents``.
     """
-    if which.any():
+    if number := int(which.sum()):
         warnings.warn(
-            f"{int(which.sum())} labels of {what} that were not sampled are ignored: hand-picked judgments are not "
-            "part of the sample",
+            f"{how_many('label', number)} of {what} that were not sampled {agreeing('is', number)} ignored: "
+            "hand-picked judgments are not part of the sample",
             stacklevel=6,
         )
 
@@ -91,7 +92,8 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     sampled = qrels["qid"].isin(pool.qids)
     check_highest_grade(qrels[sampled], pool.max_grade)
     ignored = int((~sampled).sum())
-    warn_of_ignored(ignored, f"{qrels['qid'][~sampled].nunique()} queries that were not sampled")
+    others = int(qrels["qid"][~sampled].nunique())
+    warn_of_ignored(ignored, f"{how_many('query', others)} that {agreeing('was', others)} not sampled")
     label = whole_labels(pool.keys, qrels)
     if (label < 0).all():
         raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, data_frame, some
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, data_frame, how_many, some
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -205,8 +205,8 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
     absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
     if len(absent):
         warnings.warn(
-            f"{len(absent)} topics have no document from any ranker and are left out of the pool, so estimates say "
-            f"nothing about them: {some(absent)}",
+            f"{how_many('topic', len(absent), 'has')} no document from any ranker and "
+            f"{agreeing('is', len(absent))} left out of the pool, so estimates say nothing about {some(absent)}",
             stacklevel=3,
         )
     return with_query_columns(pool, topics)

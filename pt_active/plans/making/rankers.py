@@ -124,8 +124,9 @@ def _check_names(where: str, named: Sequence[str], names: Sequence[str]) -> None
 def _warn_of_unweighted(pairs: list[tuple[str, str]]) -> None:
     if pairs:
         warnings.warn(
-            f"{len(pairs)} pairs of rankers have weight 0: {checks.some([f'{a} − {b}' for a, b in pairs])}; they can "
-            "still be compared, as well as labels for the other pairs allow, but the design does nothing for them",
+            f"{checks.how_many('pair', len(pairs))} of rankers {checks.agreeing('has', len(pairs))} weight 0: "
+            f"{checks.some([f'{a} − {b}' for a, b in pairs])}; they can still be compared, as well as labels for the "
+            "other pairs allow, but the design does nothing for them",
             stacklevel=4,
         )
 
@@ -166,7 +167,7 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
     run = ordered_run(run, name)
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:
-        raise ValueError(f"run {name!r} answers none of the plan's {len(pool.queries)} queries; do the qids match?")
+        raise ValueError(f"run {name!r} answers none of the plan's queries; do the qids match?")
     documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
     rank = documents.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
     depth = len(run) if depth is None else depth
@@ -174,8 +175,8 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
     unknown = seen - int((rank < depth).sum())
     if unknown:
         warnings.warn(
-            f"run {name!r}: {unknown} of its {seen} documents that the plan's measure sees are not in the plan's pool "
-            "and count as not relevant",
+            f"run {name!r}: {unknown} of its {checks.how_many('document', seen)} that the plan's measure sees "
+            f"{checks.agreeing('is', unknown)} not in the plan's pool and taken as not relevant",
             stacklevel=4,
         )
     return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]

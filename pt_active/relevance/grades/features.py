@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import agreeing, how_many, some
 from pt_active.frames.columns import check_pairs, ranker_names, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.runs import ranked_run
@@ -138,8 +138,8 @@ def document_labels(frame: pd.DataFrame, qrels: pd.DataFrame, what: str) -> np.n
     labels = matched.fillna(UNJUDGED).to_numpy(dtype=np.int64)
     if (labels < 0).all():
         raise ValueError(
-            f"none of the {len(frame)} documents of {what} has a label among the {len(qrels)} of the qrels; do qid and "
-            f"docno match? {first_pairs(frame, qrels)}"
+            f"no document of {what} has a label ({how_many('document', len(frame))}, {how_many('label', len(qrels))}); "
+            f"do qid and docno match? {first_pairs(frame, qrels)}"
         )
     return labels
 
@@ -223,10 +223,9 @@ def _scores(frame: pd.DataFrame) -> np.ndarray:
 
 def _unit_scores(score: np.ndarray, retrieved: np.ndarray, query: np.ndarray) -> np.ndarray:
     """float64[N], min–max scaled scores within each query; ½ where all are equal, 0 where not retrieved."""
-    if not np.isfinite(score[retrieved]).all():
-        raise ValueError(
-            f"{int((~np.isfinite(score[retrieved])).sum())} documents that a ranker retrieves have no finite score"
-        )
+    if lacking := int((~np.isfinite(score[retrieved])).sum()):
+        documents, have = how_many("document", lacking), agreeing("has", lacking)
+        raise ValueError(f"{documents} that a ranker retrieves {have} no finite score")
     low, high = np.full(query.max(initial=-1) + 1, np.inf), np.full(query.max(initial=-1) + 1, -np.inf)
     np.minimum.at(low, query[retrieved], score[retrieved])
     np.maximum.at(high, query[retrieved], score[retrieved])
@@ -244,7 +243,7 @@ def _given_features(column: pd.Series) -> np.ndarray:
     features = np.stack([np.ravel(row) for row in column]).astype(np.float64)
     wrong = ~np.isfinite(features).all(axis=1)
     if wrong.any():
-        raise ValueError(f"features must be finite numbers; those of {int(wrong.sum())} documents are not")
+        raise ValueError(f"features must be finite numbers; those of {how_many('document', int(wrong.sum()))} are not")
     return features
 
 
@@ -271,8 +270,8 @@ def _shares_of_votes(judge: pd.DataFrame, votes: list[int]) -> pd.DataFrame:
     wrong = ~(np.isfinite(counts) & (counts >= 0)).all(axis=1)
     if wrong.any():
         raise ValueError(
-            f"the judge's votes must be finite and not negative; those of {int(wrong.sum())} pairs are not, such as "
-            f"{_first(pairs, wrong)}: {counts[wrong][0].tolist()}"
+            f"the judge's votes must be finite and not negative; those of {how_many('pair', int(wrong.sum()))} are "
+            f"not, such as {_first(pairs, wrong)}: {counts[wrong][0].tolist()}"
         )
     total = counts.sum(axis=1, keepdims=True)
     voted = total[:, 0] > 0

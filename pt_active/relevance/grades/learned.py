@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import HELP
+from pt_active.frames.checks import HELP, how_many
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_features, feature_columns
 from pt_active.relevance.grades.models import FittedGrades, check_positive
@@ -44,7 +44,8 @@ class FeatureGrades(FittedGrades):
         features = document_features(frame)
         if features.shape[1] != self.n_features_:
             raise ValueError(
-                f"{type(self).__name__} was fitted on {self.n_features_} features a document, got {features.shape[1]}"
+                f"{type(self).__name__} was fitted on {how_many('feature', self.n_features_)} a document, "
+                f"got {features.shape[1]}"
             )
         return self._predict_features(features)
 

@@ -212,7 +212,7 @@ class JudgeGrades(FittedGrades):
         shares, seen = document_votes(frame, self.shares_)
         if not seen.any():
             raise ValueError(
-                f"none of the {len(frame)} judged training documents is in the judge's frame; do qid and docno "
+                f"no judged training document ({len(frame)} in all) is in the judge's frame; do qid and docno "
                 f"match? {first_pairs(frame, self.shares_)}"
             )
         self.marginal_ = fitting.marginal(labels, self.max_grade)
@@ -222,7 +222,7 @@ class JudgeGrades(FittedGrades):
         shares, seen = document_votes(frame, self.shares_)
         if not seen.any():
             warnings.warn(
-                f"the judge saw none of the {len(frame)} documents; all have the shares of the grades in training",
+                f"the judge saw no document ({len(frame)} in all); each has the shares of the grades in training",
                 stacklevel=4,
             )
         return np.where(seen[:, None], shares @ self.confusion_, self.marginal_)

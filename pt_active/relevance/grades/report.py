@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
@@ -104,7 +105,7 @@ def _checked(probabilities: np.ndarray) -> np.ndarray:
     right = (probabilities >= 0).all(axis=1) & (np.abs(probabilities.sum(axis=1) - 1) <= 1e-6)
     if not right.all():
         raise ValueError(
-            f"grade probabilities must not be negative and must sum to 1; those of {int((~right).sum())} documents do "
-            f"not, such as {probabilities[~right][0].tolist()}"
+            "grade probabilities must not be negative and must sum to 1; those of "
+            f"{how_many('document', int((~right).sum()))} do not, such as {probabilities[~right][0].tolist()}"
         )
     return probabilities

@@ -179,7 +179,7 @@ def test_twins_have_no_test_and_share_their_groups(demo, grades, runs) -> None:
     assert pair.difference == 0
     assert np.isnan(pair.pvalue_corrected)
     assert pair.winner is None
-    assert "1 of 10 pairs have a note, see pairs(); twin − worse: nothing varies" in ranking.note
+    assert "1 of 10 pairs has a note, see pairs(); twin − worse: nothing varies" in ranking.note
 
 
 HOW = How(DCG @ 10, "snis")
@@ -226,7 +226,7 @@ def test_what_is_resolved_alone_may_not_be_among_all() -> None:
 
 
 def test_cautions_are_warned_of_once() -> None:
-    with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such notes\)") as caught:
+    with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such note\)") as caught:
         ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), HOW, "holm")
     assert len(caught) == 1
     assert ranking.note == "it rests on little"

@@ -398,7 +398,7 @@ def test_charts_are_told_with_a_message_first(reported, html_of) -> None:
     said, apart = described(html_of(level="document")), found.contributions.queries
     assert said["estimates"].startswith(f"{found.answer} production − candidate ")
     outside = ((found.slices["low"] > 0) | (found.slices["high"] < 0)).sum()
-    assert said["slices"].startswith(f"{outside} of {len(found.slices)} intervals do not contain 0. qwords = ")
+    assert said["slices"].startswith(f"0 lies outside {outside} of {len(found.slices)} intervals. qwords = ")
     for row in found.slices.itertuples():
         assert (
             f"qwords = {row.value} {number(row.estimate)} from {number(row.low)} to {number(row.high)}"

@@ -123,7 +123,7 @@ def test_one_name_means_its_pairs_with_all_others() -> None:
 
 
 def test_a_pair_may_be_said_in_either_order_and_others_are_named() -> None:
-    with pytest.warns(UserWarning, match="1 pairs of rankers have weight 0: 'candidate − third'"):
+    with pytest.warns(UserWarning, match="1 pair of rankers has weight 0: 'candidate − third'"):
         found = pair_weights({("candidate", "production"): 2, ("production", "third"): 0.5}, NAMES)
     assert found.tolist() == [2, 0.5, 0]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from pt_active.frames.checks import how_many
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
@@ -278,9 +279,9 @@ def _weights(report: Findings) -> Section:
 
 def _missing(report: Findings) -> Section:
     basis = report.result.basis
-    ignored = f" {basis.ignored} labels of what was not sampled were ignored." if basis.ignored else ""
+    ignored = f" Ignored: {how_many('label', basis.ignored)} of what was not sampled." if basis.ignored else ""
     if not report.missing:
         return Section("What was missing", [f"No label was missing.{ignored}"])
-    words = [f"{len(report.missing)} labels were missing and were taken as {basis.missing_policy}.{ignored}"]
+    words = [f"{how_many('label', len(report.missing), 'was')} missing and taken as {basis.missing_policy}.{ignored}"]
     table = pd.DataFrame(report.missing, columns=["qid", "docno"])
     return Section("What was missing", words, tables=[_shown(table, "Documents without a label")])

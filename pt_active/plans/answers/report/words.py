@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import agreeing, how_many
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -27,8 +28,9 @@ def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
 
 def status_in_words(status: Status) -> str:
     """The state of the judging in one sentence, with the interval that is valid at all looks."""
-    done = "all" if status.judged == status.drawn else f"{status.judged} of {status.drawn}"
-    head = f"{status.answer[0].upper()}{status.answer[1:]} ({done} {status.unit} judged)"
+    some = f"{status.judged} of {status.counted(status.drawn)}"
+    done = f"all {status.unit}" if status.judged == status.drawn else some
+    head = f"{status.answer[0].upper()}{status.answer[1:]} ({done} judged)"
     if not np.isfinite([status.value, status.low]).all():
         return f"{head}: there is no interval yet."
     interval = f"{status.confidence:.0%} interval {status.low:.4f} to {status.high:.4f}, valid {status.valid}"
@@ -64,10 +66,13 @@ def _interval(result: Estimate | Comparison, turned: bool = False) -> str:
 
 
 def _ranked(ranking: Ranking) -> str:
-    names, best = ranking.names, ranking.names[0]
-    joined = sorted({name for group in ranking.groups if best in group for name in group} - {best}, key=names.index)
-    apart = f"{sum(w is not None for w in ranking.winners)} of {len(ranking.comparisons)} pairs are told apart"
-    head = f"Of {len(names)} rankers {best} stands first in {ranking.basis.measure}"
+    best = ranking.names[0]
+    joined = sorted(
+        {name for group in ranking.groups if best in group for name in group} - {best}, key=ranking.names.index
+    )
+    resolved, pairs = sum(w is not None for w in ranking.winners), how_many("pair", len(ranking.comparisons))
+    apart = f"{resolved} of {pairs} {agreeing('is', resolved)} told apart"
+    head = f"Of {len(ranking.names)} rankers {best} stands first in {ranking.basis.measure}"
     if not joined:
         return f"{head} and is told apart from all others; {apart}."
     rest = len(joined) - _MAX_NAMED_RANKERS
@@ -114,7 +119,7 @@ def slices_in_words(table: pd.DataFrame, null: float | None) -> str:
         message += f"the highest {most['name']} with {number(most['estimate'])}"
     else:
         apart = int(((table["low"] > null) | (table["high"] < null)).sum())
-        message = f"{apart} of {len(table)} intervals do not contain {null:g}"
+        message = f"{null:g} lies outside {apart} of {how_many('interval', len(table))}"
     return f"{message}. {'; '.join(_with_interval(row) for row in table.itertuples())}."
 
 
@@ -155,7 +160,8 @@ def contributions_in_words(table: pd.DataFrame, sides: tuple[str, str]) -> str:
     named = table["query"].where(table["query"].notna(), table["qid"]) if "query" in table.columns else table["qid"]
     top = zip(named.head(_N_CONTRIBUTIONS), table["contribution"].head(_N_CONTRIBUTIONS), strict=True)
     rest = "; ".join(f"{name}: {number(value)}" for name, value in top)
-    return f"Of {len(table)} queries {up} moved the estimate {sides[1]} and {down} {sides[0]}. Most of all {rest}."
+    moved = f"{up} moved the estimate {sides[1]} and {down} {sides[0]}"
+    return f"Of {how_many('query', len(table))} {moved}. Most of all {rest}."
 
 
 def calibration_in_words(bins: pd.DataFrame, slope: float) -> str:
