@@ -18,8 +18,10 @@ from pt_active.inference.estimators import (
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
 
-RISK_ESTIMATORS = estimators_of("pair")
-"""The estimators of a risk by name; they are those of `estimators.ESTIMATORS` that serve pairs."""
+
+def risk_estimators() -> tuple[str, ...]:
+    """The names of the estimators of a risk: those of `estimators.ESTIMATORS` that serve pairs."""
+    return estimators_of("pair")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
     Args:
         domain: What to estimate.
         sample: The drawn pairs.
-        estimator: A name in `RISK_ESTIMATORS`.
+        estimator: A name in `risk_estimators`.
 
     Returns:
         The estimate; NaN where no drawn pair has a weight.
@@ -139,7 +141,7 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
         scores: Of one or two predictors.
         sample: The drawn pairs.
         pair_weight: float64[N], p.
-        estimator: A name in `RISK_ESTIMATORS`.
+        estimator: A name in `risk_estimators`.
 
     Returns:
         The estimate; NaN where the weights of all drawn pairs are 0. Its degrees of freedom count those pairs only

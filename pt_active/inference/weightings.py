@@ -198,8 +198,10 @@ def no_lines(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.nd
 CONTROLLED = {"lur_difference": no_lines, "lur_regression": lines_before}
 """LUR with the model as a control variate, for means: with the model's own values, or a line through labels before."""
 
-ROUND_ESTIMATORS = (*WEIGHTINGS, *CONTROLLED)
-"""All estimators by name."""
+
+def round_estimators() -> tuple[str, ...]:
+    """The names of all estimators; one that is added to `WEIGHTINGS` or `CONTROLLED` is among them."""
+    return *WEIGHTINGS, *CONTROLLED
 
 
 def estimate_statistic(
@@ -247,7 +249,7 @@ def estimate_mean(
     Args:
         steps: What was drawn.
         values: float64[N], ℓ; not read where nothing was drawn.
-        estimator: A name in `ROUND_ESTIMATORS`.
+        estimator: A name in `round_estimators`.
         model: float64[N], M, what the model expects; for `CONTROLLED` estimators.
         bandwidth: As in `estimate_statistic`.
 

@@ -75,7 +75,7 @@ class JudgedPairs(Judged):
         return super().estimate(system, how)
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The risk of a predictor, or the difference of two, by a name in `RISK_ESTIMATORS` or ``stratified``."""
+        """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
         if contrast.second is None:
             return self._risk(contrast.first, how)
         return self._difference(contrast.first, contrast.second, how)

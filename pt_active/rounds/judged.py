@@ -38,7 +38,7 @@ class JudgedInstances(Judged):
     beyond_score: tuple[str, ...]
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The mean or the statistic over the whole pool, by a name in `weightings.ROUND_ESTIMATORS`."""
+        """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
         found, values = self._estimate(how.estimator)
         undefined, census = not np.isfinite(found.value), self.rounds.census
         certain = census and not undefined
