@@ -32,13 +32,10 @@ from pt_active.risk.kept import (
 )
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
-from pt_active.sampling.designs import check_design, default_defensive
+from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
 
 DESIGN = "optimal"
 """The default design."""
-
-SUIT_SINGLE_RISKS = ("passive", "cost_only", "risk_mixture")
-"""Designs that also suit the risk of one predictor when several are audited."""
 
 
 class Audit(KeptArtifact[AuditTables]):
@@ -195,7 +192,8 @@ class Audit(KeptArtifact[AuditTables]):
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
-        for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SUIT_SINGLE_RISKS
+        design = self.tables.manifest.arguments.design
+        for_differences = len(self.predictors) > 1 and not suits_single_risks(design)
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
