@@ -213,19 +213,21 @@ class EstimatorKind:
         expected: What the model expects of the squared residual that makes its error: mean and variance of each unit's
             value, and p, all float64[m] → float64[m].
         units: What it serves: ``"query"``, ``"pair"`` or both.
+        bounded: Whether the interval of a risk keeps to the values that the risk can have.
     """
 
     weigh: Estimator
     fitted: int
     expected: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     units: tuple[str, ...] = ("query", "pair")
+    bounded: bool = True
 
 
 ESTIMATORS: dict[str, EstimatorKind] = {
     "regression": EstimatorKind(regression, 2, lambda mean, variance, p: variance),
     "snis": EstimatorKind(snis, 1, optimal_score),
     "ht": EstimatorKind(horvitz_thompson, 1, lambda mean, variance, p: mean**2 + variance, units=("query",)),
-    "difference": EstimatorKind(difference, 1, lambda mean, variance, p: variance),
+    "difference": EstimatorKind(difference, 1, lambda mean, variance, p: variance, bounded=False),
 }
 """The estimators by name [theory 5]."""
 

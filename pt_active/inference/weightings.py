@@ -147,6 +147,9 @@ WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
 }
 """The weightings by name, for every statistic."""
 
+BY_SCORE = frozenset({"ailur", "aiipw", "ailur_ratio", "aiipw_ratio"})
+"""Those that are consistent only where what was drawn depends on the values through g alone."""
+
 
 def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
     """``Ê{δ^s | g}``: how probable it was to be drawn by now, by kernel regression, float64[N] [AI].

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, label_columns, missing_pairs
-from pt_active.inference.estimators import MeanEstimate, effective_size, is_rounding
+from pt_active.inference.estimators import ESTIMATORS, MeanEstimate, effective_size, is_rounding
 from pt_active.inference.intervals import counted
 from pt_active.inference.ratios import (
     Domain,
@@ -85,7 +85,7 @@ class JudgedPairs(Judged):
         self._check_estimator(how.estimator)
         domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
         found = self._measured(self._mean([scores], domain, how.estimator), [scores], counts, how.estimator)
-        keeps = how.reference == "effective" and how.estimator != "difference"
+        keeps = how.reference == "effective" and (how.estimator == STRATIFIED or ESTIMATORS[how.estimator].bounded)
         return found._replace(bounds=self.pairs.bounds(predictor)) if keeps else found
 
     def _difference(self, first: int, second: int, how: How[Any]) -> Measured:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import query_columns
+from pt_active.inference.estimators import estimator_named
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
@@ -138,8 +139,8 @@ def slices_of(
 
 
 def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
-    if isinstance(judged, JudgedQueries) and how.estimator == "regression" and judged.basis.n_effective < FEW:
-        how = replace(how, estimator="snis")
+    if isinstance(judged, JudgedQueries) and judged.basis.n_effective < FEW:
+        how = replace(how, estimator="snis") if estimator_named(how.estimator).fitted > 1 else how
     if pair is not None:
         first, second = pair
         return (judged.compare(first, second, how),)
