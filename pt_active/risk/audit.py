@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.frames import columns, worklists
 from pt_active.frames.checks import number, positive, truth_value, whole_number
-from pt_active.frames.qrels import check_policy
+from pt_active.frames.qrels import MISSING_LABELS, check_policy
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -19,7 +19,7 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import MISSING_LABELS, JudgedPairs, judged_pairs, usual_estimator
+from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
 from pt_active.risk.kept import (
     AuditArguments,
     AuditTables,

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.columns import check_pairs, with_string_ids
-from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, label_columns, missing_pairs
+from pt_active.frames.qrels import (
+    MISSING_LABELS,
+    check_policy,
+    checked_qrels,
+    drawn_labels,
+    label_columns,
+    missing_pairs,
+)
 from pt_active.inference.estimators import ESTIMATORS, MeanEstimate, effective_size, is_rounding
 from pt_active.inference.intervals import counted
 from pt_active.inference.ratios import (
@@ -27,9 +34,6 @@ from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
-
-MISSING_LABELS = ("error", "nonrelevant")
-"""What to do about a sampled pair without a label: refuse, or take grade 0."""
 
 DEFAULT_ESTIMATOR = "regression"
 """If none is named, but where strata or a binomial interval decide."""
@@ -208,7 +212,7 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         pairs: All of them.
         sample: The drawn pairs.
         qrels: ``qid, docno, label``, as they came back; labels of pairs that were not drawn are ignored and counted.
-        missing: One of `MISSING_LABELS`.
+        missing: One of `qrels.MISSING_LABELS`.
 
     Raises:
         ValueError: If a label is none, no label belongs to the sample, or a drawn pair has none and ``missing`` is
