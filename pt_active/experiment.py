@@ -14,7 +14,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import query_columns, with_string_ids
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
 from pt_active.frames.runs import ranked_run
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
@@ -96,8 +96,7 @@ def Experiment(
         )
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
-    if missing not in ("error", "nonrelevant"):
-        raise ValueError(f"missing must be 'error' or 'nonrelevant', got {missing!r}")
+    check_policy(missing, MISSING_LABELS)
     if correction is not None and baseline is None:
         raise ValueError("a correction needs a baseline")
     if correction is not None:

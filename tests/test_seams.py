@@ -16,11 +16,11 @@ import typer
 from ir_measures import measures as irm
 from typer.testing import CliRunner
 
-from pt_active import Audit, ColumnCost, Outlook, Plan
+from pt_active import ActiveTest, Audit, ColumnCost, Outlook, Plan
 from pt_active.cli.app import app
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames import worklists
-from pt_active.inference import estimators
+from pt_active.inference import estimators, weightings
 from pt_active.inference.methods import Method
 from pt_active.inference.stopping import boundaries, looks
 from pt_active.relevance import costs, losses, measures
@@ -161,6 +161,23 @@ def test_an_estimator_in_the_outlook_and_the_report(
     assert np.isfinite(outlook.table([plan.manifest["pool_cost"] / 2])["half_width"]).all()
     plan.report(tmp_path / "report.html", wanted(plan, labels), estimator=plain_mean)
     assert plain_mean in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+# --- round estimator ------------------------------------------------------------------------------------------------
+
+
+def test_a_round_estimator(pool: pd.DataFrame, labels: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    test = ActiveTest.create(pool, None, "DCG@10", seed=1).next_round(20)
+    judged = test.assessments[["qid", "docno"]].merge(labels)
+    with pytest.raises(ValueError, match="unknown estimator 'levelled'; the estimators are lur"):
+        test.estimate(judged, estimator="levelled")
+    monkeypatch.setitem(weightings.WEIGHTINGS, "levelled", weightings.lur)
+    found, same = (test.estimate(judged, estimator=name) for name in ("levelled", "lur"))
+    assert (found.value, found.standard_error) == (same.value, same.standard_error)
+    assert found.standard_error > 0
+    assert found.basis.estimator == "levelled"
+    with pytest.raises(ValueError, match="levelled, lur_difference"):
+        test.estimate(judged, estimator="x")
 
 
 # --- spending rule --------------------------------------------------------------------------------------------------

@@ -24,7 +24,7 @@ from leagues import markdown
 from tqdm import tqdm
 
 from pt_active.inference.estimators import effective_size
-from pt_active.inference.ratios import RISK_ESTIMATORS
+from pt_active.inference.ratios import risk_estimators
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
@@ -99,7 +99,7 @@ class Case:
     def methods(self) -> dict[str, tuple[str, str | None, str]]:
         """Name → design, estimator and reference."""
         methods_of_case: dict[str, tuple[str, str | None, str]] = {
-            name: (self.design, name, "effective") for name in RISK_ESTIMATORS
+            name: (self.design, name, "effective") for name in risk_estimators()
         }
         if len(self.judges) == 1:
             methods_of_case["stratified"] = ("stratified", "stratified", "effective")
@@ -219,7 +219,7 @@ def page_table(table: pd.DataFrame) -> pd.DataFrame:
         of = group.set_index(["model", "method"])["coverage"]
         row = {"": f"{kind}: {risk}"}
         for model in MODELS:
-            row[model] = " / ".join(_cell(of, model, name) for name in (*RISK_ESTIMATORS, "stratified"))
+            row[model] = " / ".join(_cell(of, model, name) for name in (*risk_estimators(), "stratified"))
         row["passive"] = " / ".join(_cell(of, "fair", name) for name in BINOMIAL_REFERENCES)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -241,7 +241,7 @@ def main() -> None:
     print(
         f"\nCoverage of 95 % intervals at {LABELS} labels, {arguments.repetitions} samples each. Cells of label models:"
     )
-    print(f"{' / '.join(RISK_ESTIMATORS)} / stratified; of passive samples: {' / '.join(BINOMIAL_REFERENCES)}.\n")
+    print(f"{' / '.join(risk_estimators())} / stratified; of passive samples: {' / '.join(BINOMIAL_REFERENCES)}.\n")
     print(markdown(page_table(table)))
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)

@@ -95,6 +95,9 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
 MISSING_POLICIES = ("error", "nonrelevant", "expected")
 """What to do about a sampled document without a label: raise, use grade 0, or use the grade model's mean."""
 
+MISSING_LABELS = ("error", "nonrelevant")
+"""The same where no grade model stands in for a label."""
+
 LOOK_SO_FAR: tuple[str | Named, ...] = (
     "; or look at what is judged so far: ",
     *(Method("status"), ", or ", Method("so_far")),

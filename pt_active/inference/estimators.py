@@ -215,19 +215,21 @@ class EstimatorKind:
         expected: Function from the mean and variance of each unit's value under the model, and p, float64[m] each, to
             the expected squared residuals that make up the error, float64[m].
         units: The units that it serves: ``"query"``, ``"pair"`` or both.
+        bounded: Whether the interval of a risk keeps to the values that the risk can have.
     """
 
     weigh: Estimator
     fitted: int
     expected: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
     units: tuple[str, ...] = ("query", "pair")
+    bounded: bool = True
 
 
 ESTIMATORS: dict[str, EstimatorKind] = {
     "regression": EstimatorKind(regression, 2, lambda mean, variance, p: variance),
     "snis": EstimatorKind(snis, 1, optimal_score),
     "ht": EstimatorKind(horvitz_thompson, 1, lambda mean, variance, p: mean**2 + variance, units=("query",)),
-    "difference": EstimatorKind(difference, 1, lambda mean, variance, p: variance),
+    "difference": EstimatorKind(difference, 1, lambda mean, variance, p: variance, bounded=False),
 }
 """The estimators by name [theory 5]."""
 

@@ -18,8 +18,10 @@ from pt_active.inference.estimators import (
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
 
-RISK_ESTIMATORS = estimators_of("pair")
-"""The names of the estimators of a risk: those in `estimators.ESTIMATORS` that serve pairs."""
+
+def risk_estimators() -> tuple[str, ...]:
+    """The names of the estimators of a risk: those of `estimators.ESTIMATORS` that serve pairs."""
+    return estimators_of("pair")
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ def domain_estimate(domain: Domain, sample: Sample, estimator: str) -> MeanEstim
     Args:
         domain: The mean to estimate.
         sample: The drawn pairs.
-        estimator: A name in `RISK_ESTIMATORS`.
+        estimator: A name in `risk_estimators`.
 
     Returns:
         The estimate; NaN if no drawn pair has a positive weight.
@@ -139,7 +141,7 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
         scores: Losses and weights of one or two predictors.
         sample: The drawn pairs.
         pair_weight: float64[N], p, which sums to 1.
-        estimator: A name in `RISK_ESTIMATORS`.
+        estimator: A name in `risk_estimators`.
 
     Returns:
         The estimate; NaN if the weights of all drawn pairs are 0. Its degrees of freedom count only pairs with a

@@ -146,6 +146,9 @@ WEIGHTINGS: dict[str, Callable[[Steps, float | str | None], Weighting]] = {
 }
 """The weightings by name, for every statistic."""
 
+BY_SCORE = frozenset({"ailur", "aiipw", "ailur_ratio", "aiipw_ratio"})
+"""Those that are consistent only where what was drawn depends on the values through g alone."""
+
 
 def inclusion_regression(steps: Steps, bandwidth: float | str | None = None) -> np.ndarray:
     """``Ê{δ^s | g}``, the probability of having been drawn, by kernel regression, float64[N] [AI].
@@ -197,8 +200,10 @@ def no_lines(steps: Steps, values: np.ndarray, model: np.ndarray) -> tuple[np.nd
 CONTROLLED = {"lur_difference": no_lines, "lur_regression": lines_before}
 """LUR of means with the model as a control variate: its own values, or a line through the labels of earlier steps."""
 
-ROUND_ESTIMATORS = (*WEIGHTINGS, *CONTROLLED)
-"""All estimators by name."""
+
+def round_estimators() -> tuple[str, ...]:
+    """The names of all estimators; one that is added to `WEIGHTINGS` or `CONTROLLED` is among them."""
+    return *WEIGHTINGS, *CONTROLLED
 
 
 def estimate_statistic(
@@ -246,7 +251,7 @@ def estimate_mean(
     Args:
         steps: What was drawn.
         values: float64[N], ℓ; read only for drawn instances.
-        estimator: A name in `ROUND_ESTIMATORS`.
+        estimator: A name in `round_estimators`.
         model: float64[N], M, what the model expects; for `CONTROLLED` estimators.
         bandwidth: h of the kernel regressions; by default a rule of thumb.
 

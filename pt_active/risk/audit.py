@@ -11,7 +11,7 @@ import pandas as pd
 
 from pt_active.frames import columns, worklists
 from pt_active.frames.checks import how_many, number, positive, truth_value, whole_number
-from pt_active.frames.qrels import check_policy
+from pt_active.frames.qrels import MISSING_LABELS, check_policy
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -19,7 +19,7 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.rankers import named_pair
 from pt_active.relevance.costs import Cost, UnitCost
 from pt_active.relevance.losses import Loss, described
-from pt_active.risk.judged import MISSING_LABELS, JudgedPairs, judged_pairs, usual_estimator
+from pt_active.risk.judged import JudgedPairs, judged_pairs, usual_estimator
 from pt_active.risk.kept import (
     AuditArguments,
     AuditTables,
@@ -32,13 +32,10 @@ from pt_active.risk.kept import (
 )
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import refuse_binomial
-from pt_active.sampling.designs import check_design, default_defensive
+from pt_active.sampling.designs import check_design, default_defensive, suits_single_risks
 
 DESIGN = "optimal"
 """The default design."""
-
-SUIT_SINGLE_RISKS = ("passive", "cost_only", "risk_mixture")
-"""Designs that also suit the risk of one predictor when several are audited."""
 
 
 class Audit(KeptArtifact[AuditTables]):
@@ -195,7 +192,8 @@ class Audit(KeptArtifact[AuditTables]):
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
-        for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SUIT_SINGLE_RISKS
+        design = self.tables.manifest.arguments.design
+        for_differences = len(self.predictors) > 1 and not suits_single_risks(design)
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"

@@ -10,8 +10,15 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.columns import check_pairs, with_string_ids
-from pt_active.frames.qrels import check_policy, checked_qrels, drawn_labels, label_columns, missing_pairs
-from pt_active.inference.estimators import MeanEstimate, effective_size, is_rounding
+from pt_active.frames.qrels import (
+    MISSING_LABELS,
+    check_policy,
+    checked_qrels,
+    drawn_labels,
+    label_columns,
+    missing_pairs,
+)
+from pt_active.inference.estimators import ESTIMATORS, MeanEstimate, effective_size, is_rounding
 from pt_active.inference.intervals import counted
 from pt_active.inference.ratios import (
     Domain,
@@ -28,9 +35,6 @@ from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
-
-MISSING_LABELS = ("error", "nonrelevant")
-"""What to do about a sampled pair without a label: refuse, or take grade 0."""
 
 DEFAULT_ESTIMATOR = "regression"
 """If none is named, but where strata or a binomial interval decide."""
@@ -76,7 +80,7 @@ class JudgedPairs(Judged):
         return super().estimate(system, how)
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The risk of a predictor, or the difference of two, by a name in `RISK_ESTIMATORS` or ``stratified``."""
+        """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
         if contrast.second is None:
             return self._risk(contrast.first, how)
         return self._difference(contrast.first, contrast.second, how)
@@ -86,7 +90,7 @@ class JudgedPairs(Judged):
         self._check_estimator(how.estimator)
         domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
         found = self._measured(self._mean([scores], domain, how.estimator), [scores], counts, how.estimator)
-        keeps = how.reference == "effective" and how.estimator != "difference"
+        keeps = how.reference == "effective" and (how.estimator == STRATIFIED or ESTIMATORS[how.estimator].bounded)
         return found._replace(bounds=self.pairs.bounds(predictor)) if keeps else found
 
     def _difference(self, first: int, second: int, how: How[Any]) -> Measured:
@@ -209,7 +213,7 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         pairs: All of them.
         sample: The drawn pairs.
         qrels: ``qid, docno, label``, as they came back; labels of pairs that were not drawn are ignored and counted.
-        missing: One of `MISSING_LABELS`.
+        missing: One of `qrels.MISSING_LABELS`.
 
     Raises:
         ValueError: If a label is none, no label belongs to the sample, or a drawn pair has none and ``missing`` is

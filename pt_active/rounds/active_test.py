@@ -187,7 +187,7 @@ class ActiveTest(KeptArtifact[Progress]):
             qrels: ``qid, docno, label``, of all rounds. Labels of what was not drawn are ignored, with a warning.
             measure: A measure to estimate from the same labels, instead of the test's; for pairs also ``AUC()`` and
                 ``AP()``.
-            estimator: A name in `weightings.ROUND_ESTIMATORS`; ratios, areas and slices need one without a model. The
+            estimator: A name in `weightings.round_estimators`; ratios, areas and slices need one without a model. The
                 default is ``lur_regression`` for queries (``lur`` for a slice) and ``aiipw_ratio`` for pairs (``lur``
                 if the test's measure has a slice).
             confidence: Confidence level of the interval.
@@ -213,8 +213,8 @@ class ActiveTest(KeptArtifact[Progress]):
             raise ValueError(so_far)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
-        if estimator not in weightings.ROUND_ESTIMATORS:
-            known = ", ".join(weightings.ROUND_ESTIMATORS)
+        if estimator not in weightings.round_estimators():
+            known = ", ".join(weightings.round_estimators())
             raise ValueError(f"unknown estimator {estimator!r}; the estimators are {known}")
         chosen = state.instances.parsed(state.instances.measure if measure is None else measure)
         how = How(chosen, estimator, confidence, missing)

@@ -10,7 +10,7 @@ import pandas as pd
 
 from pt_active.inference.estimators import is_rounding
 from pt_active.inference.statistics import Area, RoundEstimate, Statistic
-from pt_active.inference.weightings import CONTROLLED, estimate_mean, estimate_statistic
+from pt_active.inference.weightings import BY_SCORE, CONTROLLED, estimate_mean, estimate_statistic
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.results import Basis
 from pt_active.relevance.losses import Loss
@@ -38,7 +38,7 @@ class JudgedInstances(Judged):
     beyond_score: tuple[str, ...]
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
-        """The mean or the statistic over the whole pool, by a name in `weightings.ROUND_ESTIMATORS`."""
+        """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
         found, values = self._estimate(how.estimator)
         undefined, census = not np.isfinite(found.value), self.rounds.census
         certain = census and not undefined
@@ -73,7 +73,7 @@ class JudgedInstances(Judged):
             lacking = "an instance that counts in its denominator"
             lacking = how.measure.needs if isinstance(how.measure, Area) else lacking
             return f"{how.measure} is undefined: it needs {lacking}, and the labels so far have none"
-        if self.beyond_score and how.estimator.startswith("ai") and not self.rounds.census:
+        if self.beyond_score and how.estimator in BY_SCORE and not self.rounds.census:
             return (
                 f"{how.estimator} takes for granted that what was drawn depends on the values through the model's own "
                 f"score alone; rounds drawn by {', '.join(self.beyond_score)} depend on more, so compare with lur"

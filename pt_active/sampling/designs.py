@@ -89,6 +89,11 @@ def draws_by_weight(name: str) -> bool:
     return name in DESIGNS and all(part.fixed and part.uniform_cost for part in DESIGNS[name])
 
 
+def suits_single_risks(name: str) -> bool:
+    """Whether a design suits the mean of each system too, and not only differences, when there are several."""
+    return name in DESIGNS and all(part.fixed or part.separate for part in DESIGNS[name])
+
+
 def needs_uniform_grades(name: str) -> bool:
     """Whether a design uses moments under ``P(y) = 1/|Y|``.
 

@@ -12,12 +12,12 @@ import pytest
 from pt_active.inference.estimators import MeanEstimate, effective_size
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.ratios import (
-    RISK_ESTIMATORS,
     Scores,
     difference_domain,
     domain_estimate,
     ratio_estimate,
     risk_domain,
+    risk_estimators,
     stratified_mean,
 )
 from pt_active.relevance.introspection import introspection, label_tables
@@ -98,7 +98,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize("estimator", risk_estimators())
 @pytest.mark.parametrize(("loss", "k", "design"), CASES, ids=str)
 def test_intervals_cover_the_truth_at_100_labels(loss: Loss, k: int, design: str, estimator: str) -> None:
     found, truth = replayed(loss, k, design, estimator)
@@ -243,7 +243,7 @@ def test_the_difference_estimator_is_unbiased_where_weights_are_known(loss: Loss
     assert abs(found) <= 3 * noise
 
 
-@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize("estimator", risk_estimators())
 @pytest.mark.parametrize(("loss", "k", "design"), CASES[2:4], ids=str)
 def test_the_bias_of_a_ratio_vanishes(loss: Loss, k: int, design: str, estimator: str) -> None:
     """It is of the order 1/n: nothing that `REPLAYS` samples could show at 500 labels."""

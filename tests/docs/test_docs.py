@@ -29,7 +29,7 @@ from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.stopping.looks import look_names
-from pt_active.inference.weightings import ROUND_ESTIMATORS
+from pt_active.inference.weightings import round_estimators
 from pt_active.relevance import costs, measures
 from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
@@ -192,7 +192,7 @@ LISTED = {
     "formats": ("data-model", worklists.FORMATS),
     "grade models": ("quickstart", pools.GRADES),
     "costs": ("quickstart", options.cost_names()),
-    "round estimators": ("rounds", ROUND_ESTIMATORS),
+    "round estimators": ("rounds", round_estimators()),
     "looks": ("stopping", look_names()),
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),

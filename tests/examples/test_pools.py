@@ -154,7 +154,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
         labels = audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"])
         pairs = coverage.Pairs.from_frame(frame, judges, case.loss, coverage.UnitCost())
         sample = coverage.judged_sample(pairs, label, case.design, 5)
-        for estimator in coverage.RISK_ESTIMATORS:
+        for estimator in coverage.risk_estimators():
             wanted = audit.compare(labels, estimator) if case.compare else audit.estimate(labels, estimator)["a"]
             found = coverage.inferred(case, sample, estimator, "effective")
             assert found.confidence_interval() == wanted.confidence_interval()
@@ -174,7 +174,7 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
     assert fair["width"].between(0.02, 1).all()
     assert (table["no_interval"] < 1).all()
     assert set(table[table["risk"] == "error"]["method"]) == {
-        *coverage.RISK_ESTIMATORS,
+        *coverage.risk_estimators(),
         "stratified",
         *coverage.BINOMIAL_REFERENCES,
     }

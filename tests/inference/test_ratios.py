@@ -13,7 +13,6 @@ from scipy import stats
 from pt_active.inference.estimators import MeanEstimate
 from pt_active.inference.intervals import counted
 from pt_active.inference.ratios import (
-    RISK_ESTIMATORS,
     Domain,
     Scores,
     difference_domain,
@@ -21,6 +20,7 @@ from pt_active.inference.ratios import (
     linearised,
     ratio_estimate,
     risk_domain,
+    risk_estimators,
     stratified_estimate,
     stratified_mean,
 )
@@ -133,7 +133,7 @@ def test_the_linearised_error_is_the_derivative_of_the_ratio() -> None:
         assert (ends[0] - ends[1]) / (2 * step) == pytest.approx(d[i], rel=1e-6)
 
 
-@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize("estimator", risk_estimators())
 def test_a_plain_loss_is_a_plain_mean(estimator: str) -> None:
     """With w = 1 the ratio and the domain agree but for the degrees of freedom of nothing."""
     rng = np.random.default_rng(4)
@@ -155,7 +155,7 @@ def test_unknown_estimator() -> None:
             call()
 
 
-@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize("estimator", risk_estimators())
 def test_no_drawn_pair_with_a_weight_is_undefined(estimator: str) -> None:
     zero = Scores(np.zeros(3), np.zeros(3), np.full(3, 0.2), np.full(3, 0.5))
     assert np.isnan(ratio_estimate([zero], once(np.ones(3)), plain(3), estimator).value)
@@ -254,7 +254,7 @@ def test_the_known_zero_counts_with_its_known_share(small, estimator: str) -> No
     assert found.degrees_of_freedom == pytest.approx(alone.degrees_of_freedom)
 
 
-@pytest.mark.parametrize("estimator", RISK_ESTIMATORS)
+@pytest.mark.parametrize("estimator", risk_estimators())
 @pytest.mark.parametrize("loss", [ZeroOne(), Precision(), Recall(), F1()], ids=str)
 def test_a_census_is_exact(small, estimator: str, loss: Loss) -> None:
     f, y, rho, _, _ = small

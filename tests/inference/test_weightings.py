@@ -14,7 +14,6 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from pt_active.inference import kernel, statistics, weightings
 from pt_active.inference.kernel import rule_of_thumb
 from pt_active.inference.weightings import (
-    ROUND_ESTIMATORS,
     WEIGHTINGS,
     aiipw,
     ailur,
@@ -23,6 +22,7 @@ from pt_active.inference.weightings import (
     inclusion_regression,
     level_weights,
     lur,
+    round_estimators,
 )
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
@@ -235,7 +235,7 @@ def test_when_everything_is_labelled_all_are_exact(drawing: str) -> None:
     g, values, model = rng.normal(size=(3, 30))
     rounds = draw_round(Steps.none_yet(g), np.exp(g), 12, drawing, rng)
     rounds = draw_round(rounds, np.exp(g), 30, drawing, rng)
-    for name in ROUND_ESTIMATORS:
+    for name in round_estimators():
         if drawing == "single" and name.startswith("ailur"):
             continue
         found = estimate_mean(rounds, values, name, model)
@@ -251,7 +251,7 @@ def test_a_census_after_a_poisson_round_that_drew_too_many_is_exact() -> None:
     first = next(rounds for rounds in drawn if rounds.drawn.sum() > 24)
     rounds = draw_round(first, np.ones(40), 40, "poisson", rng)
     assert rounds.census
-    for name in ROUND_ESTIMATORS:
+    for name in round_estimators():
         found = estimate_mean(rounds, values, name, model)
         assert found.value == pytest.approx(values.mean(), abs=1e-12), name
         assert found.standard_error == 0
@@ -426,7 +426,7 @@ def test_order_scale_and_shift_do_not_matter(seed: int, drawing: str) -> None:
     rounds = draw_round(rounds, rng.random(40) + 0.1, 12, drawing, rng)
     order = rng.permutation(40)
     shuffled = Steps(3 * g[order] - 5, rounds.step[order], rounds.probability[order], rounds.size, rounds.independent)
-    for name in ROUND_ESTIMATORS:
+    for name in round_estimators():
         found = estimate_mean(rounds, values, name, model)
         again = estimate_mean(shuffled, 2 * values[order], name, 2 * model[order])
         assert again.value == pytest.approx(2 * found.value, rel=1e-9, abs=1e-9), name

@@ -17,7 +17,7 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, precisi
 
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
-from pt_active.inference.weightings import ROUND_ESTIMATORS, inclusion_regression
+from pt_active.inference.weightings import inclusion_regression, round_estimators
 from pt_active.relevance.grades.recalibration import recalibrated_grades
 from pt_active.relevance.losses import GaussianSquared, Loss, PairMeasure
 from pt_active.risk import Audit
@@ -98,7 +98,7 @@ def truth(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
 def test_rounds_of_queries_estimate_the_difference(queries, truth, demo, drawing: str) -> None:
     test, labels = in_rounds(queries, ["ori", "rec", "rf", "uniform"], truth, drawing=drawing)
     means = [measure_values(demo.runs[name], truth, DCG @ 10)["value"].mean() for name in ("production", "candidate")]
-    for estimator in ROUND_ESTIMATORS:
+    for estimator in round_estimators():
         if drawing == "single" and estimator.startswith("ailur"):
             continue
         found = test.estimate(labels, estimator=estimator)
@@ -119,7 +119,7 @@ def test_a_census_is_the_truth(queries, truth, demo) -> None:
     }
     assert test.rounds.census
     for measure, (first, second) in means.items():
-        for estimator in ROUND_ESTIMATORS:
+        for estimator in round_estimators():
             found = test.estimate(labels, measure=measure, estimator=estimator)
             assert found.value == pytest.approx(first - second, abs=1e-9)
             assert found.standard_error == 0

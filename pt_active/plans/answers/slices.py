@@ -12,6 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import query_columns
+from pt_active.inference.estimators import estimator_named
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
@@ -139,7 +140,7 @@ def slices_of(
 
 def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]) -> tuple[Comparison | Estimate, ...]:
     too_few = isinstance(judged, JudgedQueries) and judged.basis.n_effective < MIN_REGRESSION_DRAWS
-    if too_few and how.estimator == "regression":
+    if too_few and estimator_named(how.estimator).fitted > 1:
         how = replace(how, estimator="snis")
     if pair is not None:
         first, second = pair
