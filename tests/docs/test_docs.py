@@ -34,6 +34,8 @@ from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.stopping.looks import look_names
 from pt_active.inference.weightings import ROUND_ESTIMATORS
 from pt_active.relevance import costs, measures
+from pt_active.relevance.losses import LOSSES
+from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import documents as document_design
@@ -199,13 +201,17 @@ LISTED = {
     "looks": ("stopping", look_names()),
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
+    "losses": ("auditing", LOSSES),
+    "binomial references": ("auditing", BINOMIAL_REFERENCES),
+    "objectives": ("documents", document_design.OBJECTIVES),
 }
 
 
 @pytest.mark.parametrize("what", LISTED)
 def test_every_registered_name_has_its_row(what):
     page, names = LISTED[what]
-    rows = re.findall(r"^\| `([^`]+)`", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    cells = re.findall(r"^\| (`[^|]+?) \|", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    rows = [row for cell in cells for row in re.findall(r"`([^`]+)`", cell)]
     for name in names:
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
 
