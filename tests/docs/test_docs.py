@@ -336,7 +336,8 @@ def variables_of(page):
 def test_names_in_modules_exist(path):
     """Each `module.name` in a page or docstring exists in one of the modules whose name ends in ``module``.
 
-    So do `module` in `folder.module`, and the attribute or field in `module.Class.field`. Names of files, of other packages and of variables in the page's examples are left out.
+    So do `module` in `folder.module`, and the attribute or field in `module.Class.field`. Names of files, of other
+    packages and of variables in the page's examples are left out.
     """
     modules = modules_by_last_part()
     for name in re.findall(r"(?<!`)`([a-z_]+(?:\.\w+)+)`(?!`)", documentation_of(path)):
