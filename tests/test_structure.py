@@ -33,36 +33,70 @@ ROOT_ENTRIES = 14
 
 
 def modules() -> dict[str, Path]:
-    """Dotted name below the package → file, without the ``__init__`` files, which only hand names on."""
-    files = (path for path in PACKAGE.rglob("*.py") if path.name not in ("__init__.py", "__main__.py"))
-    return {".".join(path.relative_to(PACKAGE).with_suffix("").parts): path for path in files}
+    """Dotted name below the package → file. A folder's name stands for its ``__init__``, '' for that of the package."""
+    names = {}
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        names[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return names
 
 
-def imported(path: Path) -> tuple[set[str], set[str]]:
-    """What a file imports, at its top, inside functions and for type checkers: own modules, and other packages."""
-    own, others = set(), set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+def imported(text: str) -> tuple[set[str], set[str]]:
+    """What a file imports, at its top, inside functions and for type checkers: own modules, and other packages.
+
+    ``from pt_active.risk import Audit`` imports ``risk``, ``from pt_active.risk import audit`` imports ``risk.audit``.
+    A relative import counts as another package, whose name starts with a dot.
+    """
+    known, full = modules(), set()
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            others |= {alias.name.partition(".")[0] for alias in node.names}
+            full |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
-            package, _, module = str(node.module).partition(".")
-            if package == "pt_active":
-                own |= {module} | {f"{module}.{alias.name}".strip(".") for alias in node.names}
-            else:
-                others.add(package)
-    return own, others
+            source = "." * node.level + (node.module or "")
+            names = {f"{source}.{alias.name}" for alias in node.names}
+            full |= {name if name.removeprefix("pt_active.") in known else source for name in names}
+    own = {name for name in full if name.partition(".")[0] == "pt_active"}
+    others = {name if name.startswith(".") else name.partition(".")[0] for name in full - own}
+    return {name.partition(".")[2] for name in own}, others
 
 
 @pytest.fixture(scope="module")
 def imports() -> dict[str, set[str]]:
     """Module → the modules of the package that it imports."""
-    known = modules()
-    return {name: imported(path)[0] & set(known) for name, path in known.items()}
+    return {name: imported(path.read_text(encoding="utf-8"))[0] for name, path in modules().items()}
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("from pt_active.risk import Audit", {"risk"}),
+        ("from pt_active.risk import audit", {"risk.audit"}),
+        ("from pt_active.risk import Audit, audit", {"risk", "risk.audit"}),
+        ("from pt_active.risk.audit import Audit", {"risk.audit"}),
+        ("import pt_active.risk.audit", {"risk.audit"}),
+        ("import pt_active.risk as risk", {"risk"}),
+        ("from pt_active import Audit", {""}),
+        ("from pt_active import risk", {"risk"}),
+        ("import pt_active\nfrom pt_active.risk.audit import Audit", {"", "risk.audit"}),
+        ("def f():\n    from pt_active import transformers", {"transformers"}),
+    ],
+)
+def test_every_form_of_import_is_seen(line: str, seen: set[str]) -> None:
+    assert imported(line)[0] == seen
+
+
+def test_imports_are_absolute_and_name_their_module(imports: dict[str, set[str]]) -> None:
+    """No relative imports, and inside the package no names from its root, which imports nearly everything."""
+    for name, path in modules().items():
+        relative = [other for other in imported(path.read_text(encoding="utf-8"))[1] if other.startswith(".")]
+        assert not relative, f"{name} imports {relative}"
+        assert "" not in imports[name], f"{name} imports from pt_active itself"
 
 
 def row(module: str) -> int:
+    """The row of a module; the package's own ``__init__`` and ``__main__`` come last."""
     folder = module.partition(".")[0]
-    return next(number for number, names in enumerate(ORDER) if folder in names)
+    return next((number for number, names in enumerate(ORDER) if folder in names), len(ORDER))
 
 
 def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]) -> None:
@@ -78,9 +112,9 @@ def test_folders_import_only_from_those_before_them(imports: dict[str, set[str]]
 @pytest.mark.parametrize("folder", ["sampling", "inference"])
 def test_sampling_and_inference_know_no_frames(folder: str, imports: dict[str, set[str]]) -> None:
     for module, path in modules().items():
-        if module.startswith(f"{folder}."):
-            assert not imported(path)[1] & {"pandas", "pyterrier", "ir_measures"}, module
-            assert not [other for other in imports[module] if other.startswith("frames.")], module
+        if module.partition(".")[0] == folder:
+            assert not imported(path.read_text(encoding="utf-8"))[1] & {"pandas", "pyterrier", "ir_measures"}, module
+            assert not [other for other in imports[module] if other.partition(".")[0] == "frames"], module
 
 
 def test_no_files_import_each_other_in_a_circle(imports: dict[str, set[str]]) -> None:
@@ -101,11 +135,28 @@ def test_the_root_is_the_road_and_the_folders_say_their_idea() -> None:
         assert ast.get_docstring(ast.parse(text)), f"{folder.name}/__init__.py does not say its idea"
 
 
+def shown_paths(tree: str) -> set[str]:
+    """The folders, which end in a slash, and files of a tree that is indented by two spaces a level.
+
+    A line names a folder or a file and says what it is about after two spaces or more, or it names several files.
+    """
+    paths, folders = set(), []
+    for line in tree.strip("\n").splitlines():
+        depth = (len(line) - len(line.lstrip())) // 2
+        del folders[depth:]
+        first, *rest = line.split()
+        several = [name for name in rest if name.endswith((".py", ".jinja"))]
+        for name in [first, *several]:
+            paths.add("".join(folders) + name)
+        if first.endswith("/"):
+            folders.append(first)
+    return paths
+
+
 def test_contributing_shows_every_folder_and_file() -> None:
     text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    tree = text.split("```text", 1)[1].split("```", 1)[0]
-    shown = set(tree.split())
-    for path in modules().values():
-        if path.parent != PACKAGE:
-            assert f"{path.parent.name}/" in shown, path.parent.name
-        assert path.name in shown, path.name
+    shown = shown_paths(text.split("```text", 1)[1].split("```", 1)[0])
+    files = {path for ending in ("py", "jinja") for path in PACKAGE.rglob(f"*.{ending}")}
+    there = {str(path.relative_to(PACKAGE.parent)) for path in files if path.name not in ("__init__.py", "__main__.py")}
+    there |= {f"{path.parent.relative_to(PACKAGE.parent)}/" for path in files}
+    assert shown == there

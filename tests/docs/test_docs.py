@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import ast
 import contextlib
+import importlib
 import importlib.util
 import inspect
 import io
 import re
 import shlex
 import warnings
+from collections import defaultdict
 from itertools import zip_longest
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +34,8 @@ from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.stopping.looks import look_names
 from pt_active.inference.weightings import round_estimators
 from pt_active.relevance import costs, measures
+from pt_active.relevance.losses import LOSSES
+from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import documents as document_design
@@ -196,13 +201,17 @@ LISTED = {
     "looks": ("stopping", look_names()),
     "strategies": ("rounds", STRATEGIES),
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
+    "losses": ("auditing", LOSSES),
+    "binomial references": ("auditing", BINOMIAL_REFERENCES),
+    "objectives": ("documents", document_design.OBJECTIVES),
 }
 
 
 @pytest.mark.parametrize("what", LISTED)
 def test_every_registered_name_has_its_row(what):
     page, names = LISTED[what]
-    rows = re.findall(r"^\| `([^`]+)`", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    cells = re.findall(r"^\| (`[^|]+?) \|", (DOCS / f"{page}.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    rows = [row for cell in cells for row in re.findall(r"`([^`]+)`", cell)]
     for name in names:
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
 
@@ -266,6 +275,96 @@ def test_signatures_are_as_they_are(name, shown):
         if parameter.name != "self"
     ]
     assert str(inspect.Signature(parameters)) == shown
+
+
+def module_rows():
+    """The table of modules in the API: module → the text of its row."""
+    table = (DOCS / "api.md").read_text(encoding="utf-8").split("## Modules worth knowing")[1]
+    return re.findall(r"^\| `(pt_active[\w.]*)` \| (.+) \|$", table, flags=re.MULTILINE)
+
+
+def test_the_api_has_a_table_of_modules():
+    """Guards against rows that the test below would not see."""
+    table = (DOCS / "api.md").read_text(encoding="utf-8").split("## Modules worth knowing")[1]
+    assert len(module_rows()) == len(re.findall(r"^\|", table, flags=re.MULTILINE)) - 2 > 15
+
+
+@pytest.mark.parametrize(("module", "text"), module_rows(), ids=[module for module, _ in module_rows()])
+def test_modules_have_the_names_of_their_row(module, text):
+    """Each module can be imported, and has each name in backticks; a signature counts as its name alone."""
+    names = [re.fullmatch(r"([A-Za-z_][\w.]*)(\(.*\))?", name)[1] for name in re.findall(r"`([^`]+)`", text)]
+    assert names
+    for name in names:
+        attrgetter(name)(importlib.import_module(module))
+
+
+PACKAGE = DOCS.parent
+FILE_ENDINGS = ("parquet", "json", "csv", "py", "jinja")
+OTHER_PACKAGES = ("pt", "pyterrier", "ir_measures")
+TEXTS = [*PAGES, *sorted(PACKAGE.rglob("*.py"))]
+
+
+def modules_by_last_part():
+    """Last part of a module's name → the modules that end so."""
+    found = defaultdict(list)
+    for path in PACKAGE.rglob("*.py"):
+        parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        parts = parts[:-1] if parts[-1] == "__init__" else parts
+        if parts[-1] != "__main__":
+            found[parts[-1]].append(".".join(parts))
+    return found
+
+
+def documentation_of(path):
+    """The text of a page, or the docstrings of a file, also those under attributes."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        return text
+    nodes = [n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant)]
+    return "\n".join(str(node.value.value) for node in nodes)
+
+
+def variables_of(page):
+    """The names that the examples of a page assign: `plan.rank` in its text is then an attribute of that value."""
+    if page.suffix != ".md":
+        return set()
+    trees = [ast.parse(block.text) for block in blocks(page) if block.language == "python"]
+    return {n.id for tree in trees for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+
+
+@pytest.mark.parametrize("path", TEXTS, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_names_in_modules_exist(path):
+    """Each `module.name` in a page or docstring exists in one of the modules whose name ends in ``module``.
+
+    So do `module` in `folder.module`, and the attribute or field in `module.Class.field`. Names of files, of other
+    packages and of variables in the page's examples are left out.
+    """
+    modules = modules_by_last_part()
+    for name in re.findall(r"(?<!`)`([a-z_]+(?:\.\w+)+)`(?!`)", documentation_of(path)):
+        parts = name.split(".")
+        if parts[-1] not in FILE_ENDINGS and parts[0] not in {*OTHER_PACKAGES, *variables_of(path)}:
+            assert exists(parts, modules), f"{path.name}: {name}"
+
+
+def exists(parts, modules):
+    """Whether a dotted name is a module of the package, or stands in one, however the name is cut in two."""
+    for cut in range(1, len(parts) + 1):
+        ending = "." + ".".join(parts[:cut])
+        for module in modules.get(parts[cut - 1], ()):
+            if f".{module}".endswith(ending) and holds(importlib.import_module(module), parts[cut:]):
+                return True
+    return False
+
+
+def holds(owner, names):
+    """Whether an attribute of an attribute … exists; a field of a dataclass counts, though its class may lack it."""
+    for name in names:
+        if name in getattr(owner, "__dataclass_fields__", ()):
+            return name == names[-1]
+        if not hasattr(owner, name):
+            return False
+        owner = getattr(owner, name)
+    return True
 
 
 def test_the_readme_shows_what_the_commands_print() -> None:
