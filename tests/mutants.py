@@ -182,7 +182,7 @@ rounds: weighted by their variances [test_samples_of_documents]
 rounds: weighted by what the refitted model expects [test_samples_of_documents]
     expected_variance(pool.seen, sample, first.gain) => expected_variance(pool.seen, sample, sizes.gain)
     lives: the tests of the weights refit no model
-documents: caution fades without its square [test_document_rounds test_samples_of_documents]
+documents: caution fades without its square [test_document_rounds]
     / ENOUGH_DEGREES) ** 2 => / ENOUGH_DEGREES)
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
