@@ -30,7 +30,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import RoundSettings, natural_drawing
+from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random
 
 GRID = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Budgets of the table if none are said, as shares of what the whole pool costs."""
@@ -364,7 +364,7 @@ def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[Error
     pool, graded = ahead.pool, graded_pool(ahead.pool, ahead.measure, ahead.per_query)
     sizes = pool_sizes(graded, ahead.settings_of(method) or RoundSettings(method.design), pool.grades)
     gain, order = ahead.document_gain(method.design), sizes.order
-    together = ahead.per_query > 0 or method.design == "depth"
+    together = opened_at_random(method.design, ahead.per_query)
     cost, query = pool.document_cost[order], pool.query_of_document[order]
     curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, ahead.per_query, together)
     return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
