@@ -377,9 +377,8 @@ def test_a_grade_model(demo: DemoCollection, labels: pd.DataFrame, tmp_path: Pat
         words = [*asked, "--out", str(tmp_path / name), "--grades", name, *more]
         done = CliRunner().invoke(app, words)
         assert done.exit_code == 0, done.stderr
-    falling, other, prior = (
-        Plan.load(tmp_path / name).tables.pool.grades for name in ("falling", "other-prior", "prior")
-    )
+    made = [Plan.load(tmp_path / name) for name in ("falling", "other-prior", "prior")]
+    falling, other, prior = (plan.tables.pool.grades for plan in made)
     np.testing.assert_allclose(falling, np.tile(np.array([8, 4, 2, 1]) / 15, (len(falling), 1)))
     np.testing.assert_array_equal(other, prior)
     assert {"falling", "other-prior"} <= set(completed("plan", "grades"))
