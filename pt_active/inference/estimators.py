@@ -232,7 +232,7 @@ ESTIMATORS: dict[str, EstimatorKind] = {
 """The estimators by name [theory 5]."""
 
 ESTIMATOR = "regression"
-"""The estimator of queries and of documents if none is named."""
+"""The estimator of queries, documents and pairs if none is named."""
 
 LEAST_SPREAD = 0.5
 """Share of the pool's variance of M that a sample must have, if its line is to be believed in full."""

@@ -14,7 +14,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown, some
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.estimators import estimator_named
+from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -310,21 +310,21 @@ class Outlook(Printed):
         return self.described(self.table())
 
 
-def own_method(plan: KeptArtifact[PlanTables], estimator: str = "regression") -> Method:
+def own_method(plan: KeptArtifact[PlanTables], estimator: str = ESTIMATOR) -> Method:
     """How a plan samples, without replacement and in one round."""
     return method_of(plan.tables.manifest.arguments, estimator)
 
 
-def method_of(arguments: PlanArguments, estimator: str = "regression") -> Method:
+def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
     """How a plan with some arguments samples, without replacement and in one round."""
     return Method(arguments.design, estimator, with_replacement=False)
 
 
 def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
-    methods = [YARDSTICK, Method(DESIGN, "regression", with_replacement=False)]
+    methods = [YARDSTICK, Method(DESIGN, ESTIMATOR, with_replacement=False)]
     if has_rank_form(measure):
         drawing = natural_drawing(graded_pool(pool, measure, 0.0).seen.form)
-        methods.append(Method(drawing, "regression", with_replacement=False))
+        methods.append(Method(drawing, ESTIMATOR, with_replacement=False))
     return methods
 
 
