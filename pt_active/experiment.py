@@ -16,7 +16,7 @@ from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
 from pt_active.frames.runs import ranked_run
-from pt_active.inference.estimators import effective_size
+from pt_active.inference.estimators import ESTIMATOR, effective_size
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -298,7 +298,7 @@ def _summary(
     correction: str | None,
     correction_alpha: float,
 ) -> pd.DataFrame:
-    estimators = ["snis" if ranker is None else "regression" for ranker in controls.values()]
+    estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
     columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
     for measure, sample in judged.items():
         columns |= _means(How(measure, confidence=confidence), sample, estimators)
@@ -329,7 +329,7 @@ def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]
     pvalue = np.full(len(estimators), np.nan)
     for s in range(len(estimators)):
         if s != baseline:
-            both = "regression" if {estimators[s], estimators[baseline]} == {"regression"} else "snis"
+            both = ESTIMATOR if {estimators[s], estimators[baseline]} == {ESTIMATOR} else "snis"
             pvalue[s] = sample.compare(s, baseline, replace(how, estimator=both)).pvalue
     return pvalue
 

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from pt_active.cli.pools import DEFAULT_GRADES, GRADES
+from pt_active.cli.pools import DEFAULT_GRADES
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.stopping.looks import look_names
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
+from pt_active.relevance.grades.learned import GRADES
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 

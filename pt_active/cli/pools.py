@@ -6,10 +6,8 @@ import errno
 import inspect
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyterrier as pt
@@ -20,17 +18,9 @@ from pt_active.frames.columns import grade_columns, with_string_ids
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import naming, read_qrels, read_run
 from pt_active.relevance.costs import Cost
-from pt_active.relevance.grades.learned import ForestGrades, OrderedLogitGrades
-from pt_active.relevance.grades.models import JudgeGrades, PriorGrades, UniformGrades
+from pt_active.relevance.grades.learned import GRADES
+from pt_active.relevance.grades.models import JudgeGrades
 from pt_active.transformers import Runs
-
-GRADES: dict[str, Callable[..., Any]] = {
-    "ordered-logit": OrderedLogitGrades,
-    "forest": ForestGrades,
-    "prior": PriorGrades,
-    "uniform": UniformGrades,
-}
-"""What ``--grades`` can be."""
 
 DEFAULT_GRADES = "ordered-logit"
 """What ``--grades`` is if it is left out."""
@@ -123,7 +113,7 @@ def grade_model(
     """Read the training files and fit a grade model.
 
     Args:
-        name: A key of `GRADES`; `DEFAULT_GRADES` if left out.
+        name: A key of `learned.GRADES`; `DEFAULT_GRADES` if left out.
         judge: Another judge's qrels, from which a `JudgeGrades` is made instead.
         max_grade: The highest grade; that of the training qrels if left out.
         runs: Judged runs.
@@ -139,10 +129,11 @@ def grade_model(
     """
     if judge is not None and name is not None:
         raise ValueError("say either --grades or --judge, and not both")
-    if name == "uniform":
+    kind = GRADES[name or DEFAULT_GRADES]
+    if judge is None and not hasattr(kind, "fit"):
         if max_grade is None:
-            raise ValueError("--grades uniform needs --max-grade")
-        return UniformGrades(max_grade)
+            raise ValueError(f"--grades {name} needs --max-grade")
+        return kind(max_grade)
     if qrels is None or not (runs or judge):
         needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
         raise ValueError(f"{needed}; without any judgments, say --grades uniform --max-grade N")
@@ -152,7 +143,7 @@ def grade_model(
     highest = int(labels["label"].max()) if max_grade is None else max_grade
     training = {f"run_{i}": read_run(path) for i, path in enumerate(runs)}
     documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
-    model = GRADES[name or DEFAULT_GRADES](highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
+    model = kind(highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
     return model.fit(documents, labels)
 
 
@@ -161,7 +152,7 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
 
     Args:
         path: A Parquet frame with ``label``, such as the scripts in ``data_scripts/`` make.
-        name: A key of `GRADES`, fitted on the training fold, or None.
+        name: A key of `learned.GRADES`, fitted on the training fold, or None.
         train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. Its queries
             are left out of what is returned.
 
@@ -185,7 +176,7 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
     past, rest = frame[train].drop(columns="label"), frame[~train]
     labels = frame.loc[train, ["qid", "docno", "label"]].dropna()
     model = GRADES[name or DEFAULT_GRADES](int(frame["label"].max()))
-    return (model if name == "uniform" else model.fit(past, labels)).transform(rest)
+    return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(rest)
 
 
 def _folds(frame: pd.DataFrame) -> str:
@@ -224,7 +215,7 @@ class PoolFiles:
         texts: Document texts.
         train_run: Runs that have been judged.
         train_qrels: Their judgments.
-        grades: A key of `pools.GRADES`.
+        grades: A key of `learned.GRADES`.
         judge: Another judge's qrels.
         max_grade: The highest grade.
         depth: Documents to keep of each ranking.

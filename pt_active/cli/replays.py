@@ -10,10 +10,11 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line
 from pt_active.cli.options import design_choices, one_of
-from pt_active.cli.pools import GRADES, labelled_pool, reads_texts
+from pt_active.cli.pools import labelled_pool, reads_texts
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.costs import COSTS
+from pt_active.relevance.grades.learned import GRADES
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 

@@ -234,7 +234,7 @@ ESTIMATORS: dict[str, EstimatorKind] = {
 """The estimators by name [theory 5]."""
 
 ESTIMATOR = "regression"
-"""The default estimator of queries and of documents."""
+"""The default estimator of queries, documents and pairs."""
 
 MIN_SPREAD_SHARE = 0.5
 """A line is trusted in full only if the sample has at least this share of the pool's variance of M."""

@@ -15,6 +15,7 @@ from pt_active.frames import worklists
 from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -267,7 +268,7 @@ class Plan(KeptArtifact[PlanTables]):
         self,
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
-        estimator: str = "regression",
+        estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
         reference: str = "effective",
@@ -299,7 +300,7 @@ class Plan(KeptArtifact[PlanTables]):
         self,
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
-        estimator: str = "regression",
+        estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
         reference: str = "effective",
@@ -324,7 +325,7 @@ class Plan(KeptArtifact[PlanTables]):
         self,
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
-        estimator: str = "regression",
+        estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
         reference: str = "effective",
@@ -375,7 +376,7 @@ class Plan(KeptArtifact[PlanTables]):
         path: str | Path,
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
-        estimator: str = "regression",
+        estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
         *,

@@ -18,7 +18,7 @@ from pt_active.frames.qrels import (
     label_columns,
     missing_pairs,
 )
-from pt_active.inference.estimators import ESTIMATORS, MeanEstimate, effective_size, is_rounding
+from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS, MeanEstimate, effective_size, is_rounding
 from pt_active.inference.intervals import counted
 from pt_active.inference.ratios import (
     Domain,
@@ -35,9 +35,6 @@ from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
-
-DEFAULT_ESTIMATOR = "regression"
-"""If none is named, but where strata or a binomial interval decide."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +200,7 @@ def usual_estimator(sample: Sample, reference: str = "effective") -> str:
     """
     if reference in tuple(BINOMIAL_REFERENCES):
         return "snis"
-    return STRATIFIED if is_stratified(sample) else DEFAULT_ESTIMATOR
+    return STRATIFIED if is_stratified(sample) else ESTIMATOR
 
 
 def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:

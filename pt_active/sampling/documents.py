@@ -76,6 +76,16 @@ class RoundSettings:
     pairs: np.ndarray | None = None
 
 
+def opened_at_random(drawing: str, overhead: float) -> bool:
+    """Whether queries are opened with a probability of their own, which all of their documents share.
+
+    Args:
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        overhead: What the first document of a query costs on top.
+    """
+    return overhead > 0 or drawing == "depth"
+
+
 def natural_drawing(form: RankForm) -> str:
     """The drawing that suits a measure: ``spread`` for additive ones, ``depth`` for cascades."""
     return "spread" if form.family == "additive" else "depth"
@@ -293,7 +303,6 @@ def _design_at(
     top = np.maximum.reduceat(size, first)
     factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
     opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
-    together = overhead > 0 or drawing == "depth"
-    opening[query[first]] = np.minimum(1.0, factor * top) if together else 1.0
+    opening[query[first]] = np.minimum(1.0, factor * top) if opened_at_random(drawing, overhead) else 1.0
     inclusion[sizes.order] = np.minimum(1.0, factor * size) / opening[query]
     return DocumentDesign(drawing, sizes.order, opening, inclusion)

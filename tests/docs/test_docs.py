@@ -26,7 +26,7 @@ import pytest
 from typer.testing import CliRunner
 
 import pt_active
-from pt_active.cli import app, options, pools
+from pt_active.cli import app, options
 from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
@@ -34,6 +34,7 @@ from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.stopping.looks import look_names
 from pt_active.inference.weightings import round_estimators
 from pt_active.relevance import costs, measures
+from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.losses import LOSSES
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
@@ -195,7 +196,7 @@ LISTED = {
     "drawings": ("documents", document_design.DOCUMENT_DRAWINGS),
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", worklists.FORMATS),
-    "grade models": ("quickstart", pools.GRADES),
+    "grade models": ("quickstart", GRADES),
     "costs": ("quickstart", options.cost_names()),
     "round estimators": ("rounds", round_estimators()),
     "looks": ("stopping", look_names()),

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.inference.documents import query_residuals
-from pt_active.inference.estimators import Controls, estimator_named
+from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
@@ -61,7 +61,7 @@ class Contributions:
         qrels: pd.DataFrame,
         contrast: np.ndarray,
         measure: irm.Measure | None = None,
-        estimator: str = "regression",
+        estimator: str = ESTIMATOR,
         missing: str = "error",
     ) -> Contributions:
         """Take an estimate of a plan apart.

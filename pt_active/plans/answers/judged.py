@@ -11,6 +11,7 @@ import numpy as np
 
 from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import reference_degrees
 from pt_active.plans.answers.results import Basis, Comparison, Estimate, kept_to
 from pt_active.relevance.losses import PairMeasure
@@ -35,7 +36,7 @@ class How(Generic[Measure]):
     """
 
     measure: Measure
-    estimator: str = "regression"
+    estimator: str = ESTIMATOR
     confidence: float = 0.95
     missing: str = "error"
     reference: str = "effective"

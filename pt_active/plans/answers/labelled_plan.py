@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.rounds import judged_before
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
@@ -40,7 +41,7 @@ CUT_CAUTION = (
 def asked(
     tables: PlanTables,
     measure: str | irm.Measure | None = None,
-    estimator: str = "regression",
+    estimator: str = ESTIMATOR,
     confidence: float = 0.95,
     missing: str = "error",
     reference: str = "effective",

@@ -14,7 +14,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown, some
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.estimators import estimator_named
+from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
@@ -30,7 +30,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import RoundSettings, natural_drawing
+from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""
@@ -313,21 +313,21 @@ class Outlook(Printed):
         return self.described(self.table())
 
 
-def own_method(plan: KeptArtifact[PlanTables], estimator: str = "regression") -> Method:
+def own_method(plan: KeptArtifact[PlanTables], estimator: str = ESTIMATOR) -> Method:
     """The method of a plan, taken to sample without replacement and in one round."""
     return method_of(plan.tables.manifest.arguments, estimator)
 
 
-def method_of(arguments: PlanArguments, estimator: str = "regression") -> Method:
+def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
     """The method of a plan with these arguments, taken to sample without replacement and in one round."""
     return Method(arguments.design, estimator, with_replacement=False)
 
 
 def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
-    methods = [YARDSTICK, Method(DESIGN, "regression", with_replacement=False)]
+    methods = [YARDSTICK, Method(DESIGN, ESTIMATOR, with_replacement=False)]
     if has_rank_form(measure):
         drawing = natural_drawing(graded_pool(pool, measure, 0.0).seen.form)
-        methods.append(Method(drawing, "regression", with_replacement=False))
+        methods.append(Method(drawing, ESTIMATOR, with_replacement=False))
     return methods
 
 
@@ -365,7 +365,7 @@ def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[Error
     pool, graded = ahead.pool, graded_pool(ahead.pool, ahead.measure, ahead.per_query)
     sizes = pool_sizes(graded, ahead.settings_of(method) or RoundSettings(method.design), pool.grades)
     gain, order = ahead.document_gain(method.design), sizes.order
-    together = ahead.per_query > 0 or method.design == "depth"
+    together = opened_at_random(method.design, ahead.per_query)
     cost, query = pool.document_cost[order], pool.query_of_document[order]
     curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, ahead.per_query, together)
     return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)

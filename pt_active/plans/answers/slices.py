@@ -12,7 +12,7 @@ import pandas as pd
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import query_columns
-from pt_active.inference.estimators import estimator_named
+from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
@@ -82,7 +82,7 @@ def slices(
     column: str,
     pair: tuple[int, int] | None = None,
     measure: irm.Measure | None = None,
-    estimator: str = "regression",
+    estimator: str = ESTIMATOR,
     confidence: float = 0.95,
     missing: str = "error",
 ) -> list[Slice]:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.methods import YARDSTICK
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
@@ -50,7 +51,7 @@ class Report(Findings):
         plan: KeptArtifact[PlanTables],
         qrels: pd.DataFrame,
         measure: str | irm.Measure | None = None,
-        estimator: str = "regression",
+        estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
         *,
