@@ -131,7 +131,7 @@ def test_audits_refuse(frame: pd.DataFrame, given: dict, message: str) -> None:
         ({"a": np.inf}, ZeroOne(), "such as inf for document 'd0' of query 'q0'"),
         ({"a_variance": -1.0, "b_variance": 1.0}, GaussianSquared(), "such as -1.0 for document 'd0'"),
         ({"long": 2.5}, ZeroOne(slice="long"), "such as 2.5 for document 'd0'"),
-        ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 are not, such as that of 'd0'"),
+        ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 costs are not, such as that of 'd0'"),
     ],
 )
 def test_numbers_in_messages_are_plain(frame: pd.DataFrame, columns: dict, loss: ZeroOne, message: str) -> None:
