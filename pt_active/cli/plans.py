@@ -62,7 +62,7 @@ def plan(
         one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."),
     ] = None,
     defensive: Annotated[
-        float | None, typer.Option(metavar="X", help="Share of plain random sampling in the design, from 0 to 1.")
+        float | None, typer.Option(metavar="X", help="How much to guard against a wrong grade model; 0 trusts it.")
     ] = None,
     objective: Annotated[
         str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")

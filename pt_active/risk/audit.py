@@ -37,7 +37,7 @@ from pt_active.sampling.designs import check_design, default_defensive
 DESIGN = "optimal"
 """The default design."""
 
-SUIT_SINGLE_RISKS = ("passive", "cost_only", "risk_mixture")
+SINGLE_RISK_DESIGNS = ("passive", "cost_only", "risk_mixture")
 """Designs that also suit the risk of one predictor when several are audited."""
 
 
@@ -185,8 +185,8 @@ class Audit(KeptArtifact[AuditTables]):
                 drawn.
         """
         how, judged = self._asked(estimator, confidence, missing, reference), self.judged(qrels, missing)
-        found = [judged.estimate(s, how) for s in range(len(self.predictors))]
-        return {each.name: self._with_caution(each) for each in found}
+        estimates = [judged.estimate(s, how) for s in range(len(self.predictors))]
+        return {each.name: self._with_caution(each) for each in estimates}
 
     def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
         check_policy(missing, MISSING_LABELS)
@@ -195,7 +195,7 @@ class Audit(KeptArtifact[AuditTables]):
 
     def _with_caution(self, estimate: Estimate) -> Estimate:
         """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
-        for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SUIT_SINGLE_RISKS
+        for_differences = len(self.predictors) > 1 and self.tables.manifest.arguments.design not in SINGLE_RISK_DESIGNS
         if not for_differences or estimate.basis.census or estimate.basis.caution:
             return estimate
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
@@ -229,7 +229,7 @@ class Audit(KeptArtifact[AuditTables]):
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the audit, pairs that count could never be
-                drawn, there is one predictor, or there are more than two and not both are named.
+                drawn, there is one predictor, or there are more than two and not two are named.
         """
         one, other = named_pair(self.predictors, first, second, "predictor", "audit")
         how = self._asked(estimator, confidence, missing, reference)
