@@ -250,7 +250,7 @@ class PairInstances(Instances):
         """
         if not isinstance(measure, Loss):
             raise ValueError(
-                f"no sample can be designed for {measure}; draw for CrossEntropy() and estimate {measure} from its labels"
+                f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} then"
             )
         columns = grade_columns(frame.columns)
         if absent := {"qid", "docno"} - set(frame.columns):
@@ -349,9 +349,7 @@ class PairInstances(Instances):
         """A mean loss, a ratio (such as a mean over a slice), or an area under a curve."""
         chosen = self.parsed(measure)
         if slice is not None:
-            raise ValueError(
-                f"a measure of pairs names its own slice: write slice={slice!r} in {chosen.name}(…), not here"
-            )
+            raise ValueError(f"a measure of pairs names its own slice: write {chosen.name}(…, slice={slice!r})")
         known = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
         observed = np.where((labels < 0)[:, None], self.grades, known) if expected else known
         if isinstance(chosen, Area):

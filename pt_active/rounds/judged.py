@@ -75,8 +75,8 @@ class JudgedInstances(Judged):
             return f"{how.measure} is undefined: it needs {lacking}, and the labels so far have none"
         if self.beyond_score and how.estimator.startswith("ai") and not self.rounds.census:
             return (
-                f"{how.estimator} assumes that draws depend on the values through the model's own score alone; rounds by "
-                f"{', '.join(self.beyond_score)} depend on more, so compare with lur"
+                f"{how.estimator} assumes that draws depend on the values through the model's own score alone; rounds "
+                f"by {', '.join(self.beyond_score)} depend on more, so compare with lur"
             )
         return ""
 
