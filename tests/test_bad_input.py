@@ -131,7 +131,7 @@ def test_audits_refuse(frame: pd.DataFrame, given: dict, message: str) -> None:
         ({"a": np.inf}, ZeroOne(), "such as inf for document 'd0' of query 'q0'"),
         ({"a_variance": -1.0, "b_variance": 1.0}, GaussianSquared(), "such as -1.0 for document 'd0'"),
         ({"long": 2.5}, ZeroOne(slice="long"), "such as 2.5 for document 'd0'"),
-        ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 are not, such as that of 'd0'"),
+        ({"doc_cost": -1.0}, ZeroOne(), "costs must be positive; 50 costs are not, such as that of 'd0'"),
     ],
 )
 def test_numbers_in_messages_are_plain(frame: pd.DataFrame, columns: dict, loss: ZeroOne, message: str) -> None:
@@ -198,14 +198,14 @@ def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], N
     [
         (_with(arguments={}), "manifest.json lacks design, replace"),
         (_with(arguments=[1]), "manifest.json lacks design, replace"),
-        (_with(counts=None), "is damaged or is none"),
+        (_with(counts=None), "holds no audit, or a damaged one"),
         (_with(predictors=["zz"]), "prediction_zz"),
         (_with(loss={"loss": "Nope"}), "Nope"),
         (_with(format_version="1"), "was saved in format '1'; this version reads 1"),
         (_table(lambda t: t[:5]), "pairs.parquet has 5 rows for 50 pairs"),
-        (_table(lambda t: t.assign(draws="x")), "is damaged or is none: invalid literal for int()"),
-        (_table(lambda t: t.drop(columns="draws")), "is damaged or is none: 'draws'"),
-        (lambda folder: (folder / "pairs.parquet").write_bytes(b"junk"), "is damaged or is none"),
+        (_table(lambda t: t.assign(draws="x")), "holds no audit, or a damaged one: invalid literal for int()"),
+        (_table(lambda t: t.drop(columns="draws")), "holds no audit, or a damaged one: 'draws'"),
+        (lambda folder: (folder / "pairs.parquet").write_bytes(b"junk"), "holds no audit, or a damaged one"),
     ],
 )
 def test_damaged_audits(frame: pd.DataFrame, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands that say what the labels tell."""
+"""Commands that turn labels into answers: estimate, compare, status and report."""
 
 from __future__ import annotations
 
@@ -40,17 +40,15 @@ def estimate(
     """Estimate how good each ranker is."""
     loaded, labels = read_judged(plan, qrels, so_far)
     estimates = loaded.estimate(labels, measure, estimator, confidence, missing)
-    rows = {name: found.to_dict() for name, found in estimates.items()}
+    rows = {name: estimate.to_dict() for name, estimate in estimates.items()}
     return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, so_far))
 
 
 def compare(
     plan: options.PlanFolder,
     qrels: options.Judgments,
-    first: Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: its first.")] = None,
-    second: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to compare it with; default: the second.")
-    ] = None,
+    first: options.First = None,
+    second: options.Second = None,
     measure: options.Measure = None,
     estimator: options.Estimator = ESTIMATOR,
     confidence: options.Confidence = 0.95,
@@ -60,19 +58,18 @@ def compare(
     ] = None,
     so_far: options.SoFar = False,
 ) -> Answer:
-    """Say which of two rankers is better, by how much, and how sure that is; or rank many, if no two are named."""
+    """Compare two rankers: which is better, by how much, and how sure that is. Without two names, rank all of many."""
     loaded, labels = read_judged(plan, qrels, so_far)
-    how = measure, estimator, confidence, missing
-    found: Comparison | Ranking
+    result: Comparison | Ranking
     if len(loaded.rankers) == 1:
         raise ValueError(f"the plan has one ranker, {loaded.rankers[0]}: use {command_line('estimate', plan, *qrels)}")
     if len(loaded.rankers) > 2 and first is None and second is None:
-        found = loaded.rank(labels, *how, correction=correction or "holm")
+        result = loaded.rank(labels, measure, estimator, confidence, missing, correction=correction or "holm")
     elif correction is not None:
         raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
     else:
-        found = loaded.compare(labels, *how, first=first, second=second)
-    return Answer(found.to_dict(), str(found), _report_next(plan, qrels, so_far))
+        result = loaded.compare(labels, measure, estimator, confidence, missing, first=first, second=second)
+    return Answer(result.to_dict(), str(result), _report_next(plan, qrels, so_far))
 
 
 def status(
@@ -80,15 +77,15 @@ def status(
     qrels: options.Judgments,
     looks: options.Looks = ALWAYS,
     margin: options.Margin = None,
-    first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
-    second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    first: options.First = None,
+    second: options.Second = None,
     confidence: options.Confidence = 0.95,
 ) -> Answer:
-    """Say whether enough has been judged to stop, from the labels so far."""
+    """Say whether the labels so far are enough to stop judging."""
     loaded, labels = read_judged(plan, qrels)
-    found = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
+    state = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
     asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
-    return Answer(found.to_dict(), str(found), _next_step(found, plan, qrels, asked))
+    return Answer(state.to_dict(), str(state), _next_step(state, plan, qrels, asked))
 
 
 def report(
@@ -103,54 +100,67 @@ def report(
     confidence: options.Confidence = 0.95,
     missing: options.Missing = MISSING_POLICIES[0],
     so_far: options.SoFar = False,
-    looks: Annotated[str | None, one_of(look_choices, "As for status, with --so-far.")] = None,
-    margin: Annotated[float | None, typer.Option(metavar="X", help="As for status, with --so-far.")] = None,
-    first: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
-    second: Annotated[str | None, typer.Option(metavar="NAME", help="As for compare.")] = None,
+    looks: Annotated[str | None, one_of(look_choices, "With --so-far, how often one may look: {}.")] = None,
+    margin: Annotated[
+        float | None, typer.Option(metavar="X", help="With --so-far, differences up to this do not matter.")
+    ] = None,
+    first: options.First = None,
+    second: options.Second = None,
 ) -> Answer:
-    """Write all that a plan and its labels say into one HTML file."""
+    """Write everything that a plan and its labels say into one HTML file."""
     from pt_active.plans.answers.report.report import Report
 
     check_new(out)
     if not so_far and (looks is not None or margin is not None):
         raise ValueError("--looks and --margin are for --so-far")
     loaded, labels = read_judged(plan, qrels)
-    found = None
+    state = None
     if so_far and len(loaded.rankers) > 2 and first is None and second is None:
         loaded = loaded.so_far(labels)
     elif so_far:
         often = _often(looks or ALWAYS)
-        found = loaded.status(labels, often, margin, confidence, first=first, second=second)
-    how = (measure, estimator, confidence, missing)
-    made = Report.of(loaded, labels, *how, slices=slice or [], first=first, second=second, status=found)
+        state = loaded.status(labels, often, margin, confidence, first=first, second=second)
+    made = Report.of(
+        loaded,
+        labels,
+        measure,
+        estimator,
+        confidence,
+        missing,
+        slices=slice or [],
+        first=first,
+        second=second,
+        status=state,
+    )
     made.save(out)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
 def _often(looks: str) -> str | None:
+    """The value of ``looks`` in Python for a value of ``--looks``; None is a look at the end alone."""
     check_names({"--looks": (looks, look_choices())})
     return None if looks == AT_THE_END else looks
 
 
-def _next_step(found: Status, plan: Path, qrels: list[Path], asked: list[str]) -> str:
-    """What to do, or to type, once a status is known."""
-    if found.resolved:
+def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str]) -> str:
+    """The hint below a status: what to do or to type next."""
+    if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)
         return f"There is nothing more to judge: the interval above is the result. All of it on one page:\n  {shown}"
-    if found.judged < found.drawn:
-        order = ["--order", "drawn"] if found.unit == "queries" else []
+    if state.judged < state.drawn:
+        order = ["--order", "drawn"] if state.unit == "queries" else []
         out = new_path(plan.with_name(f"{plan.name}.csv"))
         worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
         return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
-    if found.unit == "rounds":
+    if state.unit == "rounds":
         out = new_path(plan.with_name(f"{plan.name}-more"))
-        lacking = found.needed - found.spent
+        lacking = state.needed - state.spent
         budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
         more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
         return f"Next, draw another round:\n  {more}"
-    if found.looks == ALWAYS:
-        budget = f"--budget {rounded_up(found.needed)}" if found.needed > 0 else "a larger --budget"
+    if state.looks == ALWAYS:
+        budget = f"--budget {rounded_up(state.needed)}" if state.needed > 0 else "a larger --budget"
         return f"Next, plan again with the same --seed and {budget}: that sample begins with these queries."
     return "The planned looks are over."
 

@@ -1,4 +1,4 @@
-"""The ``pt-active`` command: the road from runs to numbers, on files alone."""
+"""The ``pt-active`` command: from runs to numbers, with files alone."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     simulate: "pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1",
     demo: "pt-active demo --out demo-out",
 }
-"""The commands in the order of the road, each with an example for its help."""
+"""The commands in the order in which they are used, each with an example for its help."""
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -48,12 +48,12 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def _about(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Say the version.")
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Which ranker is better, and by how much, from as few human judgments as possible.
 
-    The road: budget, plan, export, let people judge, status, compare, report. See it all on simulated data with:
+    The steps: budget, plan, export, let people judge, status, compare, report. To see them on simulated data:
     pt-active demo
     """
 

@@ -1,4 +1,4 @@
-"""``pt-active budget``: how many judgments it takes."""
+"""The command that says how many judgments an answer takes."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from pt_active.relevance.costs import unit_of
 
 def budget(
     plan: Annotated[
-        Path | None, typer.Argument(metavar="PLAN", help="A plan, instead of runs; with its labels, a pilot.")
+        Path | None, typer.Argument(metavar="PLAN", help="A plan, instead of runs; with its labels it is a pilot.")
     ] = None,
     qrels: Annotated[
-        list[Path] | None, typer.Argument(metavar="QRELS", help="The labels of the plan so far, of all rounds.")
+        list[Path] | None, typer.Argument(metavar="QRELS", help="The labels of all rounds of the plan so far.")
     ] = None,
-    measure: Annotated[str | None, one_of(options.MEASURES, "What to estimate; a plan has its own.")] = None,
-    width: Annotated[float | None, typer.Option(metavar="X", help="Half of the interval's width; or")] = None,
-    difference: Annotated[float | None, typer.Option(metavar="X", help="a difference that is to be found.")] = None,
+    measure: Annotated[str | None, one_of(options.MEASURES, "The measure to estimate; a plan has its own.")] = None,
+    width: Annotated[float | None, typer.Option(metavar="X", help="The half-width wanted of the interval.")] = None,
+    difference: Annotated[float | None, typer.Option(metavar="X", help="The difference to find.")] = None,
     power: Annotated[float, typer.Option(metavar="X", help="The chance of finding it.")] = POWER,
-    budget: Annotated[list[float] | None, typer.Option(metavar="X", help="A budget to look at; repeat it.")] = None,
+    budget: Annotated[list[float] | None, typer.Option(metavar="X", help="A budget to show; repeat it.")] = None,
     run: options.Run = None,
     pool: options.PoolFile = None,
     seconds_per_document: options.SecondsPerDocument = None,
@@ -49,9 +49,9 @@ def budget(
     seed: options.Seed = 0,
     so_far: options.SoFar = False,
 ) -> Answer:
-    """Say how many judgments, or hours, it takes, before any is made or after a first round."""
+    """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
     if budget and width is not None:
-        raise ValueError("say either --budget, or the --width that it is to reach")
+        raise ValueError("say either --budget or --width, and not both")
     check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
@@ -80,6 +80,7 @@ def budget(
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."
+"""The hint below a table of budgets."""
 
 
 def _check_alone(given: list[str]) -> None:
@@ -89,7 +90,7 @@ def _check_alone(given: list[str]) -> None:
 
 
 def _draw(table: pd.DataFrame, options: list[str]) -> str:
-    """The command that draws what costs least."""
+    """The hint with the command that draws the cheapest sample."""
     best = table.to_dict("records")[int(table["budget"].to_numpy().argmin())]
     how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best["budget"])]
     what = "the sample that costs least" if best["half_width"] > 0 else "everything, since nothing less does"
@@ -97,7 +98,7 @@ def _draw(table: pd.DataFrame, options: list[str]) -> str:
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
-    """What a plan lacks; documents can be added to it, queries need another plan."""
+    """The hint with what a plan lacks: documents can be added to it, queries need another plan."""
     own, manifest, arguments = own_method(plan), plan.tables.manifest, plan.tables.manifest.arguments
     row = table[(table["level"] == arguments.level) & (table["design"] == own.design)]
     lacking = float(row["budget"].iloc[0]) - manifest.spent

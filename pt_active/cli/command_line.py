@@ -1,4 +1,4 @@
-"""What the commands of ``pt-active`` share: complaints in one line, checks, and answers as text or JSON."""
+"""What all commands of ``pt-active`` share: errors in one line, checks, and answers as text or JSON."""
 
 from __future__ import annotations
 
@@ -34,16 +34,17 @@ _BAD_INPUT = (
     NotADirectoryError,
     PermissionError,
 )
+"""Errors of the user, which are printed without a traceback."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a command says.
+    """The answer of a command.
 
     Attributes:
-        content: Everything, as one JSON object.
-        text: The same for people.
-        hint: What to type next; empty if there is nothing.
+        content: The answer as one JSON object.
+        text: The answer for people.
+        hint: The next command to type; empty if there is none.
     """
 
     content: dict[str, Any]
@@ -51,7 +52,12 @@ class Answer:
     hint: str = ""
 
     def show(self, as_json: bool, quiet: bool) -> None:
-        """Print it."""
+        """Print the answer.
+
+        Args:
+            as_json: Whether to print ``content`` instead of ``text``.
+            quiet: Whether to leave out the hint.
+        """
         if as_json:
             typer.echo(json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False))
         else:
@@ -59,7 +65,7 @@ class Answer:
 
 
 class Commands(TyperGroup):
-    """Runs a command with its complaints in one line each."""
+    """The group of all commands, which prints errors and warnings in one line each."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
@@ -69,11 +75,11 @@ class Commands(TyperGroup):
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, warnings and hints: results and errors only.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")]
 
 
 def printed(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that prints its answer: the function's options, ``--json`` and ``--quiet``."""
+    """A command that prints the answer of a function; it has the function's options, ``--json`` and ``--quiet``."""
 
     @functools.wraps(function)
     def run(context: typer.Context, json_output: bool = False, quiet: bool = False, **arguments: Any) -> None:
@@ -81,6 +87,7 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
             answer = function(**arguments)
         answer.show(json_output, quiet)
 
+    # Typer reads options from signatures and annotations, which `wraps` copies without the two added ones.
     own = inspect.signature(function, eval_str=True).parameters.values()
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
@@ -94,10 +101,13 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
 
 
 def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
-    """Refuse a name that is not among those known.
+    """Raise if a name is unknown.
 
     Args:
-        names: Option → the name that was given, if any, and those known.
+        names: Option → the name that was given, or None, and the known names.
+
+    Raises:
+        ValueError: If a name is not among those known.
     """
     for option, (name, known) in names.items():
         if name is not None and name not in known:
@@ -105,7 +115,12 @@ def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None
 
 
 def check_new(path: Path) -> None:
-    """Refuse a path that exists, or whose folder does not."""
+    """Raise if a path exists, or its folder does not.
+
+    Raises:
+        FileExistsError: If the path exists.
+        FileNotFoundError: If its folder does not exist.
+    """
     if path.exists():
         raise FileExistsError(f"{path} exists; choose another --out")
     if not path.absolute().parent.is_dir():
@@ -118,19 +133,19 @@ def command_line(*words: str | Path) -> str:
 
 
 def new_path(path: Path) -> Path:
-    """The path, or one with a number if it exists."""
+    """The path, or if it exists the path with the first free number, such as ``plan-2``."""
     names = (path.with_name(f"{path.stem}-{number}{path.suffix}") for number in itertools.count(2))
     return next(each for each in itertools.chain([path], names) if not each.exists())
 
 
 def given_words(**values: object) -> list[str]:
-    """Options as they are typed, those left out excepted."""
+    """Options as they are typed: ``margin=0.1`` becomes ``--margin 0.1``; None is left out."""
     given = {f"--{name.replace('_', '-')}": value for name, value in values.items() if value is not None}
     return [word for option, value in given.items() for word in (option, str(value))]
 
 
 def rounded_up(budget: float) -> str:
-    """To three digits that count, but not above a whole number that is less."""
+    """A budget rounded up to three significant digits, or to a whole number if that is less."""
     step = 10.0 ** (np.floor(np.log10(budget)) - 2)
     return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
 
@@ -139,13 +154,13 @@ def read_judged(folder: Path, paths: Sequence[Path], so_far: bool = False) -> tu
     """A plan and its labels.
 
     Args:
-        folder: Of the plan.
-        paths: Of the labels.
+        folder: The folder of the plan.
+        paths: The files of the labels; there may be none.
         so_far: Whether to cut the plan to what is judged.
 
     Raises:
         FileNotFoundError: If there is no such file or plan.
-        ValueError: If the labels do not fit, or a plan that is to be cut has none.
+        ValueError: If the labels do not fit the plan, or the plan should be cut and there are no labels.
     """
     plan = Plan.load(folder)
     if not paths:
@@ -160,7 +175,7 @@ def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
     """The labels of several files as one table.
 
     Raises:
-        ValueError: If a file holds none, or two contradict each other.
+        ValueError: If a file holds no labels, or two files have different labels for a document.
     """
     read = {path: read_judgments(path)[["qid", "docno", "label"]] for path in paths}
     for path, labels in read.items():
@@ -172,10 +187,10 @@ def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
 
 
 def _check_agreement(labels: pd.DataFrame) -> None:
-    """Refuse a document with different labels in different files.
+    """Raise if a document has different labels in different files.
 
     Raises:
-        ValueError: With the first of them and its files.
+        ValueError: If there is such a document; the message names the first one and its files.
     """
     different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
     if different.any():
@@ -186,12 +201,12 @@ def _check_agreement(labels: pd.DataFrame) -> None:
 
 
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
-    """The command that reads the judgments."""
+    """The command to type when all documents of a worklist are judged."""
     return command_line("compare" if len(plan.rankers) > 1 else "estimate", folder, *_earlier(plan), worklist)
 
 
 def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
-    """The command that says whether to go on judging."""
+    """The command that says, from the labels so far, whether to go on judging."""
     pair = ["--first", "NAME", "--second", "NAME"] if len(plan.rankers) > 2 else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 else []
     return command_line("status", folder, *_earlier(plan), worklist, *pair, *margin)
@@ -203,13 +218,13 @@ def _earlier(plan: Plan) -> list[str]:
 
 @contextlib.contextmanager
 def options_named(context: typer.Context) -> Iterator[None]:
-    """Let complaints about arguments of functions name the options of the command that is run.
+    """Let error messages about arguments of functions name the options of the running command.
 
     Args:
-        context: Of the command.
+        context: The context of the running command.
 
     Raises:
-        ValueError: In the place of an `ArgumentError`.
+        ValueError: Instead of an `ArgumentError`.
     """
     try:
         yield
@@ -249,12 +264,12 @@ def _one_line(error: Exception) -> str:
 
 
 def typed(named: Named, context: typer.Context) -> str:
-    """How one types what Python calls an argument or a method of a plan: an option, or a command.
+    """The option or command for an argument or a method of a plan; its name in Python if there is none.
 
     Args:
-        named: An argument, for which any command may have the option; or a method, for which the command that is run
-            has one, or which is a command of its own. What is none of these keeps its name.
-        context: Of the command that is run.
+        named: An argument, which stands for an option of the running command or else of any other command; or a
+            method, which stands for an option of the running command or else for the command of its name.
+        context: The context of the running command.
     """
     group = context.parent.command if context.parent is not None else None
     commands = group.commands if isinstance(group, Commands) else {}

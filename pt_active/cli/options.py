@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Options that several commands share, and the names that they accept."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 
 AT_THE_END = "end"
-"""The name that ``--looks`` has for a look at the end alone, which is None in Python."""
+"""The value of ``--looks`` for a single look at the end, which is None in Python."""
 
 DEFAULT_COST = "unit"
-"""What ``--cost`` is if it is left out."""
+"""The default of ``--cost``."""
 
 MEASURES = ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP")
-"""What shells complete ``--measure`` with; any other name that PyTerrier knows will do."""
+"""The measures that shells offer for ``--measure``; any other name that PyTerrier knows is accepted too."""
 
 
 def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str) -> Any:
     """An option whose values have names, which the shell completes.
 
     Args:
-        names: The names, or what returns them.
-        help: What the option is for; ``{}`` stands for the names.
+        names: The names, or a function that returns them.
+        help: The help text; ``{}`` stands for the names.
     """
 
     def known() -> Collection[str]:
@@ -46,27 +46,27 @@ def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str) ->
 
 
 def cost_names() -> list[str]:
-    """What ``--cost`` can be: the costs that can be made from ``per_query`` alone."""
+    """The values of ``--cost``: the costs whose arguments include ``per_query``."""
     return [name for name, kind in COSTS.items() if "per_query" in inspect.signature(kind).parameters]
 
 
 def design_choices() -> tuple[str, ...]:
-    """What ``--design`` can be: designs of queries, and ways to draw documents."""
+    """The values of ``--design``: designs of queries, and ways to draw documents."""
     return *DESIGNS, *DOCUMENT_DRAWINGS
 
 
 def look_choices() -> tuple[str, ...]:
-    """What ``--looks`` can be."""
+    """The values of ``--looks``."""
     return *look_names(), AT_THE_END
 
 
 PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="The folder of a plan.")]
 
 Judgments = Annotated[
-    list[Path], typer.Argument(metavar="QRELS", help="Qrels, or filled-in exports of any format; those of all rounds.")
+    list[Path], typer.Argument(metavar="QRELS", help="Qrels, or filled-in exports of any format, of all rounds.")
 ]
 
-Measure = Annotated[str | None, one_of(MEASURES, "Another measure than the plan's, on the same judgments.")]
+Measure = Annotated[str | None, one_of(MEASURES, "The measure, if not the plan's; the judgments are the same.")]
 
 Estimator = Annotated[str, one_of(ESTIMATORS, "One of {}.")]
 
@@ -78,24 +78,29 @@ SoFar = Annotated[
     bool, typer.Option("--so-far", help="The labels are those so far: cut the plan to what is judged without a gap.")
 ]
 
+First = Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: its first.")]
+
+Second = Annotated[str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second.")]
+
 Looks = Annotated[str, one_of(look_choices, "How often one may look: {}; end is when all is judged.")]
 
 Margin = Annotated[
-    float | None, typer.Option(metavar="X", help="Differences up to this do not matter, or the precision wanted.")
+    float | None,
+    typer.Option(metavar="X", help="Differences up to this do not matter; of one ranker, the half-width wanted."),
 ]
 
-Seed = Annotated[int, typer.Option(metavar="N", help="Of all that is random.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="The random seed.")]
 
 PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")]
 
-CostName = Annotated[str, one_of(cost_names, "Of a document: {}.")]
+CostName = Annotated[str, one_of(cost_names, "The cost of a document: {}.")]
 
 SecondsPerDocument = Annotated[
-    float | None, typer.Option(metavar="X", help="To judge a document; costs and budgets are then hours.")
+    float | None, typer.Option(metavar="X", help="Time to judge a document; costs and budgets are then in hours.")
 ]
 
 SecondsPerQuery = Annotated[
-    float, typer.Option(metavar="X", help="To understand a query, with --seconds-per-document.")
+    float, typer.Option(metavar="X", help="Time to understand a query, with --seconds-per-document.")
 ]
 
 Run = Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="A ranker's run; repeat it.")]
@@ -104,7 +109,7 @@ PoolFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="A Parquet frame with grade columns, instead of runs.")
 ]
 
-Topics = Annotated[Path | None, typer.Option(metavar="FILE", help="The queries; else those of the runs, without text.")]
+Topics = Annotated[Path | None, typer.Option(metavar="FILE", help="The queries; default: those of the runs.")]
 
 Texts = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges and --cost log-length.")
@@ -114,11 +119,11 @@ TrainRun = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A run
 
 TrainQrels = Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments of the training runs.")]
 
-Grades = Annotated[str | None, one_of(GRADES, f"{{}}; default {DEFAULT_GRADES}.")]
+Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.")]
 
 Judge = Annotated[Path | None, typer.Option(metavar="FILE", help="Another judge's qrels, to predict the grades from.")]
 
-MaxGrade = Annotated[int | None, typer.Option(metavar="N", help="Default: the highest training label.")]
+MaxGrade = Annotated[int | None, typer.Option(metavar="N", help="The highest grade; default: that in training.")]
 
 Depth = Annotated[int | None, typer.Option(metavar="N", help="Documents to keep of each ranking.")]
 
@@ -133,7 +138,7 @@ def cost_of(
     """The cost that was asked for.
 
     Raises:
-        ValueError: If seconds and another cost are both given, or seconds per query alone.
+        ValueError: If seconds are given beside another cost, or seconds per query without seconds per document.
     """
     if seconds_per_document is None:
         if seconds_per_query:

@@ -1,4 +1,4 @@
-"""Commands that choose what is to be judged."""
+"""Commands that choose what people should judge: plan, extend and export."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def plan(
     run: options.Run = None,
     pool: options.PoolFile = None,
     budget: Annotated[
-        float | None, typer.Option(metavar="X", help="What may be spent, in the unit of the cost.")
+        float | None, typer.Option(metavar="X", help="The most to spend, in the unit of the cost.")
     ] = None,
     draws: Annotated[
-        int | None, typer.Option(metavar="N", help="How many queries to draw, instead of a budget.")
+        int | None, typer.Option(metavar="N", help="The number of queries to draw, instead of a budget.")
     ] = None,
     seed: options.Seed = 0,
     topics: options.Topics = None,
@@ -54,7 +54,7 @@ def plan(
     seconds_per_document: options.SecondsPerDocument = None,
     seconds_per_query: options.SecondsPerQuery = 0.0,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Draw with replacement: a query can come more than once.")
+        bool, typer.Option("--replace", help="Draw with replacement: a query can be drawn more than once.")
     ] = False,
     level: Annotated[str, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}.")] = LEVELS[0],
     design: Annotated[
@@ -62,7 +62,7 @@ def plan(
         one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."),
     ] = None,
     defensive: Annotated[
-        float | None, typer.Option(metavar="X", help="How little the design trusts the model; see the docs.")
+        float | None, typer.Option(metavar="X", help="How much to guard against a wrong grade model; 0 trusts it.")
     ] = None,
     objective: Annotated[
         str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
@@ -102,15 +102,17 @@ def extend(
     plan: options.PlanFolder,
     qrels: options.Judgments,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
-    budget: Annotated[float, typer.Option(metavar="X", help="What the round may spend, in the unit of the cost.")],
+    budget: Annotated[
+        float, typer.Option(metavar="X", help="The most to spend on the round, in the unit of the cost.")
+    ],
     pool: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A Parquet frame with the grades of a refitted model.")
     ] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="Of the draws; default: the plan's own.")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="The random seed; default: the plan's own.")] = None,
     missing: options.Missing = MISSING_POLICIES[0],
 ) -> Answer:
-    """Choose more documents to judge, with what the labels so far have taught."""
+    """Choose more documents to judge, using the labels so far."""
     check_new(out)
     grades, text = None if pool is None else read_pool(pool), None if texts is None else read_texts(texts)
     made = Plan.load(plan).extend(budget, read_labels(qrels), grades, texts=text, seed=seed, missing=missing).save(out)
@@ -121,10 +123,10 @@ def export(
     plan: options.PlanFolder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
     format: Annotated[str, one_of(FORMATS, "One of {}.")] = FORMAT,
-    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are known already.")] = None,
+    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are already known.")] = None,
     order: Annotated[str, one_of(ORDERS, "One of {}. status can use labels in the order drawn.")] = ORDERS[0],
 ) -> Answer:
-    """Write the documents that a plan wants judged, for people to fill in the labels."""
+    """Write the documents of a plan to a file in which people fill in the labels."""
     check_new(out)
     loaded = Plan.load(plan)
     loaded.export(out, format, None if labels is None else read_labels([labels]), order)
@@ -138,10 +140,10 @@ def export(
 
 
 def _check_level(level: str, design: str | None) -> None:
-    """Refuse a design of the other level.
+    """Raise if a design is for the other level.
 
     Raises:
-        ValueError: With what to say.
+        ValueError: If documents should be drawn by a design of queries, or queries by a design of documents.
     """
     levels = [each for each, designs in (("query", DESIGNS), ("document", DOCUMENT_DRAWINGS)) if design in designs]
     if levels and level not in levels:

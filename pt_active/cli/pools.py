@@ -1,4 +1,4 @@
-"""Pools from the files that the command line is given."""
+"""Reads and grades pools from the files that are given on the command line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from pt_active.relevance.grades.models import JudgeGrades
 from pt_active.transformers import Runs
 
 DEFAULT_GRADES = "ordered-logit"
-"""What ``--grades`` is if it is left out."""
+"""The default of ``--grades``."""
 
 
 def read_pool(path: Path) -> pd.DataFrame:
-    """Read a Parquet frame that has its grades already.
+    """Read a Parquet frame that already has grades.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -59,15 +59,15 @@ def run_files(given: list[str]) -> dict[str, str]:
     Raises:
         ValueError: If a name is missing or not usable.
     """
-    found: dict[str, str] = {}
+    files: dict[str, str] = {}
     for entry in given:
         name, _, file = entry.partition("=")
         if not name or not file:
             raise ValueError(f"--run needs NAME=FILE, got {entry!r}")
-        if name in found or name in inspect.signature(Runs.__init__).parameters:
+        if name in files or name in inspect.signature(Runs.__init__).parameters:
             raise ValueError(f"--run {entry}: the name {name!r} is taken")
-        found[name] = file
-    return found
+        files[name] = file
+    return files
 
 
 def reads_texts(cost: Cost) -> bool:
@@ -76,10 +76,10 @@ def reads_texts(cost: Cost) -> bool:
 
 
 def check_file(path: str | Path) -> None:
-    """Refuse a file that is not there.
+    """Raise if a file does not exist.
 
     Raises:
-        FileNotFoundError: If there is no such file.
+        FileNotFoundError: If it does not exist.
     """
     if not Path(path).exists():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
@@ -100,7 +100,7 @@ def united(
         The union frame of `Runs`.
 
     Raises:
-        ValueError: As `Runs` does.
+        ValueError: If a run is malformed, or leaves queries unanswered that others answer and may not.
     """
     if queries is None:
         queries = pd.DataFrame({"qid": pd.concat([run["qid"] for run in runs.values()]).unique()})
@@ -113,11 +113,11 @@ def grade_model(
     """Read the training files and fit a grade model.
 
     Args:
-        name: A key of `learned.GRADES`; `DEFAULT_GRADES` if left out.
-        judge: Another judge's qrels, from which a `JudgeGrades` is made instead.
-        max_grade: The highest grade; that of the training qrels if left out.
-        runs: Judged runs.
-        qrels: Their judgments.
+        name: A key of `learned.GRADES`; None for `DEFAULT_GRADES`.
+        judge: Another judge's qrels, for a `JudgeGrades` instead.
+        max_grade: The highest grade; None for that of the training qrels.
+        runs: The runs that have been judged.
+        qrels: The judgments of these runs.
         depth: Documents to keep of each ranking, as in the pool to be graded.
 
     Returns:
@@ -153,20 +153,20 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
     Args:
         path: A Parquet frame with ``label``, such as the scripts in ``data_scripts/`` make.
         name: A key of `learned.GRADES`, fitted on the training fold, or None.
-        train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. Its queries
-            are left out of what is returned.
+        train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. The queries of
+            this fold are not returned.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file has no labels, grades or a training fold are missing or there twice, or no document
-            belongs to the fold.
+        ValueError: If the file has no labels, it has neither grades nor a training fold or has both, or the fold holds
+            no queries or all.
     """
     frame = read_pool(path)
     if "label" not in frame.columns:
         raise ValueError(f"{path}: a replay needs a column 'label' with the true grade of each document")
     if grade_columns(frame.columns):
         if name is not None or train_fold is not None:
-            raise ValueError(f"{path} has its grades already; leave out --grades and --train-fold")
+            raise ValueError(f"{path} already has grades; leave out --grades and --train-fold")
         return frame
     if train_fold is None or "fold" not in frame.columns:
         raise ValueError(f"{path} has no grades; say --train-fold N, one of the values of its column 'fold'")
@@ -188,7 +188,7 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
     Args:
         frame: Any frame with ``docno``.
-        path: See `topics.read_texts`.
+        path: A file of texts, as `topics.read_texts` reads it: TSV, JSON lines or Parquet with ``docno`` and ``text``.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -206,15 +206,15 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class PoolFiles:
-    """Where a graded pool comes from: the options that `plan` and `budget` have in common.
+    """The source of a graded pool: the options that `plan` and `budget` have in common.
 
     Attributes:
-        run: ``NAME=FILE`` of each ranker, or
-        pool: A Parquet frame with grades.
-        topics: The queries.
-        texts: Document texts.
+        run: ``NAME=FILE`` of each ranker; None if there is a pool.
+        pool: A Parquet frame with grades; None if there are runs.
+        topics: A file of queries.
+        texts: A file of document texts.
         train_run: Runs that have been judged.
-        train_qrels: Their judgments.
+        train_qrels: The judgments of the training runs.
         grades: A key of `learned.GRADES`.
         judge: Another judge's qrels.
         max_grade: The highest grade.
@@ -236,20 +236,21 @@ class PoolFiles:
 
     def words(self) -> list[str]:
         """The options as they are typed."""
-        found: list[str] = []
+        words: list[str] = []
         for name, value in vars(self).items():
             option = f"--{name.replace('_', '-')}"
             if value is True:
-                found.append(option)
+                words.append(option)
             elif value:
                 each = value if isinstance(value, list) else [value]
-                found += [word for one in each for word in (option, str(one))]
-        return found
+                words += [word for one in each for word in (option, str(one))]
+        return words
 
     def check(self) -> None:
-        """Refuse at once what would fail only after the files have been read.
+        """Raise early for errors that would otherwise show only after the files are read.
 
         Raises:
+            FileNotFoundError: If there is no file for a run.
             ValueError: If there are both runs and a pool or neither, or options do not go together.
         """
         if bool(self.run) == (self.pool is not None):
@@ -257,7 +258,7 @@ class PoolFiles:
         of_runs = ("train_run", "train_qrels", "grades", "judge", "max_grade", "depth", "allow_missing_queries")
         given = [f"--{name.replace('_', '-')}" for name in of_runs if getattr(self, name)]
         if self.pool is not None and given:
-            raise ValueError(f"--pool has its grades already; leave out {', '.join(given)}")
+            raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
         check_names({"--grades": (self.grades, GRADES)})
         for file in run_files(self.run or []).values():
             check_file(file)
@@ -266,8 +267,8 @@ class PoolFiles:
         """The graded pool, and the topics if there are any.
 
         Args:
-            cost: The name of the cost.
-            price: The cost itself, which may need texts.
+            cost: The name of the cost, for messages.
+            price: The cost, which may need texts.
 
         Raises:
             FileNotFoundError: If there is no such file.

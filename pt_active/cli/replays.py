@@ -1,4 +1,4 @@
-"""Commands that show what would have been: replays of judged data, and the demo."""
+"""Commands that run on data with known labels: simulate and demo."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
 
 def simulate(
     pool: Annotated[Path, typer.Argument(metavar="POOL", help="A Parquet pool with a label for each document.")],
-    measure: Annotated[str, one_of(options.MEASURES, "What to estimate, such as DCG@10.")],
+    measure: Annotated[str, one_of(options.MEASURES, "The measure to estimate, such as DCG@10.")],
     ranker: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="One ranker, or two to compare; default: all of the pool.")
     ] = None,
@@ -33,7 +33,7 @@ def simulate(
     per_query: options.PerQuery = 0.0,
     design: Annotated[
         list[str] | None,
-        one_of(design_choices, f"Repeat it; default {', '.join(DESIGN_NAMES)} and a drawing of documents."),
+        one_of(design_choices, f"Repeat it; default {', '.join(DESIGN_NAMES)} and one of documents."),
     ] = None,
     estimator: Annotated[
         list[str] | None, one_of(ESTIMATORS, f"Repeat it; default {', '.join(ESTIMATOR_NAMES)}.")
@@ -45,7 +45,7 @@ def simulate(
     seed: options.Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
 ) -> Answer:
-    """Replay designs and estimators on judged data: what would they have saved?"""
+    """Replay designs and estimators on judged data, to see what they would have saved."""
     if out is not None:
         check_new(out)
     check_names({"--cost": (cost, options.cost_names()), "--grades": (grades, GRADES)})
@@ -68,7 +68,7 @@ def simulate(
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
-    seed: Annotated[int, typer.Option(metavar="N", help="Of the collection and the draws.")] = 7,
+    seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the collection and the draws.")] = 7,
     budget: Annotated[
         float | None, typer.Option(metavar="X", help="Judgments to spend; default: a third of all.")
     ] = None,

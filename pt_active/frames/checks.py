@@ -1,4 +1,4 @@
-"""Checks of arguments, and complaints that know which arguments they are about."""
+"""Checks of arguments, and the wording of error messages."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Argument:
-    """An argument in a complaint, printed as it is written in Python: ``level``, ``level=`` or ``level="document"``.
+    """An argument in an error message, printed as written in Python: ``level``, ``level=`` or ``level="document"``.
 
     Attributes:
         name: Its name.
-        value: The value that the complaint is about; ``...`` if it is about none in particular.
-        asked: Whether the caller is asked to say it, so that it is printed as ``level=``.
+        value: The value that is printed with it; ``...`` for none.
+        asked: Whether the message asks for the argument, so that it is printed as ``level=``.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Argument:
 
 @dataclass(frozen=True)
 class Method:
-    """A method of a plan in a complaint, printed as a call.
+    """A method of a plan in an error message, printed as a call.
 
     Attributes:
         name: Its name.
-        arguments: What it takes, as it is to be printed.
+        arguments: Its arguments as they are printed.
     """
 
     name: str
@@ -50,17 +50,17 @@ class Method:
 
 
 Named = Argument | Method
-"""What Python and a command line call by different names."""
+"""A part of a message for which Python and the command line have different names."""
 
 
 class ArgumentError(ValueError):
-    """A complaint that knows the arguments it names, so that the command line can name its options in their place.
+    """An error whose message names arguments, for which the command line puts the names of its options.
 
     Args:
-        *parts: What the message consists of: text, arguments and methods, in this order.
+        *parts: The parts of the message in their order: texts, arguments and methods.
 
     Attributes:
-        parts: The same.
+        parts: The parts of the message in their order.
     """
 
     def __init__(self, *parts: str | Named) -> None:
@@ -69,14 +69,14 @@ class ArgumentError(ValueError):
 
     @classmethod
     def either(cls, first: str, second: str) -> ArgumentError:
-        """The complaint that not exactly one of two arguments was given."""
+        """The error that both of two arguments were given, or neither."""
         return cls("say either ", Argument(first, asked=True), " or ", Argument(second, asked=True), ", and not both")
 
     def told(self, spelled: Callable[[Named], str]) -> str:
-        """The message with other words for the arguments and methods.
+        """The message with other names for the arguments and methods.
 
         Args:
-            spelled: From each of them to what stands in its place.
+            spelled: Returns the text that replaces an argument or a method.
         """
         return "".join(part if isinstance(part, str) else spelled(part) for part in self.parts)
 
@@ -103,10 +103,10 @@ def whole_number(name: str, value: Any, least: int) -> int:
 
 
 def number(name: str, value: Any) -> int | float:
-    """An argument that must be a number; its range is checked where it is known.
+    """An argument that must be a number, within any range.
 
     Raises:
-        ArgumentError: If it is not, or a truth value; the message names it.
+        ArgumentError: If it is not a number, or is a truth value; the message names it.
     """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
         raise ArgumentError(Argument(name), f" must be a number, got {shown(value)}")
@@ -142,7 +142,7 @@ def level(name: str, value: Any) -> float:
     """A confidence level.
 
     Raises:
-        ArgumentError: If it is no number strictly between 0 and 1; the message names it.
+        ArgumentError: If it is not a number strictly between 0 and 1; the message names it.
     """
     if not 0 < number(name, value) < 1:
         raise ArgumentError(Argument(name), f" must lie between 0 and 1, got {shown(value)}")
@@ -164,7 +164,8 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
     """An argument that must be a frame with some columns.
 
     Raises:
-        ArgumentError: If it is no frame, lacks a column or has it twice; the message names both.
+        ArgumentError: If it is not a DataFrame, or a column is missing or occurs twice; the message names the argument
+            and the column.
     """
     if not isinstance(value, pd.DataFrame):
         raise ArgumentError(Argument(name), f" must be a pandas DataFrame, got {shown(value)}")
@@ -189,7 +190,7 @@ def file_path(name: str, value: Any) -> Path:
 
 
 HELP = "https://github.com/pt-active/pt_active"
-"""The page to which PyTerrier's schematics link. Without it PyTerrier would look one up over the network."""
+"""The page to which PyTerrier's schematics link; without it PyTerrier would look for one on the network."""
 
 
 _PLURAL_VERBS = {"is": "are", "was": "were", "has": "have"}

@@ -102,7 +102,7 @@ LOOK_SO_FAR: tuple[str | Named, ...] = (
     "; or look at what is judged so far: ",
     *(Method("status"), ", or ", Method("so_far")),
 )
-"""What else can be done where a beginning of the sample is judged, or could be: the end of a complaint."""
+"""The end of the error about missing labels where a plan can be cut to the part of its sample that is judged."""
 
 
 @dataclass(frozen=True)

@@ -38,8 +38,10 @@ from pt_active.frames.trec import (
 )
 
 _SHOWN = ("qid", "docno", "query", "text")
+"""The columns of a worklist that judges read."""
 
 _JUDGED = ("qid", "docno", "label")
+"""The columns that a filled-in table or JSON file must have."""
 
 _METHOD = 1
 """The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
@@ -249,7 +251,7 @@ def _read_each_once(path: str | Path, layout: Layout) -> pd.DataFrame:
     if len(twice):
         row = given.iloc[twice[0]]
         raise ValueError(
-            f"{path}: line {line_number(path, twice[0])}: document {row.docno!r} stands more than once "
+            f"{path}: line {line_number(path, twice[0])}: document {row.docno!r} occurs more than once "
             f"in query {row.qid!r}"
         )
     return given
@@ -318,11 +320,11 @@ FORMATS: dict[str, Format] = {
     "prels": Format(_write_prels, _read_prels, "line", _PRELS_LINE, ("inclusion",)),
     "trec": Format(_write_trec, _read_trec, "line", re.compile("")),
 }
-"""The formats by name, in the order in which they are tried on a file. A new format is a function that writes, one that
-reads, and an entry here."""
+"""The formats by name, in the order in which they are tried on a file. A new format needs a function that writes, one
+that reads, and an entry here."""
 
 FORMAT = "trec"
-"""The format that is written if none is named, and as which a file is read that looks like none of the others."""
+"""The default format of worklists; also that in which files are read whose first line fits no other format."""
 
 TABLE_FORMAT = "csv"
 """The format for people who fill in labels in a spreadsheet."""

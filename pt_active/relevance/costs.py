@@ -16,7 +16,7 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many
 
 
 class Cost(Protocol):
-    """What a plan needs to know of a labelling cost.
+    """A labelling cost, as plans and audits use it.
 
     A cost may also have an attribute ``unit``, the name of what it counts (see `unit_of`), and an attribute ``column``,
     the name of the column that it reads.
@@ -133,7 +133,7 @@ class TimeCost:
         seconds_per_query: The time to understand what a query asks for, before its first document.
 
     Raises:
-        ArgumentError: If a document takes no time, or a query less than none.
+        ArgumentError: If the time for a document is not positive, or that for a query is negative.
     """
 
     unit: ClassVar[str] = "hours"
@@ -192,12 +192,12 @@ def unit_of(cost: Cost) -> str:
 
 
 def kept_unit(cost: str, unit: str | None) -> str:
-    """The unit of a saved plan's costs as it stands behind a number: ``" hours"``, or nothing.
+    """The unit of a saved plan's costs as it is printed after a number: ``" hours"``, or an empty string.
 
     Args:
-        cost: The cost's ``repr``, as the manifest keeps it.
-        unit: What the manifest keeps of its unit. None, as in plans that were saved before units were kept: it is that
-            of the class of this name in `COSTS`.
+        cost: The cost's ``repr``, as it stands in the manifest.
+        unit: The unit in the manifest. If it is None, as in plans saved before manifests held units, the unit is that
+            of the class in `COSTS` with this name.
     """
     if unit is None:
         by_class = {each.__name__: str(getattr(each, "unit", "")) for each in COSTS.values()}

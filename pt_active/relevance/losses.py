@@ -19,12 +19,12 @@ Terms = tuple[np.ndarray, np.ndarray]
 """The numerator ``u = w ℓ`` and the weight ``w``, two float64[...] of one shape."""
 
 MIN_PROBABILITY = 1e-15
-"""Smaller probabilities count as this in the cross-entropy, which would otherwise be infinite."""
+"""The smallest probability in the cross-entropy, which would be infinite at 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairMeasure:
-    """What is measured of a predictor on query–document pairs.
+    """A measure of a predictor on query–document pairs.
 
     Args:
         slice: The name of a boolean column; only pairs where it is true count. None counts all pairs.
@@ -34,7 +34,7 @@ class PairMeasure:
 
     @property
     def name(self) -> str:
-        """How the measure is printed: as its class is called, unless the class says otherwise."""
+        """The name under which the measure is printed; by default that of its class."""
         return type(self).__name__
 
     def grades_allowed(self, max_grade: int) -> int:
@@ -55,7 +55,7 @@ class PairMeasure:
 
 @dataclass(frozen=True, kw_only=True)
 class Loss(PairMeasure, ABC):
-    """What all losses share; outside the slice ``u = w = 0``.
+    """A measure that is a mean of losses over the pairs of its slice; outside the slice ``u = w = 0``.
 
     Attributes:
         proportion: Whether the risk lies in [0, 1].
@@ -175,7 +175,7 @@ class CostMatrix(Loss):
         matrix: A row for each predicted grade and a column for each true grade; costs must not be negative.
 
     Raises:
-        ValueError: If it is not such a table.
+        ValueError: If the matrix is not such a table, or a cost is negative or not finite.
     """
 
     matrix: tuple[tuple[float, ...], ...] | Sequence[Sequence[float]] = ()
@@ -231,7 +231,12 @@ class CrossEntropy(Loss):
     drawn_by_mean: ClassVar[bool] = True
 
     def terms(self, prediction: np.ndarray, label: np.ndarray) -> Terms:
-        """See `Loss.terms`; probabilities below `MIN_PROBABILITY` count as it."""
+        """``u`` and ``w`` of each prediction and label, float64[...] each.
+
+        Args:
+            prediction: float64[..., G+1], f; smaller values than `MIN_PROBABILITY` are replaced by it.
+            label: float64[...], y.
+        """
         chance = (prediction * np.eye(prediction.shape[-1])[label.astype(np.int64)]).sum(axis=-1)
         return _weighted(-np.log(np.maximum(chance, MIN_PROBABILITY)))
 

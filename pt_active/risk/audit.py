@@ -182,8 +182,8 @@ class Audit(KeptArtifact[AuditTables]):
                 drawn.
         """
         how, judged = self._asked(estimator, confidence, missing, reference), self.judged(qrels, missing)
-        found = [judged.estimate(s, how) for s in range(len(self.predictors))]
-        return {each.name: self._with_caution(each) for each in found}
+        estimates = [judged.estimate(s, how) for s in range(len(self.predictors))]
+        return {each.name: self._with_caution(each) for each in estimates}
 
     def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
         check_policy(missing, MISSING_LABELS)
@@ -227,7 +227,7 @@ class Audit(KeptArtifact[AuditTables]):
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the audit, pairs that count could never be
-                drawn, there is one predictor, or there are more than two and not both are named.
+                drawn, there is one predictor, or there are more than two and not two are named.
         """
         one, other = named_pair(self.predictors, first, second, "predictor", "audit")
         how = self._asked(estimator, confidence, missing, reference)

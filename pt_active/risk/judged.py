@@ -1,4 +1,4 @@
-"""Labels meet the sampled pairs of an audit."""
+"""What the labels of an audit's pairs say of its predictors [theory 6]."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ from pt_active.sampling.sample import Sample
 
 @dataclass(frozen=True)
 class JudgedPairs(Judged):
-    """What the labels say of every drawn pair.
+    """The drawn pairs of an audit with their labels.
 
     Attributes:
-        pairs: All of them.
+        pairs: All pairs of the audit.
         sample: The n pairs that were drawn.
-        observed: u and w of each predictor, float64[n] each.
+        observed: For each predictor, numerator u and weight w of its loss at the labels, float64[n] each.
     """
 
     pairs: Pairs
@@ -57,7 +57,7 @@ class JudgedPairs(Judged):
         return self.pairs.loss.lower_is_better
 
     def scores(self, predictor: int) -> Scores:
-        """What labels and label model say of one predictor."""
+        """The losses of one predictor at the labels, and their expectations under the label model."""
         view = self.pairs.introspection
         return Scores(*self.observed[predictor], view.numerator[:, predictor], view.weight[:, predictor])
 
@@ -65,8 +65,9 @@ class JudgedPairs(Judged):
         """Estimate the risk of one predictor [theory 6].
 
         Args:
-            system: Its place in ``names``.
-            how: What is asked. The interval of a share may be read off one of `BINOMIAL_REFERENCES`.
+            system: The index of the predictor in ``names``.
+            how: The loss, estimator, confidence level and reference. The reference of a share may also be one of
+                `BINOMIAL_REFERENCES`.
 
         Raises:
             ValueError: If the estimator or the reference is unknown or does not fit, or a pair that counts could never
@@ -86,9 +87,11 @@ class JudgedPairs(Judged):
         scores, counts = self.scores(predictor), self._counts(predictor)
         self._check_estimator(how.estimator)
         domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
-        found = self._measured(self._mean([scores], domain, how.estimator), [scores], counts, how.estimator)
-        keeps = how.reference == "effective" and (how.estimator == STRATIFIED or ESTIMATORS[how.estimator].bounded)
-        return found._replace(bounds=self.pairs.bounds(predictor)) if keeps else found
+        risk = self._measured(self._mean([scores], domain, how.estimator), [scores], counts, how.estimator)
+        within_range = how.reference == "effective" and (
+            how.estimator == STRATIFIED or ESTIMATORS[how.estimator].bounded
+        )
+        return risk._replace(bounds=self.pairs.bounds(predictor)) if within_range else risk
 
     def _difference(self, first: int, second: int, how: How[Any]) -> Measured:
         refuse_binomial(how.reference)
@@ -104,7 +107,11 @@ class JudgedPairs(Judged):
         return self._measured(self._mean(scores, domain, how.estimator), scores, differ, how.estimator)
 
     def _counts(self, predictor: int) -> np.ndarray:
-        """bool[N], the pairs that count in the risk of a predictor, all of which could be drawn."""
+        """bool[N], the pairs that count in the risk of a predictor.
+
+        Raises:
+            ValueError: If one of them could never be drawn.
+        """
         counts = self.pairs.counts(predictor)
         self._check_drawable(counts, f"that count in the risk of {self.names[predictor]!r}")
         return counts
@@ -124,15 +131,15 @@ class JudgedPairs(Judged):
             )
         scores, sample, p = self.scores(predictor), self.sample, self.pairs.weight
         successes, trials = counted(scores.numerator, scores.weight, sample.count, sample.importance(p), method)
-        found = self._measured(ratio_estimate([scores], sample, p, "snis"), [scores], counts, "snis")
-        fields = inferred(found, replace(how, reference="normal")) | {"degenerate": False}
-        fields |= {"name": self.names[predictor], "value": found.value}
+        share = self._measured(ratio_estimate([scores], sample, p, "snis"), [scores], counts, "snis")
+        fields = inferred(share, replace(how, reference="normal")) | {"degenerate": False}
+        fields |= {"name": self.names[predictor], "value": share.value}
         return ProportionEstimate(successes=successes, trials=trials, method=method, **fields)
 
     def _check_estimator(self, estimator: str) -> None:
         if (estimator == STRATIFIED) != is_stratified(self.sample):
             raise ValueError(
-                f"the estimator {STRATIFIED!r} belongs to the design of that name, and no other does; leave it out"
+                f"the estimator {STRATIFIED!r} is for the design of that name, which takes no other; leave it out"
             )
 
     def _check_drawable(self, count: np.ndarray, what: str) -> None:
@@ -144,18 +151,18 @@ class JudgedPairs(Judged):
             )
 
     def _all_judged(self, count: np.ndarray) -> bool:
-        """Whether all pairs that count were certain to be drawn, so that nothing is left to chance."""
+        """Whether all pairs that count were certain to be drawn, so that there is no sampling error."""
         certain = self.sample.rows[self.sample.expected == 1]
         return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
 
     def _measured(self, mean: MeanEstimate, scores: list[Scores], count: np.ndarray, estimator: str) -> Measured:
-        """What an estimate from some scores rests on.
+        """An estimate with the sample that it rests on.
 
         Args:
             mean: The estimate.
-            scores: Of the one predictor, or of two.
-            count: bool[N], the pairs that count in it.
-            estimator: Its name.
+            scores: The scores of one predictor, or of the two that are compared.
+            count: bool[N], the pairs that count in the estimate.
+            estimator: The name of the estimator.
         """
         draws, undefined = self.sample.count, bool(np.isnan(mean.value))
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
@@ -180,7 +187,7 @@ class JudgedPairs(Judged):
         )
 
     def _agreeing(self, first: str, second: str, estimator: str) -> Measured:
-        """Two predictors whose difference is 0 on every pair, whatever the labels."""
+        """The difference, 0, of two predictors that agree on every pair, whatever the labels."""
         caution = f"{first!r} and {second!r} agree on every pair that counts: the difference is known to be 0"
         basis = replace(self.basis, estimator=estimator, caution=caution)
         return Measured(0.0, 0.0, np.inf, basis, certain=True, still=True, unusable=True)
@@ -192,11 +199,11 @@ def is_stratified(sample: Sample) -> bool:
 
 
 def usual_estimator(sample: Sample, reference: str = "effective") -> str:
-    """The estimator if none is named.
+    """The default estimator of a risk.
 
     Args:
-        sample: The draws.
-        reference: What the interval is read off.
+        sample: The drawn pairs.
+        reference: The reference distribution of the interval.
     """
     if reference in tuple(BINOMIAL_REFERENCES):
         return "snis"
@@ -204,17 +211,17 @@ def usual_estimator(sample: Sample, reference: str = "effective") -> str:
 
 
 def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
-    """Bring labels and sample together.
+    """Match labels to the drawn pairs.
 
     Args:
-        pairs: All of them.
+        pairs: All pairs of the audit.
         sample: The drawn pairs.
-        qrels: ``qid, docno, label``, as they came back; labels of pairs that were not drawn are ignored and counted.
+        qrels: ``qid, docno, label``; labels of pairs that were not drawn are ignored and counted, with a warning.
         missing: One of `qrels.MISSING_LABELS`.
 
     Raises:
-        ValueError: If a label is none, no label belongs to the sample, or a drawn pair has none and ``missing`` is
-            ``"error"``.
+        ValueError: If a label is invalid, no label belongs to the sample, or a drawn pair has no label and ``missing``
+            is ``"error"``.
     """
     check_policy(missing, MISSING_LABELS)
     keys = pairs.keys.iloc[sample.rows]

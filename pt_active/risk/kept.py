@@ -1,4 +1,4 @@
-"""What an audit holds, and its form on disk."""
+"""What an audit holds: how its pairs are drawn, its manifest, and its form on disk."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from pt_active.sampling.strata import DEFAULT_STRATA, allocation, draw_strata, s
 
 
 def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarray:
-    """The q of a design, float64[N] [theory 6].
+    """The sampling distribution q of a design, float64[N] [theory 6].
 
     Args:
-        pairs: What is audited.
-        design: A name in `designs.audit_designs` but `stratified`.
-        defensive: ε of the defensive mixture.
+        pairs: All pairs of the audit.
+        design: A name in `designs.audit_designs`, except ``stratified``.
+        defensive: ε, the share of plain random sampling in the defensive mixture.
 
     Raises:
         ValueError: If the design does not suit the loss or the number of predictors.
@@ -52,16 +52,16 @@ def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarra
 def draw_pairs(
     pairs: Pairs, design: str, budget: float | None, draws: int | None, replace: bool, defensive: float, seed: int
 ) -> Sample:
-    """Draw to a budget or a number of draws.
+    """Draw pairs to a budget, or a number of them.
 
     Args:
-        pairs: What is audited.
+        pairs: All pairs of the audit.
         design: A name in `designs.audit_designs`.
-        budget: What may be spent, or None.
-        draws: How many draws, or None.
+        budget: The most to spend; None if there is a number of draws.
+        draws: The number of draws; None if there is a budget.
         replace: Whether a pair can be drawn more than once.
-        defensive: ε of the defensive mixture.
-        seed: Of the draws.
+        defensive: ε, the share of plain random sampling in the defensive mixture.
+        seed: The random seed.
 
     Raises:
         ValueError: If not exactly one of ``budget`` and ``draws`` is given, or an argument is out of range.
@@ -108,10 +108,10 @@ def _check_budget(budget: float, cost: np.ndarray) -> None:
 
 
 FORMAT_VERSION = 1
-"""Of the tables on disk; an audit of another format is refused rather than misread."""
+"""The format of the tables on disk; an audit of another format raises an error, so that it is not misread."""
 
 _NO_STRATUM = -1
-"""In the place of a stratum where there are none."""
+"""The value of the column ``stratum`` if the pairs were not drawn from strata."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,13 +120,13 @@ class AuditArguments(Record):
 
     Attributes:
         predictions: Name of a predictor → its column.
-        cost: Its ``repr``.
-        budget: What may be spent; None where a number of draws was said.
-        draws: How many; None where a budget was said.
+        cost: The ``repr`` of the cost.
+        budget: The most to spend; None if a number of draws was given.
+        draws: The number of draws; None if a budget was given.
         design: A name in `designs.audit_designs`.
         defensive: Share of plain random sampling in the design.
         replace: Whether a pair can be drawn more than once.
-        seed: Of the draws.
+        seed: The random seed.
     """
 
     predictions: dict[str, str] = field(default_factory=dict)
@@ -141,7 +141,14 @@ class AuditArguments(Record):
 
 @dataclass(frozen=True)
 class AuditCounts(Record):
-    """How many there are in the pool, and how many of them in the sample."""
+    """Sizes of the pool and of the sample.
+
+    Attributes:
+        pairs: Pairs in the pool.
+        queries: Queries in the pool.
+        draws: Draws, which may repeat a pair.
+        assessments: Pairs to label.
+    """
 
     pairs: int
     queries: int
@@ -151,19 +158,19 @@ class AuditCounts(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class AuditManifest(Record):
-    """Everything that is needed to make an audit again, and to see that it is the same.
+    """Everything that is needed to repeat an audit, and to check that the result is the same.
 
     Attributes:
-        format_version: Of the tables on disk.
+        format_version: The format of the tables on disk.
         versions: Package → version.
-        arguments: Of ``Audit.create``.
-        loss: As `losses.described` has it.
-        predictors: Their names.
-        census: Whether nothing was left to chance.
-        counts: Of the pool and of the sample.
-        spent: What the labels cost.
-        pool_cost: What labelling the whole pool would cost.
-        inputs: Digest of the frame.
+        arguments: The arguments of ``Audit.create``.
+        loss: The loss as plain values: the name of its class, and its arguments.
+        predictors: The names of the predictors.
+        census: Whether all pairs are to be labelled.
+        counts: Sizes of the pool and of the sample.
+        spent: The cost of the labels of the sample.
+        pool_cost: The cost of labelling the whole pool.
+        inputs: The digest of the frame.
     """
 
     PARTS: ClassVar = {"arguments": AuditArguments, "counts": AuditCounts}
@@ -187,8 +194,8 @@ class AuditTables:
     Attributes:
         pairs: All pairs with their predictions.
         sample: The drawn pairs, and the distribution by which they were drawn.
-        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: what a person judges.
-        manifest: Seed, versions, arguments, counts and the digest of the frame.
+        assessments: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the pairs to label.
+        manifest: Versions, arguments with the seed, counts, costs and the digest of the frame.
     """
 
     pairs: Pairs
@@ -198,16 +205,16 @@ class AuditTables:
 
 
 def worklist(pairs: Pairs, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
-    """The drawn pairs, by qid and docno, so that their order tells nothing.
+    """The pairs to label, sorted by qid and docno, so that their order does not reveal their probabilities.
 
     Args:
-        pairs: All of them.
+        pairs: All pairs of the audit.
         sample: The drawn pairs.
-        frame: Where ``query`` and ``text`` come from, if it has them; string ids.
+        frame: The pool, with string ids, and with ``query`` and ``text`` if the judges should see them.
 
     Returns:
-        ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the probability of having come into the sample, NaN where
-        pairs were drawn with replacement.
+        ``qid, docno`` (+ ``query``, ``text``), ``inclusion``: the probability of being in the sample, NaN if pairs were
+        drawn with replacement.
     """
     table = pairs.keys.iloc[sample.rows].reset_index(drop=True)
     texts = frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]]
@@ -233,7 +240,7 @@ def audit_manifest(arguments: AuditArguments, pairs: Pairs, sample: Sample, fram
 
 
 def pair_table(tables: AuditTables) -> pd.DataFrame:
-    """All pairs: ``qid, docno``, predictions, grades, cost, and what the design and the draws made of them."""
+    """All pairs: ``qid, docno``, predictions, grades, cost, probabilities under the design, and numbers of draws."""
     pairs, sample = tables.pairs, tables.sample
     columns = {f"prediction_{name}": column for name, column in zip(pairs.names, pairs.predictions.T, strict=True)}
     columns |= {f"variance_{name}": column for name, column in zip(pairs.names, pairs.variances.T, strict=False)}
@@ -244,7 +251,7 @@ def pair_table(tables: AuditTables) -> pd.DataFrame:
 
 
 def write_audit(tables: AuditTables, folder: Path) -> None:
-    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
+    """Write the tables into an empty folder, as Parquet files and ``manifest.json``."""
     pair_table(tables).to_parquet(folder / "pairs.parquet", index=False)
     tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
     (folder / "manifest.json").write_text(json.dumps(tables.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
@@ -270,7 +277,7 @@ def read_audit(folder: Path) -> AuditTables:
                 raise ValueError(f"pairs.parquet has {rows} for {wanted}")
             return AuditTables(*_from_table(table, manifest), assessments, manifest)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"the audit at {folder} is damaged or is none: {error}") from error
+        raise ValueError(f"the folder {folder} holds no audit, or a damaged one: {error}") from error
     saved = values.get("format_version")
     raise ValueError(f"the audit at {folder} was saved in format {saved!r}; this version reads {FORMAT_VERSION}")
 

@@ -1,4 +1,4 @@
-"""Checks a frame of pairs and predictions, and turns it into arrays."""
+"""The pairs and predictions of an audit: a checked frame as arrays, with the losses under every label."""
 
 from __future__ import annotations
 
@@ -62,13 +62,13 @@ class Pairs:
         columns = {str(name): frame[name].to_numpy() for name in frame.columns}
         query = pd.factorize(frame["qid"])[0]
         grades = _grades(frame, loss)
-        found = np.column_stack([_numbers(frame, column) for column in predictions.values()])
+        predicted = np.column_stack([_numbers(frame, column) for column in predictions.values()])
         if loss.needs_grades:
-            _check_predicted(frame, predictions, found, loss.grades_allowed(grades.shape[1] - 1))
+            _check_predicted(frame, predictions, predicted, loss.grades_allowed(grades.shape[1] - 1))
         member = slice_rows(frame, loss.slice)
         prices = np.asarray(cost.document_costs(columns, query), dtype=np.float64)
         variances = _variances(frame, predictions, loss)
-        return cls(frame[["qid", "docno"]], tuple(predictions), found, grades, variances, member, prices, loss)
+        return cls(frame[["qid", "docno"]], tuple(predictions), predicted, grades, variances, member, prices, loss)
 
     @property
     def weight(self) -> np.ndarray:
@@ -82,7 +82,7 @@ class Pairs:
 
     @property
     def is_gaussian(self) -> bool:
-        """Whether labels are real numbers with a Gaussian predictive variance."""
+        """Whether labels are real numbers, and each prediction has a Gaussian variance."""
         return isinstance(self.loss, GaussianSquared)
 
     @cached_property
@@ -141,8 +141,8 @@ class Pairs:
     def observed(self, rows: np.ndarray, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each predictor, numerator u and weight w at the labels of the pairs ``rows``, float64[n] each."""
         inside = self.member[rows]
-        found = (self.loss.terms(column, label) for column in self.predictions[rows].T)
-        return [(u * inside, w * inside) for u, w in found]
+        terms = (self.loss.terms(column, label) for column in self.predictions[rows].T)
+        return [(u * inside, w * inside) for u, w in terms]
 
 
 def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> None:
@@ -181,8 +181,8 @@ def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
     columns = grade_columns(frame.columns)
     if not columns:
         raise ValueError(
-            "the frame needs grade_0 … grade_G, what a label model believes of each pair; UniformGrades(max_grade) "
-            "adds them where nothing is known"
+            "the frame needs grade_0 … grade_G, a label model's probability of each grade; UniformGrades(max_grade) "
+            "adds them if nothing is known"
         )
     grades = frame[columns].to_numpy(dtype=np.float64)
     check_grades(frame, grades)
@@ -191,27 +191,28 @@ def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
 
 def _numbers(frame: pd.DataFrame, column: str) -> np.ndarray:
     values = pd.to_numeric(frame[column], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    _refuse(frame, column, values, ~np.isfinite(values), "must be finite numbers")
+    _check(frame, column, ~np.isfinite(values), "must be finite numbers")
     return values
 
 
-def _check_predicted(frame: pd.DataFrame, predictions: Mapping[str, str], found: np.ndarray, highest: int) -> None:
-    for column, values in zip(predictions.values(), found.T, strict=True):
+def _check_predicted(frame: pd.DataFrame, predictions: Mapping[str, str], predicted: np.ndarray, highest: int) -> None:
+    for column, values in zip(predictions.values(), predicted.T, strict=True):
         wrong = (values != np.floor(values)) | (values < 0) | (values > highest)
-        _refuse(frame, column, values, wrong, f"must be grades from 0 to {highest}")
+        _check(frame, column, wrong, f"must be grades from 0 to {highest}")
 
 
 def _variances(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Loss) -> np.ndarray:
     if not isinstance(loss, GaussianSquared):
         return np.empty((len(frame), 0))
     names = [f"{column}_variance" for column in predictions.values()]
-    found = np.column_stack([_numbers(frame, name) for name in names])
-    for name, values in zip(names, found.T, strict=True):
-        _refuse(frame, name, values, values < 0, "must not be negative")
-    return found
+    variances = np.column_stack([_numbers(frame, name) for name in names])
+    for name, values in zip(names, variances.T, strict=True):
+        _check(frame, name, values < 0, "must not be negative")
+    return variances
 
 
-def _refuse(frame: pd.DataFrame, column: str, values: np.ndarray, wrong: np.ndarray, rule: str) -> None:
+def _check(frame: pd.DataFrame, column: str, wrong: np.ndarray, rule: str) -> None:
+    """Raise if any row is marked in ``wrong``, bool[N]; the message states the rule that its value breaks."""
     if wrong.any():
         z = int(np.argmax(wrong))
         row, broken = frame.iloc[z], how_many("value", int(wrong.sum()), "is")

@@ -9,12 +9,12 @@ import numpy as np
 from pt_active.plans.answers.results import ConfidenceInterval, Estimate
 
 BINOMIAL_REFERENCES = {"wilson": "wilson", "clopper-pearson": "beta"}
-"""Intervals of a proportion by name, and what statsmodels calls them."""
+"""The intervals of a proportion: name → name in statsmodels."""
 
 
 @dataclass(frozen=True)
 class ProportionEstimate(Estimate):
-    """An estimate whose interval is read off the binomial distribution, so that it has one even where nothing varies.
+    """An estimate with an interval from the binomial distribution, which exists even if all labels are equal.
 
     Attributes:
         successes: Drawn pairs that count in the numerator.
@@ -28,17 +28,17 @@ class ProportionEstimate(Estimate):
 
     @property
     def note(self) -> str:
-        """What a reader must know before trusting the interval; empty if there is nothing."""
+        """What a reader must know before trusting the interval; empty if there is nothing to say."""
         return self.basis.caution if self.trials == 0 else ""
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """Wilson's or Clopper and Pearson's interval; of a sample without replacement it is too wide, if anything.
+        """Wilson's or Clopper and Pearson's interval; for a sample without replacement it is rather too wide.
 
         Args:
-            confidence_level: In (0, 1); the level asked for at estimation if left out.
+            confidence_level: In (0, 1); by default the level of the estimate.
 
         Returns:
-            Low and high; NaN where there is no trial.
+            Low and high; NaN if there are no trials.
 
         Raises:
             ValueError: If the level lies outside (0, 1).
@@ -55,7 +55,7 @@ class ProportionEstimate(Estimate):
 
 
 def refuse_binomial(reference: str) -> None:
-    """Refuse an interval of one share where differences are tested.
+    """Raise if the interval of one share is asked for a difference.
 
     Raises:
         ValueError: If the reference is one of `BINOMIAL_REFERENCES`.

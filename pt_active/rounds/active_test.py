@@ -15,7 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import shown, whole_number
+from pt_active.frames.checks import how_many, shown, whole_number
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference import weightings
 from pt_active.plans.answers.judged import How
@@ -94,8 +94,8 @@ class ActiveTest(KeptArtifact[Progress]):
             inputs={"pool": artifact.digest(frame)},
             rounds=(),
         )
-        nothing = np.zeros(instances.number, dtype=bool)
-        return cls._of(Progress(instances, Steps.none_yet(instances.score()), nothing, manifest))
+        none_new = np.zeros(instances.number, dtype=bool)
+        return cls._of(Progress(instances, Steps.none_yet(instances.score()), none_new, manifest))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -160,7 +160,7 @@ class ActiveTest(KeptArtifact[Progress]):
         left = ~state.rounds.drawn
         sizes = np.ones(len(left))
         if left.any():
-            _warn_of_the_last(size, int(left.sum()))
+            _warn_if_few_are_left(size, int(left.sum()))
             sizes[left] = defended(expected[left], DEFENSIVE_SHARE)
         rng = np.random.default_rng([state.manifest.arguments.seed, len(state.manifest.rounds)])
         rounds = draw_round(state.rounds, sizes, size, drawing, rng)
@@ -207,10 +207,11 @@ class ActiveTest(KeptArtifact[Progress]):
         """
         state = self.tables
         if not state.rounds.drawn.any():
-            so_far = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
+            lacking = "nothing was drawn yet, so there is nothing to estimate from: call next_round first"
             if number := len(state.manifest.rounds):
-                so_far = f"a poisson round may draw nothing, as did the {number} so far: call next_round again"
-            raise ValueError(so_far)
+                drew = how_many("poisson round", number)
+                lacking = f"{drew} drew nothing, so there is nothing to estimate from: call next_round again"
+            raise ValueError(lacking)
         if estimator is None:
             estimator = state.instances.usual_estimator(slice is not None)
         if estimator not in weightings.round_estimators():
@@ -239,19 +240,19 @@ class ActiveTest(KeptArtifact[Progress]):
 
     def __str__(self) -> str:
         state, rounds = self.tables, self.tables.manifest.rounds
-        what = "queries" if state.instances.level == "query" else "pairs"
+        level, drawn = state.instances.level, int(state.rounds.drawn.sum())
         lines = [f"Active test of {state.instances.measure} of {state.instances.name}"]
         lines += [
-            f"  round {number}   {each.drawn} {what} by {each.strategy}, {each.drawing}"
+            f"  round {number}   {how_many(level, each.drawn)} by {each.strategy}, {each.drawing}"
             for number, each in enumerate(rounds, 1)
         ]
-        return "\n".join([*lines, f"  drawn     {int(state.rounds.drawn.sum())} of {state.instances.number} {what}"])
+        return "\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"])
 
 
-def _warn_of_the_last(size: int, left: int) -> None:
-    """Warn if fewer are left than ``size``."""
+def _warn_if_few_are_left(size: int, left: int) -> None:
+    """Warn if fewer instances are left than a round should draw."""
     if size > left:
-        warnings.warn(f"size={size}, but only {left} are left to draw: the round draws them all", stacklevel=3)
+        warnings.warn(f"size={size}, but only {left} left to draw: the round draws all that are left", stacklevel=3)
 
 
 def _warn_of_certainty(pairs: PairInstances) -> None:
@@ -260,14 +261,14 @@ def _warn_of_certainty(pairs: PairInstances) -> None:
     largest = f"{-np.log(MIN_PROBABILITY):.1f}"
     if certain == pairs.number:
         warnings.warn(
-            "the predictor is certain of the grade of every pair, so its grades do not tell where it may be wrong"
-            + (f", and its {pairs.measure} counts {largest} wherever it is" if distribution else "")
+            "the predictor is certain of the grade of every pair, so its grades do not show where it may be wrong"
+            + (f", and its {pairs.measure} is {largest} wherever it is wrong" if distribution else "")
             + "; test a predictor of single grades with pt_active.Audit, which draws by another model's grades",
             stacklevel=3,
         )
     elif certain and distribution:
         warnings.warn(
-            f"the predictor is certain of the grade of {certain} of {pairs.number} pairs; wherever it is wrong there, "
-            f"its {pairs.measure} is infinite, and counts as {largest}",
+            f"the predictor is certain of the grade of {certain} of {how_many('pair', pairs.number)}; wherever it is "
+            f"wrong there, its {pairs.measure} is infinite, and {largest} is used instead",
             stacklevel=3,
         )

@@ -1,4 +1,4 @@
-"""The units that rounds draw: queries of a graded pool, or query–document pairs of a grade predictor under test."""
+"""The instances that rounds draw: queries of a graded pool, or query–document pairs of a grade predictor."""
 
 from __future__ import annotations
 
@@ -121,8 +121,8 @@ class Instances:
         label = np.full(len(inside), -1, dtype=np.int64)
         what = "pair" if self.level == "pair" else "document"
         max_grade = self.grades.shape[1] - 1
-        found, ignored = drawn_labels(self.frame[inside], checked_qrels(qrels), max_grade, what)
-        label[inside] = np.nan_to_num(found, nan=-1.0)
+        known, ignored = drawn_labels(self.frame[inside], checked_qrels(qrels), max_grade, what)
+        label[inside] = np.nan_to_num(known, nan=-1.0)
         return Labels(label, missing_pairs(self.frame, inside & wanted & (label < 0), missing, what), ignored)
 
 
@@ -143,7 +143,7 @@ class QueryInstances(Instances):
 
         Args:
             frame: ``qid, docno``, ``rank_<name>`` of one or two rankers, and ``grade_0 … grade_G``.
-            measure: ``DCG@10``, …
+            measure: A measure of rankings or its name, such as ``DCG@10``.
 
         Raises:
             ValueError: If the measure is unknown, the frame is malformed, or there are more than two rankers.
@@ -210,7 +210,7 @@ class QueryInstances(Instances):
             ValueError: If the measure is unknown, or a measure of pairs.
         """
         if isinstance(measure, PairMeasure):
-            raise ValueError(f"{measure} is of pairs; queries are drawn here, for a measure of rankings such as DCG@10")
+            raise ValueError(f"{measure} is a measure of pairs; this test draws queries, for measures such as DCG@10")
         return parse_measure(measure, self.pool.max_grade)
 
     def statistic(
@@ -250,21 +250,21 @@ class PairInstances(Instances):
         """
         if not isinstance(measure, Loss):
             raise ValueError(
-                f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} from it"
+                f"no sample can be designed for {measure}; draw for CrossEntropy(), and estimate {measure} then"
             )
         columns = grade_columns(frame.columns)
         if absent := {"qid", "docno"} - set(frame.columns):
             raise ValueError(f"the pairs need the columns qid, docno; they lack {some(sorted(absent))}")
         if frame.empty or len(columns) < 2:
-            raise ValueError("the pairs need rows with grade columns grade_0, grade_1, …: what the predictor says")
+            raise ValueError("the pairs need rows, and the predictor's probabilities in grade_0, grade_1, …")
         frame = with_string_ids(frame).sort_values(["qid", "docno"], kind="stable").reset_index(drop=True)
         check_pairs(frame, "the pairs")
         grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
         check_grades(frame, grades)
         measure.grades_allowed(len(columns) - 1)
-        made = cls(frame, np.arange(len(frame)), grades, measure)
-        made.table(measure)
-        return made
+        instances = cls(frame, np.arange(len(frame)), grades, measure)
+        instances.table(measure)  # raises if the slice or the loss does not fit the grades
+        return instances
 
     @property
     def beyond_score(self) -> frozenset[str]:
@@ -349,14 +349,14 @@ class PairInstances(Instances):
         """A mean loss, a ratio (such as a mean over a slice), or an area under a curve."""
         chosen = self.parsed(measure)
         if slice is not None:
-            raise ValueError(f"a measure of pairs says its slice itself: slice={slice!r} belongs into {chosen}")
+            raise ValueError(f"a measure of pairs names its own slice: write {chosen.name}(…, slice={slice!r})")
         known = np.eye(self.grades.shape[1])[np.maximum(labels, 0)]
-        found = np.where((labels < 0)[:, None], self.grades, known) if expected else known
+        observed = np.where((labels < 0)[:, None], self.grades, known) if expected else known
         if isinstance(chosen, Area):
-            area = chosen.statistic(relevance(self.grades, chosen.rel), relevance(found, chosen.rel))
+            area = chosen.statistic(relevance(self.grades, chosen.rel), relevance(observed, chosen.rel))
             return statistics.within(area, slice_rows(self.frame, chosen.slice)), None
         tables = self.table(chosen)
-        u, w = ((found * table).sum(axis=1) for table in tables)
+        u, w = ((observed * table).sum(axis=1) for table in tables)
         if (tables[1] == 1).all():
             return u, np.asarray((self.grades * tables[0]).sum(axis=1))
         return statistics.ratio(u, w), None

@@ -1,4 +1,4 @@
-"""What the labels of an active test answer [theory 7]."""
+"""What the labels of an active test say of its measure [theory 7]."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from pt_active.sampling.sample import Steps
 
 @dataclass(frozen=True)
 class JudgedInstances(Judged):
-    """What the labels of all rounds say. There is one system, the only one that can be asked for.
+    """The drawn instances of all rounds with their labels, for one system.
 
     Attributes:
-        rounds: What was drawn.
-        statistic: The values of a mean, float64[N], or a statistic of the labels.
-        model: float64[N], what the model expects of the values; None for a statistic.
-        bandwidth: Of the kernel regressions; a rule of thumb if None.
-        beyond_score: Strategies of the rounds that looked at more than the model's score.
+        rounds: The draws.
+        statistic: The values whose mean is estimated, float64[N], or a statistic of the labels.
+        model: float64[N], the model's expectations of the values; None for a statistic.
+        bandwidth: The bandwidth of the kernel regressions; None for a rule of thumb.
+        beyond_score: The rounds' strategies whose probabilities depend on more than the model's score.
     """
 
     rounds: Steps
@@ -39,21 +39,21 @@ class JudgedInstances(Judged):
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The mean or the statistic over the whole pool, by a name in `weightings.round_estimators`."""
-        found, values = self._estimate(how.estimator)
-        undefined, census = not np.isfinite(found.value), self.rounds.census
+        mean, values = self._estimate(how.estimator)
+        undefined, census = not np.isfinite(mean.value), self.rounds.census
         certain = census and not undefined
         basis = replace(
             self.basis,
             estimator=how.estimator,
-            n_effective=found.effective,
+            n_effective=mean.effective,
             census=certain,
             caution=self._caution(how, undefined),
         )
-        still = not undefined and bool(is_rounding(found.standard_error, np.ones(len(values)), values))
+        still = not undefined and bool(is_rounding(mean.standard_error, np.ones(len(values)), values))
         return Measured(
-            value=float(found.value),
-            standard_error=float(found.standard_error),
-            degrees=float(found.degrees_of_freedom),
+            value=float(mean.value),
+            standard_error=float(mean.standard_error),
+            degrees=float(mean.degrees_of_freedom),
             basis=basis,
             certain=certain,
             still=still,
@@ -62,10 +62,10 @@ class JudgedInstances(Judged):
         )
 
     def _estimate(self, estimator: str) -> tuple[RoundEstimate, np.ndarray]:
-        """The estimate, and values by whose size its error is told from rounding."""
+        """The estimate, and the values with whose size its standard error is compared to detect rounding errors."""
         if isinstance(self.statistic, np.ndarray):
-            found = estimate_mean(self.rounds, self.statistic, estimator, self.model, self.bandwidth)
-            return found, self.statistic
+            mean = estimate_mean(self.rounds, self.statistic, estimator, self.model, self.bandwidth)
+            return mean, self.statistic
         return estimate_statistic(self.rounds, self.statistic, estimator, self.bandwidth), np.ones(1)
 
     def _caution(self, how: How[Any], undefined: bool) -> str:
@@ -75,31 +75,31 @@ class JudgedInstances(Judged):
             return f"{how.measure} is undefined: it needs {lacking}, and the labels so far have none"
         if self.beyond_score and how.estimator in BY_SCORE and not self.rounds.census:
             return (
-                f"{how.estimator} takes for granted that what was drawn depends on the values through the model's own "
-                f"score alone; rounds drawn by {', '.join(self.beyond_score)} depend on more, so compare with lur"
+                f"{how.estimator} assumes that draws depend on the values through the model's own score alone; rounds "
+                f"by {', '.join(self.beyond_score)} depend on more, so compare with lur"
             )
         return ""
 
 
 def is_share(measure: Measure) -> bool:
-    """Whether a measure of pairs lies between 0 and 1, whatever the labels; estimates that weigh labels then do too."""
+    """Whether a measure of pairs lies in [0, 1] for all labels; then estimates that weight labels do too."""
     return isinstance(measure, Area) or (isinstance(measure, Loss) and measure.proportion)
 
 
 def judged_instances(
     state: Progress, qrels: pd.DataFrame, how: How[Any], bandwidth: float | str | None, slice: str | None
 ) -> JudgedInstances:
-    """Labels beside the rounds that drew them.
+    """Match labels to the draws of all rounds.
 
     Args:
-        state: Of an active test.
+        state: The state of an active test.
         qrels: ``qid, docno, label``, of all rounds.
-        how: The measure, as `Instances.parsed` returns it, and what to do about missing labels.
-        bandwidth: Of the kernel regressions.
-        slice: A column that is true on a slice of the queries; all of them if None.
+        how: The parsed measure, the estimator, and the policy for missing labels.
+        bandwidth: The bandwidth of the kernel regressions; None for a rule of thumb.
+        slice: The name of a column that is true on a slice of the queries; None for all queries.
 
     Raises:
-        ValueError: If the labels do not fit, or the slice is none.
+        ValueError: If the labels do not fit, or the slice is not a true/false column of the pool.
     """
     instances, drawn = state.instances, state.rounds.drawn
     labels = state.labels(qrels, how.measure, how.missing)

@@ -1,4 +1,4 @@
-"""What an active test holds: its instances, what was drawn of them, and what labels say of the pool."""
+"""What an active test holds: its instances, its draws and its manifest, and their form on disk."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ from pt_active.rounds.instances import Instances, Measure, PairInstances, QueryI
 from pt_active.sampling.sample import Steps
 
 STRATEGIES = ("ori", "rec", "rf", "uniform")
-"""Whose beliefs the probabilities of a round follow: the original model's, the same recalibrated on the labels so far,
-those of a model that is fitted anew, or nobody's."""
+"""The models that set the probabilities of a round: the original one, the same recalibrated on the labels so far, a new
+one fitted to them, or none."""
 
 FORMAT_VERSION = 2
-"""Of the files on disk."""
+"""The format of the files on disk."""
 
 _MIN_LEAF = 5
-"""Of the forest that ``rf`` fits: the labels are few."""
+"""The smallest leaf of the forest that ``rf`` fits; it is small, since the labels are few."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +51,8 @@ class ActiveTestArguments(Record):
     """The arguments of ``ActiveTest.create``.
 
     Attributes:
-        measure: Fully spelt out, or as `losses.described` has it.
-        seed: Of everything random.
+        measure: The full name of a measure of rankings; or a loss as plain values: its class and its arguments.
+        seed: The random seed of all rounds.
     """
 
     measure: str | dict[str, Any]
@@ -61,14 +61,14 @@ class ActiveTestArguments(Record):
 
 @dataclass(frozen=True)
 class RoundEntry(Record):
-    """What is kept of a round.
+    """A round in the manifest.
 
     Attributes:
-        size: How many were asked for.
+        size: The number of draws that was asked for.
         strategy: One of `STRATEGIES`.
-        drawing: How they were drawn.
-        drawn: How many were.
-        labels: Digest of the labels that it learnt from; None without any.
+        drawing: ``fixed``, ``poisson`` or ``single``.
+        drawn: The number of instances that were drawn.
+        labels: The digest of the labels that were given for the round; None if there were none.
     """
 
     size: int
@@ -80,14 +80,14 @@ class RoundEntry(Record):
 
 @dataclass(frozen=True)
 class ActiveTestManifest(Record):
-    """Everything that is needed to make an active test again, and to see that it is the same.
+    """Everything that is needed to repeat an active test, and to check that the result is the same.
 
     Attributes:
-        format_version: Of the files on disk.
+        format_version: The format of the files on disk.
         versions: Package → version.
-        arguments: Of ``ActiveTest.create``.
-        inputs: Digest of the pool.
-        rounds: One entry a round.
+        arguments: The arguments of ``ActiveTest.create``.
+        inputs: The digest of the pool.
+        rounds: An entry for each round.
     """
 
     PARTS: ClassVar = {"arguments": ActiveTestArguments, "rounds": RoundEntry}
@@ -101,13 +101,13 @@ class ActiveTestManifest(Record):
 
 @dataclass(frozen=True)
 class Progress:
-    """What an active test holds.
+    """The state of an active test.
 
     Attributes:
-        instances: The pool.
-        rounds: What was drawn.
-        new: bool[N], what the last round drew.
-        manifest: Seed, versions, arguments, digests of the inputs, and a row for every round.
+        instances: The N instances of the pool.
+        rounds: The draws of all rounds.
+        new: bool[N], the instances that the last round drew.
+        manifest: Versions, arguments with the seed, digests of the inputs, and an entry for each round.
     """
 
     instances: Instances
@@ -116,7 +116,7 @@ class Progress:
     manifest: ActiveTestManifest
 
     def worklist(self) -> pd.DataFrame:
-        """What the last round asks for: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
+        """The documents to judge in the last round: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``."""
         frame, instance = self.instances.frame, self.instances.instance
         judge = self.new[instance] & self.instances.wanted(self.instances.measure)
         shown = [column for column in ("qid", "docno", "query", "text") if column in frame.columns]
@@ -126,16 +126,16 @@ class Progress:
     def believed(
         self, strategy: str, qrels: pd.DataFrame | None, model: FittedGrades | None, missing: str
     ) -> np.ndarray:
-        """float64[D, G+1], the label distribution by which the next round's probabilities are found.
+        """float64[D, G+1], the grade probabilities that set the next round's drawing probabilities.
 
         Args:
-            strategy: One of `STRATEGIES`, but for ``uniform``.
-            qrels: The labels so far.
-            model: What ``rf`` fits; `ForestGrades` if left out.
+            strategy: One of `STRATEGIES`, except ``uniform``.
+            qrels: The labels of all rounds so far.
+            model: The model that ``rf`` fits; `ForestGrades` by default.
             missing: One of `qrels.MISSING_POLICIES`.
 
         Raises:
-            ValueError: If labels are needed and there are none, or they do not fit.
+            ValueError: If labels are needed and missing, or do not fit, or the pool lacks columns that the model needs.
         """
         grades = self.instances.grades
         if strategy == "ori":
@@ -161,15 +161,15 @@ class Progress:
         return fitted.transform(self.instances.frame)[grade_columns(self.instances.frame.columns)].to_numpy(float)
 
     def labels(self, qrels: pd.DataFrame, measure: Measure, missing: str) -> Labels:
-        """The labels of what was drawn.
+        """The labels of the drawn instances.
 
         Args:
             qrels: ``qid, docno, label``, of all rounds.
-            measure: Decides which documents need a label.
+            measure: The measure, which determines the documents that need a label.
             missing: One of `qrels.MISSING_POLICIES`.
 
         Raises:
-            ValueError: If they do not fit.
+            ValueError: If the labels do not fit.
         """
         return self.instances.labels(qrels, self.rounds.drawn, self.instances.wanted(measure), missing)
 
@@ -179,23 +179,23 @@ def instances_of(frame: pd.DataFrame, measure: Measure) -> Instances:
 
     Args:
         frame: The pool.
-        measure: Of ``ActiveTest.create``.
+        measure: The measure that ``ActiveTest.create`` was given.
 
     Raises:
-        ValueError: If the pool is malformed, or the measure unknown or one that does not fit it.
+        ValueError: If the pool is malformed, or the measure is unknown or does not fit the pool.
     """
     if isinstance(measure, PairMeasure):
         return PairInstances.of(frame, measure)
     if not ranker_names(frame.columns):
         raise ValueError(
-            f"the pool has no ranker, so its grades are what is tested: by a loss such as CrossEntropy() or "
-            f"Precision(rel=2), not by {measure!r}"
+            f"the pool has no ranker, so its grades are tested, which takes a loss such as CrossEntropy() or "
+            f"Precision(rel=2), not {measure!r}"
         )
     return QueryInstances.of(frame, measure)
 
 
 def kept_measure(measure: irm.Measure | Loss) -> str | dict[str, Any]:
-    """The measure of a test as plain values, for the manifest; see `losses.described`."""
+    """The measure of a test for the manifest: the name of a measure of rankings, or a loss as plain values."""
     return described(measure) if isinstance(measure, Loss) else str(measure)
 
 
@@ -205,7 +205,7 @@ def _measure_kept(arguments: ActiveTestArguments) -> Measure:
 
 
 def _from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
-    """Format 1 had a name for each loss, and the lowest relevant grade beside it."""
+    """A manifest of format 1, which named each loss and had the lowest relevant grade beside it, in today's format."""
     arguments = dict(manifest["arguments"])
     rel, name = arguments.pop("relevant"), arguments["measure"]
     losses: dict[str, Loss] = {"cross_entropy": CrossEntropy(), "zero_one": ZeroOne(), "accuracy": Accuracy()}
@@ -216,7 +216,7 @@ def _from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_state(state: Progress, folder: Path) -> None:
-    """Write the state into an empty folder: the pool, what was drawn, and ``manifest.json``."""
+    """Write the state into an empty folder: the pool, the draws, and ``manifest.json``."""
     state.instances.frame.to_parquet(folder / "pool.parquet", index=False)
     rounds = state.rounds
     columns = {"step": rounds.step, "probability": rounds.probability, "new": state.new}
@@ -230,8 +230,8 @@ def read_state(folder: Path) -> Progress:
     """Read the state of a saved test.
 
     Raises:
-        FileNotFoundError: If the folder holds none.
-        ValueError: If it is damaged or none, or was saved in a format that this version does not read.
+        FileNotFoundError: If the folder holds no active test.
+        ValueError: If the test is damaged, or was saved in a format that this version does not read.
     """
     if not (folder / "manifest.json").is_file():
         raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
@@ -248,7 +248,7 @@ def read_state(folder: Path) -> Progress:
             rows, wanted = how_many("row", len(drawn)), how_many("instance", instances.number)
             raise ValueError(f"drawn.parquet has {rows} for {wanted}")
     except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"the active test at {folder} is damaged or is none: {error}") from error
+        raise ValueError(f"the folder {folder} holds no active test, or a damaged one: {error}") from error
     rounds = Steps(
         instances.score(),
         drawn["step"].to_numpy(),

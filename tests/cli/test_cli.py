@@ -270,7 +270,7 @@ def test_a_graded_pool_instead_of_runs(files):
     assert again.startswith("Plan for DCG@5 of a, b")
     pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
     assert complaint("plan", "--pool", "pool.parquet", *MEASURED[:-1], "third", "--depth", "3", *UNIFORM) == (
-        "--pool has its grades already; leave out --grades, --max-grade, --depth"
+        "--pool already has grades; leave out --grades, --max-grade, --depth"
     )
 
 
@@ -512,7 +512,7 @@ def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
     assert "selection_error" not in rows[0]
     assert {row["estimator"] for row in rows} == {"snis"}
     grading = ("--train-fold", "1")
-    assert "has its grades already" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
+    assert "already has grades" in complaint("simulate", "pool.parquet", "--measure", "DCG@5", *grading)
 
 
 def test_simulate_takes_lengths_of_documents(labelled, files):
@@ -640,7 +640,7 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
         (("--power", "2"), "--power must lie between 0.05"),
         (("--width", "-1"), "--width must be a positive number, got -1.0"),
         (("--width", "1", "--difference", "1"), "say either --width or --difference, and not both"),
-        (("--width", "1", "--budget", "9"), "say either --budget, or the --width that it is to reach"),
+        (("--width", "1", "--budget", "9"), "say either --budget or --width, and not both"),
         (("--seconds-per-document", "-3"), "--seconds-per-document must be a positive number, got -3.0"),
         (("--seconds-per-document", "3", "--cost", "log-length"), "--seconds-per-document is a cost of its own"),
         (("--seconds-per-query", "3"), "--seconds-per-query goes with --seconds-per-document"),

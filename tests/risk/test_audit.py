@@ -469,7 +469,7 @@ def test_strata(frame, qrels) -> None:
     assert found.basis.estimator == "stratified"
     drawn = pairs[pairs["draws"] > 0]
     assert (drawn["importance"] * drawn["inclusion"]).to_numpy() == pytest.approx(np.full(100, 100 / 400))
-    with pytest.raises(ValueError, match="'stratified' belongs to the design"):
+    with pytest.raises(ValueError, match="'stratified' is for the design of that name"):
         audit.estimate(known, estimator="snis")
     with pytest.raises(ValueError, match="for one predictor, not 2"):
         Audit.create(frame, BOTH, ZeroOne(), draws=50, design="stratified")

@@ -173,7 +173,7 @@ def test_kernel_estimators_warn_where_the_draws_look_beyond_the_score(pool, loss
     assert (jumps < 10) == known
     test = ActiveTest.create(pool, None, loss).next_round(40)
     judged = pool[["qid", "docno", "label"]].merge(test.assessments[["docno"]])
-    assert ("takes for granted" in test.estimate(judged, estimator="aiipw_ratio").note) != known
+    assert ("assumes that draws depend" in test.estimate(judged, estimator="aiipw_ratio").note) != known
 
 
 def test_areas_have_a_lowest_relevant_grade(pool: pd.DataFrame) -> None:
@@ -193,7 +193,7 @@ def test_areas_have_a_lowest_relevant_grade(pool: pd.DataFrame) -> None:
 
 def test_measures_of_rankings_are_not_of_pairs(pipeline, demo) -> None:
     queries = ActiveTest.create(pipeline, demo.topics, "AP@10").next_round(5)
-    with pytest.raises(ValueError, match=r"AUC\(rel=2\) is of pairs; queries are drawn here"):
+    with pytest.raises(ValueError, match=r"AUC\(rel=2\) is a measure of pairs; this test draws queries"):
         queries.estimate(demo.judge(queries.assessments), AUC(rel=2))
 
 
@@ -220,13 +220,13 @@ def test_nothing_is_estimated_before_the_first_round(pool: pd.DataFrame) -> None
 
 def test_a_judge_of_single_grades_is_sent_to_audit(pool: pd.DataFrame) -> None:
     hard = frame_of(np.eye(4)[pool["label"]])
-    for loss, counts in ((CrossEntropy(), ", and its CrossEntropy counts 34.5 wherever it is"), (ZeroOne(), "")):
+    for loss, counts in ((CrossEntropy(), ", and its CrossEntropy is 34.5 wherever it is wrong"), (ZeroOne(), "")):
         message = rf"of every pair, .* where it may be wrong{counts}; test .* pt_active\.Audit"
         with pytest.warns(UserWarning, match=message):
             ActiveTest.create(hard, None, loss)
     partly = hard.copy()
     partly.loc[3:, [f"grade_{g}" for g in range(4)]] = 0.25
-    with pytest.warns(UserWarning, match="grade of 3 of 200 pairs.* counts as 34.5"):
+    with pytest.warns(UserWarning, match="grade of 3 of 200 pairs.* 34.5 is used instead"):
         ActiveTest.create(partly, None, CrossEntropy())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
