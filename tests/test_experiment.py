@@ -104,7 +104,7 @@ def test_round_and_highlight(plan: Plan, qrels: pd.DataFrame, demo: DemoCollecti
     ("arguments", "error", "message"),
     [
         ({"test": "t"}, TypeError, "would ignore the sampling weights"),
-        ({"missing": "expected"}, ValueError, "'error' or 'nonrelevant'"),
+        ({"missing": "expected"}, ValueError, "unknown missing 'expected'; it is one of error, nonrelevant$"),
         ({"correction": "holm"}, ValueError, "needs a baseline"),
         ({"correction": "tukey", "baseline": 0}, ValueError, "use Plan.rank"),
         ({"correction": "hulm", "baseline": 0}, ValueError, "unknown correction 'hulm'"),
