@@ -334,7 +334,7 @@ def test_what_is_missing_is_listed(level, graded, demo, reported) -> None:
         Report.of(plan, qrels.iloc[4:])
     found = quiet_report(plan, qrels.iloc[4:], missing="expected")
     words = Page(found.to_html()).text
-    assert "4 labels were missing and were taken as expected." in words
+    assert "4 labels were missing and taken as expected." in words
     assert len(found.to_dict()["missing"]["pairs"]) == 4
     assert all(docno in words for _, docno in found.missing)
     assert "No label was missing." in Page(reported(level=level).to_html()).text
