@@ -21,7 +21,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     plan: "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
     "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
     export: "pt-active export my-plan --out judge-me.csv --format csv",
-    status: "pt-active status my-plan judged-so-far.csv --looks pocock",
+    status: "pt-active status my-plan judged-so-far.csv",
     extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     compare: "pt-active compare my-plan judged.csv",
     estimate: "pt-active estimate my-plan judged.csv",
