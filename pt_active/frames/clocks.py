@@ -1,0 +1,36 @@
+"""When does each unit come, whatever the order and the partition of the rows?"""
+
+from __future__ import annotations
+
+from hashlib import blake2b
+
+import numpy as np
+import pandas as pd
+
+_HALF = 2.0**-54
+"""Half of the distance between the uniform numbers that 53 bits of a hash give."""
+
+
+def clocks(
+    seed: int, qid: pd.Series | np.ndarray, docno: pd.Series | np.ndarray | None = None, *, stage: int = 0
+) -> np.ndarray:
+    """Exponential variables of units, each from a hash of the seed and the unit's ids alone [theory 13, 14].
+
+    ``E = −log u``, where u in (0, 1) holds 53 bits of the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and
+    the stage. So a unit has the same E in any order of rows, in any part of a population, and on any machine.
+
+    Args:
+        seed: The seed of the draws.
+        qid: Ids of the queries, as texts.
+        docno: Ids of the documents, as texts, if the units are documents.
+        stage: 0 for the first draws of a plan; later rounds have variables of their own.
+
+    Returns:
+        float64[n], positive.
+    """
+    key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
+    ids = np.asarray(qid, dtype=object)
+    if docno is not None:
+        ids = ids + "\t" + np.asarray(docno, dtype=object)
+    bits = pd.util.hash_array(ids, hash_key=key, categorize=False)
+    return np.asarray(-np.log((bits >> np.uint64(11)) * 2.0**-53 + _HALF))

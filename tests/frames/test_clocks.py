@@ -1,0 +1,38 @@
+"""The exponential variables that ids are hashed to."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pt_active.frames.clocks import clocks
+
+KNOWN = [0.5932309509730274, 0.17378144542441165, 0.05402098007071222]
+IDS = np.array([f"q{i}" for i in range(20_000)], dtype=object)
+
+
+def test_units_have_the_same_clocks_in_any_order_and_in_any_part():
+    whole = clocks(3, IDS)
+    assert (clocks(3, IDS[::-1])[::-1] == whole).all()
+    assert (clocks(3, IDS[100:200]) == whole[100:200]).all()
+    assert (clocks(3, pd.Series(IDS)) == whole).all()
+
+
+def test_clocks_are_exponential_and_differ_by_seed_stage_and_document():
+    one = clocks(0, IDS)
+    others = [clocks(1, IDS), clocks(0, IDS, stage=1), clocks(0, IDS, IDS), clocks(0, IDS, np.roll(IDS, 1))]
+    for each in [one, *others]:
+        assert stats.kstest(each, "expon").pvalue > 1e-4
+    for other in others:
+        assert abs(np.corrcoef(one, other)[0, 1]) < 4 / np.sqrt(len(IDS))
+        assert (one != other).all()
+
+
+def test_a_query_and_its_document_are_not_confused():
+    assert clocks(0, np.array(["q1"]), np.array(["2"])) != clocks(0, np.array(["q"]), np.array(["12"]))
+
+
+@pytest.mark.parametrize("dtype", [object, "str"])
+def test_clocks_do_not_change_with_versions_of_pandas(dtype):
+    found = clocks(42, pd.Series(["q1", "7", "naïve"], dtype=dtype), pd.Series(["d1", "", "文"], dtype=dtype))
+    assert found == pytest.approx(KNOWN, rel=1e-12)
