@@ -270,7 +270,7 @@ def _by_depth(
     """
     order = sample.design.order[sample.drawn[sample.design.order]]
     query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
-    step = (contrast @ _steps(pool, order, mean, observed))[order]
+    step = (contrast @ steps(pool, order, mean, observed))[order]
     inverse = 1 / sample.design.inclusion[order]
     excess = np.cumsum(step * (inverse - 1))
     start = np.searchsorted(query, query)
@@ -283,8 +283,18 @@ def _by_depth(
     return QueryResiduals(total, spread, np.zeros(m), influence)
 
 
-def _steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """float64[k, N], by how much each label changes the expectation, given the labels before it in the order."""
+def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """By how much each label changes the expectation of every ranker, given the labels before it in the order.
+
+    Args:
+        pool: The pool as the measure sees it.
+        order: int64[n], documents query by query, in the order in which their labels become known.
+        mean: float64[N], the means of the document variables before.
+        observed: float64[N], the values that the labels give.
+
+    Returns:
+        float64[k, N]; 0 for documents that are not in the order.
+    """
     if pool.form.family == "additive":
         return np.asarray(pool.gradients(mean) * (observed - mean))
     from pt_active.relevance import _kernels
@@ -319,7 +329,7 @@ def expected_squares(
     square = np.zeros(len(mean))
     for _ in range(repetitions):
         label = (rng.random((len(mean), 1)) > last).sum(axis=1)
-        step = _steps(pool, order, mean, pool.form.values[label])
+        step = steps(pool, order, mean, pool.form.values[label])
         square += np.mean([(c @ step) ** 2 for c in contrasts], axis=0)
     return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)
 

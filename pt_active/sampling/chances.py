@@ -100,3 +100,33 @@ def defended(expected: np.ndarray, defensive: float = DEFENSIVE_SHARE) -> np.nda
         raise ValueError("what is expected of each instance must be a finite number and not negative")
     mean = expected.mean()
     return (1 - defensive) * (expected / mean if mean > 0 else np.ones_like(expected)) + defensive
+
+
+def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
+    """The number of draws that would tell as much with replacement as successive draws within a budget will.
+
+    Units come by the time T with probability ``1 − exp(−q T)``. The variance of a draw falls with the square of what is
+    left of ``Σ q``, so n draws count as n over that share.
+
+    Args:
+        rate: float64[n], q, positive.
+        cost: float64[n], λ.
+        budget: Λ.
+
+    Returns:
+        At least 1, and at most the number of units.
+    """
+    from scipy import optimize
+
+    share = rate / rate.sum()
+    if not cost.sum() > budget:
+        return float(len(rate))
+
+    def excess(log_time: float) -> float:
+        return float(cost @ -np.expm1(-share * np.exp(log_time)) - budget)
+
+    high = 1.0
+    while excess(high) < 0:
+        high *= 2
+    come = -np.expm1(-share * np.exp(optimize.brentq(excess, -50.0, high)))
+    return float(np.clip(come.sum() / max(share @ (1 - come), 1 / len(rate)), 1.0, len(rate)))

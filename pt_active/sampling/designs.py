@@ -199,9 +199,22 @@ def contrasts(moments: Moments, pairs: np.ndarray | None = None) -> list[tuple[n
     mean, covariance = moments.mean, moments.covariance
     k = mean.shape[1]
     if k == 1:
-        return [(mean[:, 0], covariance[:, 0, 0])]
+        return [contrast_moments(moments, 0)]
     weighted = combinations(range(k), 2) if pairs is None else compress(combinations(range(k), 2), pairs > 0)
     return [difference_moments(mean, covariance, a, b) for a, b in weighted]
+
+
+def contrast_moments(moments: Moments, first: int, second: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and variance, float64[m] each, of a system, or of the difference of two.
+
+    Args:
+        moments: The moments of k systems.
+        first: Index of the first system.
+        second: Index of the second; None for the first alone.
+    """
+    if second is None:
+        return moments.mean[:, first], moments.covariance[:, first, first]
+    return difference_moments(moments.mean, moments.covariance, first, second)
 
 
 def difference_moments(

@@ -1,0 +1,364 @@
+"""What do labels prove at any time, without asymptotics [theory 14]?
+
+Units come in successive order, so the next one is x with probability ``q(x)/Q``, Q being the sum of q over those that
+are left. What is known, what the model expects of the rest, and the error of the model in the unit drawn make
+
+``Z_t = Σ_known c + Σ_rest m + (c(x) − m(x)) Q/q(x)``,
+
+whose mean, given all before it, is the truth ``R = Σ c`` at every draw. Each c is bounded, so Z_t is. A gambler who
+stakes ``β`` on ``Z_t`` being above r holds ``K(r) = Π (1 + β_t (Z_t − r))``. The game is fair or worse for every
+``r ≥ R``, so ``K(r)`` exceeds ``2/α`` at any time with a probability of at most ``α/2`` there, whatever the labels are
+(Ville 1939). The values r against which neither side has become rich are an interval that holds at all draws together
+[Waudby-Smith and Ramdas 2024; Shekhar et al. 2023].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+LARGEST_STAKE = 0.95
+"""The largest share of its capital that a bet can lose in one draw. At 1, one draw could end it for good."""
+
+_FIRST_SIZE = 8
+"""The smallest number of draws that a bet is made for; smaller ones are limited by `LARGEST_STAKE` anyway."""
+
+_PLANNED = {0.25: 0.06, 0.5: 0.12, 1.0: 0.24, 2.0: 0.12, 4.0: 0.06}
+"""Sizes of the sample in units of the planned one → share of the capital that is bet for them. The rest is spread
+evenly over all sizes, so that a verdict far from the plan costs little more."""
+
+_BELIEVED = 20.0
+"""Number of draws that the model's expectation of the variance counts for."""
+
+_NO_VARIANCE = 1e-15
+"""A variance below this share of the largest counts as this share, since it is what rounding left of 0."""
+
+_BISECTIONS = 60
+"""Steps of the search for the ends of an interval, at most."""
+
+_PRECISION = 1e-4
+"""Ends of intervals are found to this share of their distance; they err to the outside."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """A population in the order in which its units come; all arrays are float64[N] if nothing else is said.
+
+    Usually each draw makes one unit known. A draw can make more units known than the one that is drawn: to judge a
+    document of a cascade, those above it are judged too.
+
+    Attributes:
+        rate: q, positive, in any unit: the next unit is x with probability ``q(x)/Σ_rest q``.
+        mean: m, what the model expects of each contribution.
+        variance: What the model expects of ``(c − m)²``.
+        low: The smallest contribution that a unit can make, which is known before its labels.
+        high: The largest.
+        known_at: int64[N], the draw, from 0, that makes each unit known.
+        drawn_at: int64[T], the unit of each draw.
+        settled: What is part of the truth and known from the start.
+    """
+
+    rate: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    known_at: np.ndarray
+    drawn_at: np.ndarray
+    settled: float = 0.0
+
+    @classmethod
+    def one_by_one(
+        cls,
+        rate: np.ndarray,
+        mean: np.ndarray,
+        variance: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        settled: float = 0.0,
+    ) -> Units:
+        """Units of which each draw makes one known; the arguments are in the order in which they come."""
+        turn = np.arange(len(rate))
+        return cls(rate, mean, variance, low, high, turn, turn, settled)
+
+    @cached_property
+    def left(self) -> np.ndarray:
+        """float64[T], Q before each draw: the sum of q over the units that are not known."""
+        return self._rest(self.rate)
+
+    @cached_property
+    def worst(self) -> np.ndarray:
+        """float64[T], the smallest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
+        least = np.zeros(len(self.drawn_at))
+        np.minimum.at(least, self.known_at, (self.low - self.mean) / self.rate)
+        return np.asarray(np.minimum.accumulate(least[::-1])[::-1] * self.left)
+
+    @cached_property
+    def best(self) -> np.ndarray:
+        """float64[T], the largest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
+        most = np.zeros(len(self.drawn_at))
+        np.maximum.at(most, self.known_at, (self.high - self.mean) / self.rate)
+        return np.asarray(np.maximum.accumulate(most[::-1])[::-1] * self.left)
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/q``."""
+        return self._rest(self.variance / self.rate) * self.left
+
+    def _rest(self, values: np.ndarray) -> np.ndarray:
+        """float64[T], the sum over the units that are not known before each draw."""
+        each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
+        return np.asarray(np.cumsum(each[::-1])[::-1])
+
+    def judged(self, contribution: np.ndarray, draws: int) -> Draws:
+        """What the first draws say.
+
+        Args:
+            contribution: float64[N], c; read only for units that the first draws make known.
+            draws: n, the number of draws whose labels are there.
+
+        Raises:
+            ValueError: If a contribution lies outside the bounds of its unit, since nothing could be proved then.
+        """
+        known = self.known_at < draws
+        slack = 1e-9 * (self.high - self.low).max(initial=0.0)
+        inside = (contribution >= self.low - slack) & (contribution <= self.high + slack)
+        if not inside[known].all():
+            raise ValueError("a contribution lies outside the bounds of its unit")
+        error = np.where(known, contribution - self.mean, 0.0)
+        expected, least, most = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
+        base = expected + self._so_far(error, draws)
+        drawn = self.drawn_at[:draws]
+        return Draws(
+            value=base[:-1] + error[drawn] * self.left[:draws] / self.rate[drawn],
+            worst=base[:-1] + self.worst[:draws],
+            best=base[:-1] + self.best[:draws],
+            expected=self.expected[:draws],
+            least=least + self._so_far(np.where(known, contribution - self.low, 0.0), draws),
+            most=most + self._so_far(np.where(known, contribution - self.high, 0.0), draws),
+            base=base,
+        )
+
+    def _so_far(self, values: np.ndarray, draws: int) -> np.ndarray:
+        """float64[n+1], the sum over the units that are known before the first and after each draw."""
+        each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
+        return np.r_[0.0, np.cumsum(each[:draws])]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What n draws say of the truth R.
+
+    Attributes:
+        value: float64[n], Z; the mean of each, given those before it, is R.
+        worst: float64[n], the smallest value that each could have had, given those before it.
+        best: float64[n], the largest.
+        expected: float64[n], the variance that the model expects of each, given those before it; positive.
+        least: float64[n+1], the smallest R that is possible before the first and after each draw.
+        most: float64[n+1], the largest.
+        base: float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw.
+    """
+
+    value: np.ndarray
+    worst: np.ndarray
+    best: np.ndarray
+    expected: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    base: np.ndarray
+
+    @cached_property
+    def trust(self) -> np.ndarray:
+        """float64[n+1], the variance that the draws so far showed over the one that the model expected of them."""
+        shown = (self.value - self.base[:-1]) ** 2 / np.maximum(self.expected, np.finfo(np.float64).tiny)
+        count = np.arange(len(self.value) + 1)
+        return np.asarray((_BELIEVED + np.r_[0.0, np.cumsum(shown)]) / (_BELIEVED + count))
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """float64[n], the variance foreseen of each draw from those before it."""
+        least = max(_NO_VARIANCE * self.expected.max(initial=0.0), np.finfo(np.float64).tiny)
+        return np.maximum(self.expected * self.trust[:-1], least)
+
+    def first(self, n: int) -> Draws:
+        """The first n draws."""
+        begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
+        return Draws(**begun, **{name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")})
+
+    def then(self, later: Draws) -> Draws:
+        """These draws followed by later ones, of a population that was re-estimated after the last of these.
+
+        The model, the bounds and the rates of the units that are left may change between blocks of draws, as long as
+        they depend on nothing that comes later.
+        """
+        begun = {
+            name: np.r_[getattr(self, name), getattr(later, name)] for name in ("value", "worst", "best", "expected")
+        }
+        return Draws(
+            **begun,
+            least=np.r_[self.least, later.least[1:]],
+            most=np.r_[self.most, later.most[1:]],
+            base=np.r_[self.base[:-1], later.base],
+        )
+
+    @cached_property
+    def mirrored(self) -> Draws:
+        """The draws of −R."""
+        return replace(
+            self,
+            value=-self.value,
+            worst=-self.best,
+            best=-self.worst,
+            least=-self.most,
+            most=-self.least,
+            base=-self.base,
+        )
+
+    def estimate(self) -> tuple[float, float]:
+        """The mean of Z, each weighted by the inverse of its expected variance, and its standard error.
+
+        Weights that are known before each draw keep the mean unbiased.
+        """
+        if len(self.value) == 0:
+            return np.nan, np.nan
+        if not self.most[-1] - self.least[-1] > _NO_VARIANCE * (self.most[0] - self.least[0]):
+            return float(self.base[-1]), 0.0
+        weight = 1 / np.maximum(self.expected, _NO_VARIANCE * self.expected.max())
+        return float(weight @ self.value / weight.sum()), float(np.sqrt(self.trust[-1] / weight.sum()))
+
+
+@dataclass(frozen=True)
+class Stakes:
+    """How a gambler spreads his capital over bets.
+
+    A bet that is made for the signal θ, the distance of the truth from r, stakes ``θ/σ_t²``, σ_t² being the variance
+    foreseen of the next draw: the growth ``log(1 + β (Z − r))`` of the capital is largest about there. The mixture
+    loses ``log(1/share)`` against the bet that turns out best.
+
+    Attributes:
+        signal: float64[J], θ, positive.
+        share: float64[J], the shares of the capital, which sum to 1.
+    """
+
+    signal: np.ndarray
+    share: np.ndarray
+
+    @property
+    def logs(self) -> np.ndarray:
+        """float64[J], the logarithms of the shares."""
+        return np.log(self.share)
+
+    @classmethod
+    def planned(cls, variance: float, units: int, planned: float, alpha: float) -> Stakes:
+        """Bets for signals that would be found after 8, 16, 32, … draws, and after about the planned number.
+
+        Args:
+            variance: The variance that the model expects of the first draw.
+            units: N, how many units there are.
+            planned: The number of draws that is planned, positive.
+            alpha: The level of the test.
+        """
+        even = _FIRST_SIZE * 2.0 ** np.arange(max(1, int(np.ceil(np.log2(max(units, 1) / _FIRST_SIZE))) + 1))
+        size = np.r_[even, planned * np.array(list(_PLANNED))]
+        share = np.r_[np.full(len(even), (1 - sum(_PLANNED.values())) / len(even)), list(_PLANNED.values())]
+        return cls(np.sqrt(2 * np.log(2 / alpha) * variance / size), share)
+
+
+def log_capital(draws: Draws, stakes: Stakes, truth: float = 0.0) -> np.ndarray:
+    """The logarithm of the capital of bets that R lies above a value, float64[n], after each draw.
+
+    Its exponential is an e-value for ``R ≤ truth``, at any time. Bets that R lies below are those of
+    ``draws.mirrored``.
+
+    Args:
+        draws: What the labels so far say.
+        stakes: How the capital is spread.
+        truth: The value r.
+    """
+    from pt_active.inference.stopping._capital import log_capitals
+
+    path = np.empty(len(draws.value))
+    log_capitals(draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, truth, stakes.logs, path)
+    return path
+
+
+def log_capitals_of_bets(draws: Draws, stakes: Stakes, truth: float) -> np.ndarray:
+    """The logarithms of the capitals of the single bets after all draws, float64[J]; see `log_capital`."""
+    from pt_active.inference.stopping._capital import log_capitals
+
+    logs, path = stakes.logs, np.empty(len(draws.value))
+    log_capitals(draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, truth, logs, path)
+    return logs
+
+
+def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
+    """The number of draws after which ``R ≤ truth`` is first excluded at level α; -1 if it is not.
+
+    It is excluded if the capital reaches ``1/α``, or if no labels of the rest could make it true.
+    """
+    from pt_active.inference.stopping._capital import crossing
+
+    bets = stakes.signal, stakes.share, LARGEST_STAKE
+    bet = crossing(draws.value, draws.worst, draws.variance, *bets, truth, 1 / alpha)
+    known = int((draws.least > truth).argmax()) if (draws.least > truth).any() else -1
+    return max(bet, known) if min(bet, known) < 0 else min(bet, known)
+
+
+def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:
+    """The values of R that neither side has excluded at any of the draws so far, at level α/2 each.
+
+    With probability ``1 − α`` the truth lies inside after every draw. The ends err to the outside by at most
+    `_PRECISION` of the standard error. An interval that turned out to be empty, which has a probability of at most α,
+    is given as what lies between its ends.
+
+    Args:
+        draws: What the labels so far say.
+        stakes: How the capital is spread on each side.
+        alpha: The probability with which the truth may ever lie outside.
+    """
+    low = _end(draws, stakes, alpha / 2)
+    high = -_end(draws.mirrored, stakes, alpha / 2)
+    return min(low, high), max(low, high)
+
+
+def _end(draws: Draws, stakes: Stakes, alpha: float) -> float:
+    """The lower end: the largest value that is excluded, since what lies below an excluded value is excluded too."""
+    low, high = float(draws.least.max()), float(draws.most.min())
+    error = draws.estimate()[1]
+    close = _PRECISION * (error if error > 0 else high - low)
+    for _ in range(_BISECTIONS):
+        if not high - low > close:
+            break
+        middle = (low + high) / 2
+        low, high = (middle, high) if excluded(draws, stakes, middle, alpha) >= 0 else (low, middle)
+    return low
+
+
+def closed_testing(capital: np.ndarray) -> np.ndarray:
+    """E-values that hold for all hypotheses together: the smallest mean over the sets that a hypothesis is in.
+
+    The mean of e-values is one for the hypothesis that all of them hold, however they depend on each other. So
+    hypotheses whose adjusted e-value reaches ``1/α`` are rejected with a probability of at most α that any of them is
+    true [Vovk and Wang 2021]. The smallest mean is reached with some of the smallest other e-values.
+
+    Args:
+        capital: float64[..., h], e-values.
+
+    Returns:
+        float64[..., h], the adjusted e-values.
+    """
+    order = np.argsort(capital, axis=-1, kind="stable")
+    ranked = np.take_along_axis(capital, order, axis=-1)
+    below = np.concatenate([np.zeros_like(ranked[..., :1]), np.cumsum(ranked, axis=-1)], axis=-1)
+    adjusted = ranked.copy()
+    for place in range(capital.shape[-1]):
+        # Sets of the hypothesis at this place and the j smallest of the others.
+        own = ranked[..., place : place + 1]
+        size = np.arange(1, capital.shape[-1] + 1)
+        others = np.where(size - 1 <= place, below[..., :-1], below[..., 1:] - own)
+        adjusted[..., place] = ((others + own) / size).min(axis=-1)
+    result = np.empty_like(adjusted)
+    np.put_along_axis(result, order, adjusted, axis=-1)
+    return result

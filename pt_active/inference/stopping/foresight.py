@@ -1,0 +1,142 @@
+"""How many more draws until bets decide a question?
+
+While a verdict is out, the errors of the draws to come are foreseen as normal, with the variance that is foreseen of
+each. Then the capital of a bet for the signal θ grows by ``θ S − θ² I/2``, where ``I = Σ 1/σ_t²`` is the information of
+the draws and ``S ~ N((R − r) I, I)``. Nothing of this enters a verdict.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pt_active.inference.stopping.bets import LARGEST_STAKE, Draws, Stakes, Units, log_capitals_of_bets
+
+_BLOCKS = 120
+"""Blocks of draws into which a continuation is divided, at most."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """That R lies above (or below) a value; the bets that stand for it.
+
+    Attributes:
+        value: r.
+        above: Whether the claim is that R lies above it.
+    """
+
+    value: float
+    above: bool
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The draws to come, in blocks; all arrays are float64[B].
+
+    Attributes:
+        last: int64[B], the number of draws after each block.
+        information: Σ 1/σ² of each block.
+        variance: σ² about the middle of each block.
+        down: How far a draw can fall below the estimate before it.
+        up: How far it can rise above it.
+        ended: bool[B], whether nothing is left after the block.
+    """
+
+    last: np.ndarray
+    information: np.ndarray
+    variance: np.ndarray
+    down: np.ndarray
+    up: np.ndarray
+    ended: np.ndarray
+
+    @classmethod
+    def of(cls, units: Units, judged: int, trust: float) -> Ahead:
+        """Blocks of nearly the same share of what is left; the last one ends with the population.
+
+        Args:
+            units: The population in the order in which it comes.
+            judged: The number of draws so far.
+            trust: The variance shown so far over the one expected.
+        """
+        n = len(units.rate)
+        last = np.unique(np.ceil(judged + (n - judged) * (np.arange(1, _BLOCKS + 1) / _BLOCKS) ** 2).astype(np.int64))
+        variance = np.maximum(units.expected[judged:] * trust, np.finfo(np.float64).tiny)
+        parts = np.r_[0, last[:-1] - judged]
+        middle = (np.r_[judged, last[:-1]] + last - 1) // 2
+        return cls(
+            last=last,
+            information=np.add.reduceat(1 / variance, parts),
+            variance=variance[middle - judged],
+            down=-units.worst[middle],
+            up=units.best[middle],
+            ended=last == n,
+        )
+
+
+def decided_after(
+    draws: Draws,
+    stakes: Stakes,
+    ahead: Ahead,
+    claims: list[list[Claim]],
+    alpha: float,
+    truths: np.ndarray,
+    seed: int = 0,
+) -> np.ndarray:
+    """The block after which any of several verdicts is reached, int64[P], for P simulated continuations.
+
+    Args:
+        draws: What the labels so far say.
+        stakes: How the capital of each claim is spread.
+        ahead: The draws to come; the truth is known after the last block.
+        claims: Verdicts; each is reached once all of its claims are proved.
+        alpha: The level of each claim.
+        truths: float64[P], the truth of each continuation.
+        seed: Seed of the noise.
+    """
+    rng = np.random.default_rng(seed)
+    noise = rng.standard_normal((len(truths), len(ahead.last))) * np.sqrt(ahead.information)
+    return _decided(draws, stakes, ahead, claims, alpha, truths, noise)
+
+
+def decided_without_noise(
+    draws: Draws, stakes: Stakes, ahead: Ahead, claims: list[list[Claim]], alpha: float, truth: float
+) -> int:
+    """The block after which a verdict is reached if all goes on as it would on average."""
+    return int(_decided(draws, stakes, ahead, claims, alpha, np.array([truth]), np.zeros((1, len(ahead.last))))[0])
+
+
+def _decided(
+    draws: Draws,
+    stakes: Stakes,
+    ahead: Ahead,
+    claims: list[list[Claim]],
+    alpha: float,
+    truths: np.ndarray,
+    noise: np.ndarray,
+) -> np.ndarray:
+    done = np.broadcast_to(ahead.ended, noise.shape).copy()
+    for verdict in claims:
+        proved = np.ones(noise.shape, dtype=bool)
+        for claim in verdict:
+            proved &= _proved(draws, stakes, ahead, claim, alpha, truths, noise)
+        done |= proved
+    return np.asarray(done.argmax(axis=1))
+
+
+def _proved(
+    draws: Draws, stakes: Stakes, ahead: Ahead, claim: Claim, alpha: float, truths: np.ndarray, noise: np.ndarray
+) -> np.ndarray:
+    """bool[P, B], whether the claim is proved by the end of each block."""
+    side = draws if claim.above else draws.mirrored
+    sign, edge = (1.0, ahead.down) if claim.above else (-1.0, ahead.up)
+    distance = sign * (truths - claim.value)
+    score = distance[:, None] * ahead.information + sign * noise
+    room = np.maximum(edge[None, :] - distance[:, None], np.finfo(np.float64).tiny)
+    cap = LARGEST_STAKE * ahead.variance / room
+    capital = np.zeros(noise.shape)
+    for log, signal in zip(log_capitals_of_bets(side, stakes, sign * claim.value), stakes.signal, strict=True):
+        bet = np.minimum(signal, cap)
+        growth = np.cumsum(bet * score - 0.5 * bet**2 * ahead.information, axis=1)
+        capital += np.exp(np.minimum(log + growth, 700.0))
+    return np.asarray(np.maximum.accumulate(capital >= 1 / alpha, axis=1))
