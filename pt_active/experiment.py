@@ -279,7 +279,7 @@ def _judged(
         estimator="",
         n_draws=int(queries.draws),
         n_queries=len(sample),
-        n_judged=len(tables.assessments),
+        n_judged=int(tables.pool.select(queries.rows).seen(tables.measure).sum()),
         n_effective=float(effective_size(queries.count, queries.importance(tables.pool.query_weight))),
         census=queries.census,
         missing=unlabelled,

@@ -153,16 +153,13 @@ def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str]) -
         out = new_path(plan.with_name(f"{plan.name}.csv"))
         worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
         return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
-    if state.unit == "rounds":
-        out = new_path(plan.with_name(f"{plan.name}-more"))
-        lacking = state.needed - state.spent
-        budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
-        more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
-        return f"Next, draw another round:\n  {more}"
-    if state.looks == ALWAYS:
-        budget = f"--budget {rounded_up(state.needed)}" if state.needed > 0 else "a larger --budget"
-        return f"Next, plan again with the same --seed and {budget}: that sample begins with these queries."
-    return "The planned looks are over."
+    if state.unit == "queries" and state.looks != ALWAYS:
+        return "The planned looks are over."
+    out = new_path(plan.with_name(f"{plan.name}-more"))
+    lacking = state.needed - state.spent
+    budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
+    more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
+    return f"Next, draw {'another round' if state.unit == 'rounds' else 'more queries'}:\n  {more}"
 
 
 def _report_next(plan: Path, qrels: list[Path], so_far: bool) -> str:

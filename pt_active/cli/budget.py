@@ -14,6 +14,7 @@ from pt_active.cli.options import one_of
 from pt_active.cli.pools import PoolFiles
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
 from pt_active.plans.making.artifact import plain_rows
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
 
@@ -98,7 +99,7 @@ def _draw(table: pd.DataFrame, options: list[str]) -> str:
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:
-    """The hint with what a plan lacks: documents can be added to it, queries need another plan."""
+    """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
     own, manifest, arguments = own_method(plan), plan.tables.manifest, plan.tables.manifest.arguments
     row = table[(table["level"] == arguments.level) & (table["design"] == own.design)]
     lacking = float(row["budget"].iloc[0]) - manifest.spent
@@ -107,10 +108,9 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
-    if not (own.of_documents and qrels):
+    if not (qrels if own.of_documents else has_order(plan.tables)):
         again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments.seed}"
-        begins = "" if own.of_documents or arguments.replace else ": that sample begins with the same queries"
-        return f"{lack}: plan again as before, but with {again}{begins}."
+        return f"{lack}: plan again as before, but with {again}."
     out = new_path(folder.with_name(f"{folder.name}-more"))
     more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", out)
-    return f"{lack}. Next, draw another round:\n  {more}"
+    return f"{lack}. Next, draw {'another round' if own.of_documents else 'more queries'}:\n  {more}"

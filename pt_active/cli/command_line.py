@@ -213,7 +213,8 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
 
 
 def _earlier(plan: Plan) -> list[str]:
-    return ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
+    extended = len(plan.tables.rounds) > 1 or plan.tables.manifest.extensions
+    return ["EARLIER-LABELS"] if extended else []
 
 
 @contextlib.contextmanager

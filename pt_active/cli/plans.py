@@ -100,22 +100,26 @@ def plan(
 
 def extend(
     plan: options.PlanFolder,
-    qrels: options.Judgments,
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
-    budget: Annotated[
-        float, typer.Option(metavar="X", help="The most to spend on the round, in the unit of the cost.")
-    ],
-    pool: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="A Parquet frame with the grades of a refitted model.")
+    budget: Annotated[float, typer.Option(metavar="X", help="The most to spend on top, in the unit of the cost.")],
+    qrels: Annotated[
+        list[Path] | None, typer.Argument(metavar="QRELS", help="The labels so far, from which documents are chosen.")
+    ] = None,
+    grades: Annotated[
+        Path | None,
+        typer.Option("--pool", metavar="FILE", help="A Parquet frame with the grades of a refitted model."),
     ] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="N", help="The random seed; default: the plan's own.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(metavar="N", help="The random seed of a round; default: the plan's own.")
+    ] = None,
     missing: options.Missing = MISSING_POLICIES[0],
 ) -> Answer:
-    """Choose more documents to judge, using the labels so far."""
+    """Choose more to judge: the next queries, or a round of documents that learns from the labels so far."""
     check_new(out)
-    grades, text = None if pool is None else read_pool(pool), None if texts is None else read_texts(texts)
-    made = Plan.load(plan).extend(budget, read_labels(qrels), grades, texts=text, seed=seed, missing=missing).save(out)
+    refitted, text = None if grades is None else read_pool(grades), None if texts is None else read_texts(texts)
+    labels = read_labels(qrels) if qrels else None
+    made = Plan.load(plan).extend(budget, labels, refitted, texts=text, seed=seed, missing=missing).save(out)
     return _planned(made, out)
 
 
@@ -132,7 +136,7 @@ def export(
     loaded.export(out, format, None if labels is None else read_labels([labels]), order)
     count, answer = len(loaded.assessments), next_answer(loaded, plan, out)
     hint = f"Next, when the labels are filled in:\n  {answer}"
-    if order == "drawn" or len(loaded.tables.rounds) > 1:
+    if order == "drawn" or len(loaded.tables.rounds) > 1 or loaded.tables.manifest.extensions:
         look = next_look(loaded, plan, out)
         hint = f"Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}"
     content = {"file": str(out), "format": format, "assessments": count}

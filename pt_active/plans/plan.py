@@ -30,7 +30,13 @@ from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
-from pt_active.plans.making.queries import DESIGN, in_drawing_order, plan_of_queries
+from pt_active.plans.making.queries import (
+    DESIGN,
+    check_no_refit,
+    extended_by_queries,
+    in_drawing_order,
+    plan_of_queries,
+)
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
@@ -176,7 +182,7 @@ class Plan(KeptArtifact[PlanTables]):
     def extend(
         self,
         budget: float,
-        qrels: pd.DataFrame,
+        qrels: pd.DataFrame | None = None,
         grades: pt.Transformer | pd.DataFrame | None = None,
         topics: pd.DataFrame | None = None,
         *,
@@ -184,32 +190,41 @@ class Plan(KeptArtifact[PlanTables]):
         seed: int | None = None,
         missing: str = "error",
     ) -> Plan:
-        """Draw another round of documents, which learns from the labels so far [theory 9].
+        """Choose more to judge: the next queries in the order of the plan, or another round of documents [theory 4, 9].
+
+        A plan of queries goes on in its order, which labels do not change: the extended plan is the one that the sum of
+        the budgets would have drawn. A plan by a number of draws counts with what its draws cost. A round of documents
+        learns from the labels so far.
 
         Args:
-            budget: What the round may spend, in the unit of the cost.
-            qrels: The labels of all rounds so far.
-            grades: Grades of a model that was fitted again on those labels: a frame with grade columns for every
-                document of the plan, or a pipeline that makes it from the topics. If left out, the plan's own grades
-                are used; if the labels say that the model misleads, they are mixed with the shares of each grade among
-                the labels.
+            budget: What may be spent on top, in the unit of the cost.
+            qrels: The labels of all rounds so far; not needed, and not read, for queries.
+            grades: For documents, grades of a model that was fitted again on those labels: a frame with grade columns
+                for every document of the plan, or a pipeline that makes it from the topics. If left out, the plan's own
+                grades are used; if the labels say that the model misleads, they are mixed with the shares of each grade
+                among the labels.
             topics: ``qid, query``, for a pipeline.
             texts: ``docno, text``, for the judges; those in ``grades`` if left out.
-            seed: Seed of the draws; the plan's own if left out.
-            missing: What to do about a drawn document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
-                ``"expected"`` (the model's mean).
+            seed: For documents, the seed of the draws; the plan's own if left out.
+            missing: For documents, what to do about a drawn document without a label: ``"error"``, ``"nonrelevant"``
+                (grade 0) or ``"expected"`` (the model's mean).
 
         Returns:
-            A plan of all rounds, in memory. Its `assessments` are those of the new round; its estimates need the labels
-            of all rounds.
+            A plan of all that is drawn, in memory. Its `assessments` are the new ones; its estimates need the labels of
+            all.
 
         Raises:
-            ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
-                left to judge.
+            ValueError: If the plan of queries has no order, or grades or a seed are given for it; if the labels do not
+                fit the plan, or a document has no grades; or if nothing is left to judge.
         """
+        budget = positive("budget", budget)
+        if not self.tables.rounds:
+            check_no_refit(grades, seed)
+            return self._of(extended_by_queries(self.tables, budget, texts))
+        if qrels is None:
+            raise ValueError("a round of documents learns from the labels so far, and there are none")
         seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
-        asked_for = Extension(positive("budget", budget), qrels, grades, topics, texts, seed, missing)
-        return self._of(extended(self.tables, asked_for))
+        return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
         """The plan cut to what is judged without a gap from the first draw; its notes point to `status` [theory 10].

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import ArgumentError, how_many, positive
+from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import grade_columns
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
@@ -52,7 +53,7 @@ def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarra
 def draw_pairs(
     pairs: Pairs, design: str, budget: float | None, draws: int | None, replace: bool, defensive: float, seed: int
 ) -> Sample:
-    """Draw pairs to a budget, or a number of them.
+    """Draw pairs to a budget, or a number of them; without replacement by clocks that depend on seed and ids alone.
 
     Args:
         pairs: All pairs of the audit.
@@ -71,11 +72,11 @@ def draw_pairs(
     rng = np.random.default_rng(seed)
     if design == STRATIFIED:
         return _draw_strata(pairs, budget, draws, replace, rng)
-    q = audit_distribution(pairs, design, defensive)
+    q, clock = audit_distribution(pairs, design, defensive), clocks(seed, pairs.keys["qid"], pairs.keys["docno"])
     if draws is not None:
-        return draw_number(q, pairs.weight, draws, rng, replace)
+        return draw_number(q, pairs.weight, draws, rng, replace, clock)
     _check_budget(float(budget or 0), pairs.cost[q > 0])
-    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace)
+    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace, clock)
 
 
 def _draw_strata(

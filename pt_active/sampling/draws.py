@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from pt_active.sampling.chances import inclusion_probabilities, within_budget
+from pt_active.sampling.laws import EXPONENTIAL, Law
 from pt_active.sampling.sample import Sample, Steps
 
 MAX_DRAWS_PER_QUERY = 100
@@ -15,7 +16,12 @@ MAX_DRAWS_PER_QUERY = 100
 
 
 def draw_number(
-    q: np.ndarray, weight: np.ndarray, draws: int, rng: np.random.Generator, replace: bool = True
+    q: np.ndarray,
+    weight: np.ndarray,
+    draws: int,
+    rng: np.random.Generator,
+    replace: bool = True,
+    clock: np.ndarray | None = None,
 ) -> Sample:
     """Draw a fixed number of times.
 
@@ -25,6 +31,7 @@ def draw_number(
         draws: How many, at least 1.
         rng: Source of randomness.
         replace: Whether a query can be drawn more than once; if not, queries are drawn by `priorities`.
+        clock: float64[m], E, by which queries come without replacement; drawn if left out.
 
     Returns:
         The sample, with increasing rows; without replacement, a census if there are no more queries than draws.
@@ -39,11 +46,17 @@ def draw_number(
         count = rng.multinomial(draws, q / q.sum())
         rows = np.flatnonzero(count)
         return Sample(rows, count[rows], draws * q[rows], repeated=True, q=q)
-    return _distinct(q, weight, np.ones_like(q), draws, rng)
+    return first_within(_priority(q, clock, rng), q, weight, np.ones_like(q), draws)
 
 
 def draw_to_budget(
-    q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator, replace: bool = True
+    q: np.ndarray,
+    weight: np.ndarray,
+    cost: np.ndarray,
+    budget: float,
+    rng: np.random.Generator,
+    replace: bool = True,
+    clock: np.ndarray | None = None,
 ) -> Sample:
     """Draw until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
 
@@ -62,6 +75,7 @@ def draw_to_budget(
         budget: Λ, in the unit of ``cost``.
         rng: Source of randomness.
         replace: Whether a query can be drawn more than once.
+        clock: float64[m], E, by which queries come without replacement; drawn if left out.
 
     Returns:
         The sample, with increasing rows; a census if the budget pays for all queries with a positive weight.
@@ -72,7 +86,7 @@ def draw_to_budget(
     check_distribution(q)
     check_budget(budget, cost[q > 0])
     if not replace:
-        return _distinct(q, weight, cost, budget, rng)
+        return first_within(_priority(q, clock, rng), q, weight, cost, budget)
     if pays_for_all(budget, cost[weight > 0]):
         return _census(weight, q)
     return next(races(q, cost, [budget], 1, rng)).first
@@ -118,14 +132,21 @@ def races(
 
 
 def priorities(
-    q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], repetitions: int, rng: np.random.Generator
+    q: np.ndarray,
+    cost: np.ndarray,
+    budgets: Sequence[float],
+    repetitions: int,
+    rng: np.random.Generator,
+    law: Law = EXPONENTIAL,
 ) -> Iterator[Sample]:
     """Draw many independent samples without replacement, each to several budgets in turn [theory 4].
 
-    Query x has the priority ``U/q(x)``, U uniform, and queries come in increasing order of it (Ohlsson 1998; Duffield,
-    Lund and Thorup 2007). The first query that would overspend is left out with all after it; its priority T is the
-    threshold. If x came before T, it could have come at any time before T without changing T. So given what the other
-    queries drew, x is in the sample with probability ``π = min(1, q(x) T)``, and weights 1/π make a mean unbiased.
+    Query x has the priority ``E/q(x)``, E exponential, and queries come in increasing order of it. So the next one is x
+    with probability ``q(x)``, divided by the sum of q over all that are left: successive sampling (Rosén 1972). The
+    first query that would overspend is left out with all after it; its priority T is the threshold. If x came before T,
+    it could have come at any time before T without changing T. So given what the other queries drew, x is in the sample
+    with probability ``π = 1 − exp(−q(x) T)``, and weights 1/π make a mean unbiased. The same holds for priorities
+    ``U/q(x)``, U uniform, with ``π = min(1, q(x) T)`` (Ohlsson 1998; Duffield, Lund and Thorup 2007).
 
     Args:
         q: float64[m], sums to 1.
@@ -133,22 +154,25 @@ def priorities(
         budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
         repetitions: How many samples, R.
         rng: Source of randomness.
+        law: The law of E.
 
     Yields:
         For each budget, R samples of up to D queries, in the order in which they come.
     """
-    yield from prefixes(draw_priorities(q, repetitions, rng), q, cost, budgets)
+    yield from prefixes(draw_priorities(q, repetitions, rng, law), q, cost, budgets, law)
 
 
-def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
-    """Random priorities ``U/q`` of queries, float64[R, m], U uniform; infinite where q is 0."""
-    priority = np.full((repetitions, len(q)), np.inf)
+def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator, law: Law = EXPONENTIAL) -> np.ndarray:
+    """Random priorities ``E/q`` of queries, float64[R, m], E drawn by the law; infinite where q is 0."""
     reachable = q > 0
-    priority[:, reachable] = rng.random((repetitions, int(reachable.sum()))) / q[reachable]
-    return priority
+    clock = np.ones((repetitions, len(q)))
+    clock[:, reachable] = law.clocks(rng, (repetitions, int(reachable.sum())))
+    return _by_clock(clock, q)
 
 
-def prefixes(priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float]) -> Iterator[Sample]:
+def prefixes(
+    priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Sequence[float], law: Law = EXPONENTIAL
+) -> Iterator[Sample]:
     """The samples that given priorities lead to; each is the beginning of the one for the next budget.
 
     Args:
@@ -156,6 +180,7 @@ def prefixes(priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Seq
         q: float64[m], sums to 1.
         cost: float64[m], λ.
         budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
+        law: The law of the priorities.
 
     Yields:
         For each budget, R samples of up to D queries, in the order in which they come.
@@ -168,14 +193,39 @@ def prefixes(priority: np.ndarray, q: np.ndarray, cost: np.ndarray, budgets: Seq
         distinct = came.sum(axis=1, keepdims=True)
         drawn = np.s_[:, : distinct.max()]
         threshold = np.take_along_axis(priority, distinct, axis=1)
-        yield Sample.by_priority(order[drawn], came[drawn].astype(np.int64), q[order[drawn]], threshold)
+        yield Sample.by_priority(order[drawn], came[drawn].astype(np.int64), q[order[drawn]], threshold, law)
 
 
-def _distinct(q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, rng: np.random.Generator) -> Sample:
-    priority = draw_priorities(q, 1, rng)
+def first_within(
+    priority: np.ndarray, q: np.ndarray, weight: np.ndarray, cost: np.ndarray, budget: float, law: Law = EXPONENTIAL
+) -> Sample:
+    """The queries that come first, as many as a budget pays for.
+
+    Args:
+        priority: float64[m], infinite where q is 0.
+        q: float64[m], sums to 1.
+        weight: float64[m], p.
+        cost: float64[m], λ.
+        budget: Λ, at least the cost of any single query.
+        law: The law of the priorities.
+
+    Returns:
+        The sample, with increasing rows, its q and its priorities; a census if the budget pays for all queries with a
+        positive weight.
+    """
     if pays_for_all(budget, cost[weight > 0]):
-        return replace(_census(weight, q), priority=priority[0])
-    return replace(next(prefixes(priority, q, cost, [budget])).first, q=q, priority=priority[0])
+        return replace(_census(weight, q), priority=priority)
+    return replace(next(prefixes(priority[None], q, cost, [budget], law)).first, q=q, priority=priority)
+
+
+def _priority(q: np.ndarray, clock: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """float64[m], the priorities of successive sampling, by given clocks or by random ones."""
+    return draw_priorities(q, 1, rng)[0] if clock is None else _by_clock(clock, q)
+
+
+def _by_clock(clock: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """``E/q``, float64[..., m]; infinite where q is 0."""
+    return np.divide(clock, q, out=np.full_like(clock, np.inf), where=q > 0)
 
 
 def _ended(times: np.ndarray) -> np.ndarray:

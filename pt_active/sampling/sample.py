@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from pt_active.sampling.laws import EXPONENTIAL, Law
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -66,17 +68,23 @@ class Sample:
 
     @classmethod
     def by_priority(
-        cls, rows: np.ndarray, count: np.ndarray, rate: np.ndarray, threshold: np.ndarray | float
+        cls,
+        rows: np.ndarray,
+        count: np.ndarray,
+        rate: np.ndarray,
+        threshold: np.ndarray | float,
+        law: Law = EXPONENTIAL,
     ) -> Sample:
-        """The units that come before a threshold T; each is drawn with probability ``π = min(1, q T)``.
+        """The units that come before a threshold T; each is drawn with probability ``π = 1 − exp(−q T)``.
 
         Args:
             rows: int64[..., n], in the order in which they come.
             count: int64[..., n], 1 for units before the threshold, 0 for others.
             rate: float64[..., n], q of each.
             threshold: T, the priority of the unit that comes next; float64[..., 1] for several samples.
+            law: The law by which they come; with `laws.UNIFORM`, ``π = min(1, q T)``.
         """
-        return cls(rows, count, np.minimum(1.0, rate * threshold))
+        return cls(rows, count, law.inclusion(rate * threshold))
 
     @property
     def draws(self) -> np.ndarray:

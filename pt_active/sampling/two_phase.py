@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pt_active.sampling.draws import pays_for_all, priorities
+from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 APART_SHARE = 0.25
@@ -79,7 +80,8 @@ def _first_phase(opening: np.ndarray, price: np.ndarray, budget: float, rng: np.
     can = opening > 0
     if pays_for_all(budget, price[can]):
         return Sample.once(can.astype(np.float64))
-    return next(priorities(opening, price, [budget], 1, rng)).first
+    # Not by exponential clocks: a query with Π = 1 must be certain, unless chance puts the cost above the budget.
+    return next(priorities(opening, price, [budget], 1, rng, UNIFORM)).first
 
 
 def _second_phase(

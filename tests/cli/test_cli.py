@@ -160,9 +160,19 @@ def test_labels_come_in_bit_by_bit(files):
     if not whole["resolution"]:
         assert "The planned looks are over." in run("status", "plan", "plan.csv", "--looks", "end")
     said = run("status", "plan", "plan.csv", "--confidence", "0.999999")
-    needed = json.loads(run("status", "plan", "plan.csv", "--confidence", "0.999999", "--json"))["needed"]
-    budget = float(re.search(r"same --seed and --budget ([0-9.]+): that sample begins with these", said)[1])
-    assert needed <= budget < 1.01 * needed + 1
+    found = json.loads(run("status", "plan", "plan.csv", "--confidence", "0.999999", "--json"))
+    more = re.search(
+        r"Next, draw more queries:\n  (pt-active extend plan plan.csv --budget [0-9.]+ --out plan-more)", said
+    )
+    lacking, budget = found["needed"] - found["spent"], float(more[1].split()[5])
+    assert lacking <= budget < 1.01 * lacking + 1
+    assert "in extension 1 (drawn by hedged)" in run(*shlex.split(more[1])[1:])
+    assert (
+        run("export", "plan-more", "--out", "more.csv", "--format", "csv").rstrip().endswith("EARLIER-LABELS more.csv")
+    )
+    fill("more.csv")
+    again = json.loads(run("status", "plan-more", "plan.csv", "more.csv", "--json"))
+    assert again["judged"] == again["drawn"] > found["drawn"]
     assert complaint("status", "plan", "part.csv", "--looks", "daily").startswith("unknown --looks 'daily'")
     assert complaint("status", "plan", "part.csv", "--margin", "-1") == "--margin must be a positive number, got -1.0"
     assert complaint("export", "plan", "--out", "x.csv", "--order", "up").startswith("unknown order 'up'")
@@ -459,6 +469,19 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert found["n_judged"] == len(labels) + len(second)
     assert (found["level"], found["n_rounds"]) == ("document", 2)
     assert found["error_of_documents"] > 0
+
+
+def test_queries_are_extended_without_labels(files):
+    planned(*TRAINING)
+    text = run("extend", "plan", "--budget", "40", "--out", "p2", "--texts", "texts.tsv")
+    assert "in extension 1 (drawn by hedged)" in text
+    assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
+    assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
+    said = complaint("extend", "plan", "--budget", "40", "--out", "p3", "--seed", "2")
+    assert said == "the order of the queries is drawn already: --seed is for plans with --level document"
+    planned("--level", "document", *TRAINING, "--out", "documents")
+    said = complaint("extend", "documents", "--budget", "40", "--out", "p3")
+    assert said == "a round of documents learns from the labels so far, and there are none"
 
 
 def test_documents_refuse_what_does_not_fit(files):

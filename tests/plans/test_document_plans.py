@@ -333,9 +333,8 @@ def test_a_round_needs_what_it_needs(plan: Plan, qrels: pd.DataFrame, graded, pi
         plan.extend(50, qrels, grades=graded.drop(columns="grade_3"))
     with pytest.raises(ValueError, match="topics are needed"):
         plan.extend(50, qrels, grades=pipeline)
-    whole = Plan.create(graded, None, DCG @ 10, budget=300)
-    with pytest.raises(ValueError, match='only a plan with level="document" can be extended'):
-        whole.extend(50, demo.judge(whole.assessments))
+    with pytest.raises(ValueError, match="a round of documents learns from the labels so far, and there are none"):
+        plan.extend(50)
     texts = pd.DataFrame({"docno": graded["docno"].unique()}).assign(text="words")
     assert (
         plan.extend(50, qrels, grades=pipeline, topics=demo.topics, texts=texts).assessments["text"] == "words"

@@ -319,7 +319,7 @@ def test_plans_of_another_format_are_refused(plan: Plan, tmp_path: Path) -> None
     folder = plan.save(tmp_path / "old").path
     manifest = json.loads((folder / "manifest.json").read_text())
     (folder / "manifest.json").write_text(json.dumps(manifest | {"format_version": 99}))
-    with pytest.raises(ValueError, match=r"saved by pt-active .* in format 99; this version reads the formats 3, 4"):
+    with pytest.raises(ValueError, match=r"saved by pt-active .* in format 99; this version reads the formats 3, 4, 5"):
         Plan.load(folder)
     with pytest.raises(FileNotFoundError, match="there is no plan"):
         Plan.load(tmp_path)

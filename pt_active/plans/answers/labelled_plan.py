@@ -222,8 +222,8 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
             return q * int(queries["q_draws"].sum()), "expected draws"
         if manifest.cut:
             amount = manifest.spent
-        elif arguments.budget is not None:
-            amount = arguments.budget
+        elif arguments.budget is not None or manifest.extensions:
+            amount = manifest.limit
         else:
             amount, cost = float(arguments.draws or 0), np.ones(len(q))
         return np.minimum(1.0, Clipped.of(q, cost).factor(amount) * q), "chance of being drawn"

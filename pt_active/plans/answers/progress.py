@@ -24,7 +24,7 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import foreign_labels, measured_values, model_means
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.plans.making.queries import DrawingOrder, queries_judged
+from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, known_texts, queries_judged
 from pt_active.plans.making.queries import sample_columns as query_columns
 
 _MAX_FUTURE_LOOKS = 50
@@ -119,22 +119,30 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
         question: What is asked.
 
     Raises:
-        ValueError: If the plan has no order of queries, or the looks are unknown.
+        ValueError: If the plan has no order of queries, the looks are unknown, or they were planned for fewer queries.
     """
-    order = DrawingOrder.of(tables.queries)
+    order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
     if cut := tables.manifest.cut:
         order = replace(order, drawn=cut.of)
+    if extensions and question.looks not in (None, ALWAYS):
+        raise ArgumentError(
+            Argument("looks", question.looks),
+            " needs to know from the start how many looks there will be, but the plan was extended; use ",
+            Argument("looks", ALWAYS),
+        )
     label = whole_labels(tables.pool.keys, qrels)
     judged = queries_judged(tables.pool, label, question.measure, order)
     spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)
-    time = information(order.curve, spent[sizes - 1], spent[order.drawn - 1])
+    # The unit stays that of the plan before its extensions, so that they do not change the intervals of past looks.
+    unit = spent[order.drawn - sum(each.queries for each in extensions) - 1]
+    time = information(order.curve, spent[sizes - 1], unit)
     critical = critical_values(question.looks, sizes, time, 1 - question.confidence)
     passed = int((sizes <= judged).sum())
     planned = _without_labels(spent[sizes - 1], time, critical)
     return Growth(
         past=_past(planned.part(slice(passed)), tables, label, question, order, sizes[:passed]),
         plan=to_come(planned.cost[passed:], time[passed:], critical[passed:]),
-        rest=_rest_of_queries(order, question),
+        rest=_rest_of_queries(order, question, unit),
         counts={
             **_labels_of_queries(tables.pool, label, question, order, judged),
             "judged": judged,
@@ -167,11 +175,14 @@ def _past(
     return replace(looks, value=estimates.value, standard_error=error, degrees=estimates.degrees_of_freedom)
 
 
-def _rest_of_queries(order: DrawingOrder, question: Question) -> Looks:
-    """Samples that are larger than the plan's, with one look at each: the planned looks are over by then."""
+def _rest_of_queries(order: DrawingOrder, question: Question, unit: float) -> Looks:
+    """Samples that are larger than the plan's, with one look at each: the planned looks are over by then.
+
+    ``unit`` is the cost whose information is 1.
+    """
     spent = np.cumsum(order.cost)
     beyond = np.unique(np.linspace(order.drawn, len(spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
-    time = information(order.curve, spent[beyond - 1], spent[order.drawn - 1])
+    time = information(order.curve, spent[beyond - 1], unit)
     looks = ALWAYS if question.looks == ALWAYS else None
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
 
@@ -312,7 +323,7 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
 
     Returns:
         The plan itself if all of it is judged. Otherwise, for queries, the first n in the order in which they were
-        drawn, with ``π = min(1, q T)``, T the priority of the next; for documents, the rounds before the first gap.
+        drawn, with ``π = 1 − exp(−q T)``, T the priority of the next; for documents, the rounds before the first gap.
 
     Raises:
         ValueError: If the labels do not fit the plan, nothing is judged, or the plan has no order.
@@ -322,7 +333,7 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
 
 
 def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
-    order, pool = DrawingOrder.of(tables.queries), tables.pool
+    order, pool = DrawingOrder.of(tables), tables.pool
     measure = tables.measure
     foreign_labels(
         (label >= 0) & pool.seen(measure) & ~order.asked(len(pool.queries))[pool.query_of_document], "queries"
@@ -335,11 +346,19 @@ def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
             f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
         )
     queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
-    listed = tables.assessments["qid"].isin(pool.qids[order.rows[:n]])
-    assessments = tables.assessments[listed].reset_index(drop=True)
+    assessments = _assessments_of(tables, order.rows[:n])
     cut, draws = Cut("queries", order.drawn, n), int(queries["q_draws"].sum())
     cut_off = replace(tables, queries=queries, assessments=assessments)
     return _with_manifest(cut_off, cut, draws, spent=float(order.cost[:n].sum()), census=False)
+
+
+def _assessments_of(tables: PlanTables, rows: np.ndarray) -> pd.DataFrame:
+    """The assessments of some of the drawn queries."""
+    # An extended plan has kept the list of its new queries alone.
+    if tables.manifest.extensions:
+        return documents_to_judge(tables.pool, tables.measure, rows, known_texts(tables.pool))
+    listed = tables.assessments["qid"].isin(tables.pool.qids[rows])
+    return tables.assessments[listed].reset_index(drop=True)
 
 
 def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:

@@ -54,8 +54,10 @@ def in_words(tables: PlanTables) -> str:
     repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
     kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
     rounds, unit = len(tables.rounds), arguments.unit
-    again = f" in round {rounds}" if rounds > 1 else ""
-    judge = f"{how_many('document', counts.assessments)} of {how_many('query', counts.sampled_queries)}"
+    again, queries = f" in round {rounds}" if rounds > 1 else "", counts.sampled_queries
+    if manifest.extensions and not manifest.cut:
+        again, queries = f" in extension {len(manifest.extensions)}", manifest.extensions[-1].queries
+    judge = f"{how_many('document', counts.assessments)} of {how_many('query', queries)}"
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
     cut = manifest.cut

@@ -17,12 +17,17 @@ from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.costs import kept_unit
+from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Version of the tables on disk. Loading a plan in a format that is not in `READABLE_FORMATS` raises."""
 
-READABLE_FORMATS = (3, FORMAT_VERSION)
-"""Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`."""
+READABLE_FORMATS = (3, 4, FORMAT_VERSION)
+"""Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`; those of
+format 4 come by ``U/q`` (`laws.UNIFORM`). A plan keeps the format that it was made in, also if it is saved again."""
+
+_FIRST_SUCCESSIVE_FORMAT = 5
+"""The first format whose queries come by ``E/q``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,6 +109,23 @@ class RoundEntry(Record):
 
 
 @dataclass(frozen=True)
+class ExtensionEntry(Record):
+    """The record of an extension of a plan of queries, which goes on in the order in which its queries come.
+
+    Attributes:
+        budget: What the extension could spend on top.
+        spent: What its judgments cost.
+        queries: The number of queries that it added.
+        assessments: The number of documents that it added.
+    """
+
+    budget: float
+    spent: float
+    queries: int
+    assessments: int
+
+
+@dataclass(frozen=True)
 class Cut(Record):
     """How far a plan was cut to what is judged: to the first ``to`` of ``of`` queries or rounds (``unit``)."""
 
@@ -125,7 +147,7 @@ class Manifest(Record):
     """Everything that is needed to make a plan again, and to check that it is the same.
 
     Attributes:
-        format_version: Version of the tables on disk.
+        format_version: Version of the tables that the plan was made in.
         versions: Package → version.
         arguments: The arguments of ``Plan.create``.
         rankers: Names of the rankers.
@@ -135,16 +157,18 @@ class Manifest(Record):
         pool_cost: What judging the whole pool would cost.
         inputs: Digests of the frames that the plan was made from.
         rounds: One entry per round; empty if queries were drawn.
+        extensions: One entry per extension of a plan of queries.
         later_rankers: Names of the rankers that were added after the sample was drawn.
         cut: How far the plan was cut; None if it was not.
     """
 
-    SOMETIMES: ClassVar = ("rounds", "later_rankers", "cut")
+    SOMETIMES: ClassVar = ("rounds", "extensions", "later_rankers", "cut")
     PARTS: ClassVar = {
         "arguments": PlanArguments,
         "counts": Counts,
         "inputs": Inputs,
         "rounds": RoundEntry,
+        "extensions": ExtensionEntry,
         "cut": Cut,
     }
 
@@ -158,8 +182,23 @@ class Manifest(Record):
     pool_cost: float
     inputs: Inputs = field(default_factory=lambda: Inputs("", None))
     rounds: tuple[RoundEntry, ...] = ()
+    extensions: tuple[ExtensionEntry, ...] = ()
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
+
+    @property
+    def law(self) -> Law:
+        """The law by which queries come without replacement."""
+        return EXPONENTIAL if self.format_version >= _FIRST_SUCCESSIVE_FORMAT else UNIFORM
+
+    @property
+    def limit(self) -> float:
+        """What a plan of queries may spend with its extensions; a number of draws counts with what they cost."""
+        if self.arguments.budget is None:
+            first = self.spent - sum(each.spent for each in self.extensions)
+        else:
+            first = self.arguments.budget
+        return first + sum(each.budget for each in self.extensions)
 
 
 class Source(NamedTuple):

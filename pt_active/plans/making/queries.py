@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 
 import ir_measures.measures as irm
@@ -10,13 +10,15 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames import columns
-from pt_active.frames.checks import Argument, ArgumentError, within
+from pt_active.frames.checks import Argument, ArgumentError, some, within
+from pt_active.frames.clocks import clocks
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
+from pt_active.plans.making.manifest import ExtensionEntry, Manifest, PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.sampling.draws import draw_number, draw_to_budget
+from pt_active.sampling.draws import check_budget, draw_number, draw_to_budget, first_within
+from pt_active.sampling.laws import Law
 from pt_active.sampling.sample import Sample
 
 DESIGN = "hedged"
@@ -44,7 +46,7 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
     sample = draw(queries, arguments.budget, arguments.draws, seed, arguments.replace)
     queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=_priority(sample, len(queries)))
-    assessments = _assessments(pool, measure, sample, source.frame)
+    assessments = documents_to_judge(pool, measure, sample.rows, source.frame)
     spent = float(pool.query_cost[sample.rows].sum())
     manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
     return PlanTables(pool, queries, assessments, manifest)
@@ -77,7 +79,10 @@ def _priority(sample: Sample, m: int) -> np.ndarray:
 
 
 def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
-    """Draw from a design table, sorted by qid, so that its row order does not matter.
+    """Draw from a design table, whatever the order of its rows.
+
+    Without replacement, queries come by clocks that depend on the seed and their qids alone, so that other queries, or
+    a partition of the table, do not change the order of a query and its neighbours where q is proportional.
 
     Args:
         queries: ``qid, q_prob, q_weight, q_cost``.
@@ -96,11 +101,11 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
         raise ArgumentError.either("budget", "draws")
     order = np.argsort(queries["qid"].to_numpy(dtype=object), kind="stable")
     q, p, cost = (queries[c].to_numpy(dtype=np.float64)[order] for c in ("q_prob", "q_weight", "q_cost"))
-    rng = np.random.default_rng(seed)
+    rng, clock = np.random.default_rng(seed), clocks(seed, queries["qid"])[order]
     if draws is not None:
-        sample = draw_number(q, p, draws, rng, replace)
+        sample = draw_number(q, p, draws, rng, replace, clock)
     else:
-        sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace)
+        sample = draw_to_budget(q, p, cost, float(budget or 0), rng, replace, clock)
     back = np.argsort(order)
     priority = None if sample.priority is None else sample.priority[back]
     return Sample(
@@ -144,13 +149,96 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
-def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
+def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts: pd.DataFrame) -> pd.DataFrame:
+    """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
+
+    Args:
+        pool: All queries.
+        measure: Its cutoff says which documents are judged.
+        rows: int64[n], the queries, as rows of the pool.
+        texts: ``qid, docno`` (+ ``query``, ``text``) of all documents.
+
+    Returns:
+        Sorted by qid and docno; ``inclusion`` is 1, given that the query was drawn.
+    """
     query = pool.query_of_document
-    judge = pool.seen(measure) & np.isin(query, sample.rows)
+    judge = pool.seen(measure) & np.isin(query, rows)
     table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
-    texts = columns.with_string_ids(frame[[c for c in ("qid", "docno", "query", "text") if c in frame.columns]])
+    texts = columns.with_string_ids(texts[[c for c in ("qid", "docno", "query", "text") if c in texts.columns]])
     table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
+
+
+def known_texts(pool: Pool, texts: pd.DataFrame | None = None) -> pd.DataFrame:
+    """``qid, docno`` of all documents, with ``query`` if the pool has it, and ``text`` if there are texts.
+
+    Args:
+        pool: All queries.
+        texts: ``docno, text``; None if there are no texts.
+    """
+    query = pool.query_of_document
+    table = pd.DataFrame({"qid": pool.qids[query], "docno": pool.docno})
+    if "query" in pool.queries.columns:
+        table["query"] = pool.queries["query"].to_numpy()[query]
+    if texts is not None:
+        texts = columns.with_string_ids(texts[["docno", "text"]]).drop_duplicates("docno")
+        table["text"] = table["docno"].map(texts.set_index("docno")["text"])
+    return table
+
+
+def check_no_refit(grades: object, seed: int | None) -> None:
+    """Raise if an extension of a plan of queries is given grades or a seed.
+
+    Raises:
+        ArgumentError: If one of them is not None.
+    """
+    for name, value in (("grades", grades), ("seed", seed)):
+        if value is not None:
+            by_documents = Argument("level", "document")
+            raise ArgumentError(
+                "the order of the queries is drawn already: ", Argument(name), " is for plans with ", by_documents
+            )
+
+
+def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame | None) -> PlanTables:
+    """A plan that goes on in its order of queries.
+
+    Args:
+        tables: The content of the plan so far.
+        budget: What may be spent on top.
+        texts: ``docno, text``, for the judges; None if there are no texts.
+
+    Raises:
+        ValueError: If the plan has no order, was cut or has later rankers, all of it is judged, or the budget does not
+            pay for the next query.
+    """
+    manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
+    if manifest.cut:
+        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
+    if later := manifest.later_rankers:
+        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
+    if manifest.census:
+        raise ValueError("nothing is left to judge: the plan asks for all queries")
+    q, priority = (tables.queries[column].to_numpy(dtype=np.float64) for column in ("q_prob", "q_priority"))
+    total = manifest.limit + budget
+    check_budget(total, pool.query_cost[q > 0])
+    sample = first_within(priority, q, pool.query_weight, pool.query_cost, total, manifest.law)
+    new = np.setdiff1d(sample.rows, before.rows[: before.drawn])
+    if len(new) == 0:
+        raise ValueError(
+            f"budget {budget:g} does not pay for the query that comes next, which costs {before.cost[before.drawn]:g}"
+        )
+    queries = tables.queries.assign(**sample_columns(sample, pool.query_weight))
+    assessments = documents_to_judge(pool, tables.measure, new, known_texts(pool, texts))
+    manifest = _with_extension(manifest, budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
+    return replace(tables, queries=queries, assessments=assessments, manifest=replace(manifest, census=sample.census))
+
+
+def _with_extension(manifest: Manifest, budget: float, spent: float, queries: int, assessments: int) -> Manifest:
+    """The manifest with the entry of one more extension."""
+    entry, drawn = ExtensionEntry(budget, spent, queries, assessments), manifest.counts.sampled_queries + queries
+    counts = replace(manifest.counts, sampled_queries=drawn, draws=drawn, assessments=assessments)
+    return replace(manifest, extensions=(*manifest.extensions, entry), counts=counts, spent=manifest.spent + spent)
 
 
 @dataclass(frozen=True)
@@ -164,6 +252,7 @@ class DrawingOrder:
         cost: float64[r], λ.
         threshold: float64[r], the priority of the query that comes next; infinite after the last.
         drawn: How many of them the plan asks for.
+        law: The law by which they come.
     """
 
     rows: np.ndarray
@@ -172,14 +261,16 @@ class DrawingOrder:
     cost: np.ndarray
     threshold: np.ndarray
     drawn: int
+    law: Law
 
     @classmethod
-    def of(cls, queries: pd.DataFrame) -> DrawingOrder:
-        """The order in a plan's table of all queries.
+    def of(cls, tables: PlanTables) -> DrawingOrder:
+        """The order of a plan's queries.
 
         Raises:
             ValueError: If the plan draws with replacement, or was saved in a format without the order.
         """
+        queries = tables.queries
         if "q_priority" not in queries.columns:
             raise ValueError(
                 "the plan was saved in format 3, which does not keep the order in which queries come; judge all that "
@@ -196,11 +287,12 @@ class DrawingOrder:
         rows = rows[np.isfinite(priority[rows])]
         q, weight, cost = (queries[c].to_numpy(dtype=np.float64)[rows] for c in ("q_prob", "q_weight", "q_cost"))
         drawn = int((queries["q_draws"].to_numpy() > 0).sum())
-        return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn)
+        return cls(rows, q, weight, cost, np.append(priority[rows], np.inf)[1:], drawn, tables.manifest.law)
 
     def first(self, n: int) -> Sample:
         """The first n queries, as they would have been drawn with a budget that ended there."""
-        return Sample.by_priority(self.rows[:n], np.ones(n, dtype=np.int64), self.q[:n], self.threshold[n - 1])
+        once, threshold = np.ones(n, dtype=np.int64), self.threshold[n - 1]
+        return Sample.by_priority(self.rows[:n], once, self.q[:n], threshold, self.law)
 
     def asked(self, size: int) -> np.ndarray:
         """bool[m], the queries that the plan asks for; ``size`` is m, the number of queries in the pool."""

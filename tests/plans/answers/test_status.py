@@ -186,7 +186,7 @@ def question(plan: Plan, looks: str | None) -> Question:
 
 def test_the_clock_of_queries_is_that_of_a_design_that_is_best(plan: Plan) -> None:
     """``q ∝ √(g/λ)`` makes ``Σ g/q · Σ λ q`` smallest, so the curve's g is ``λ q²``; costs differ."""
-    order = DrawingOrder.of(plan.queries)
+    order = DrawingOrder.of(plan.tables)
     rng, curve = np.random.default_rng(1), order.curve
     assert np.ptp(order.cost) > 0
     np.testing.assert_allclose(curve.gain / curve.gain.sum(), order.cost * order.q**2 / (order.cost @ order.q**2))
@@ -328,8 +328,9 @@ def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
     drawn = queries.q_draws > 0
     assert queries.q_priority[drawn].max() < queries.q_priority[~drawn].min()
     threshold = queries.q_priority[~drawn].min()
-    np.testing.assert_allclose(queries.q_inclusion[drawn], np.minimum(1, queries.q_prob[drawn] * threshold), rtol=1e-12)
-    assert DrawingOrder.of(queries).drawn == drawn.sum()
+    expected = 1 - np.exp(-queries.q_prob[drawn] * threshold)
+    np.testing.assert_allclose(queries.q_inclusion[drawn], expected, rtol=1e-12)
+    assert DrawingOrder.of(plan.tables).drawn == drawn.sum()
 
 
 def test_priorities_do_not_depend_on_the_order_of_rows(plan: Plan) -> None:

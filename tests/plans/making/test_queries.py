@@ -1,0 +1,253 @@
+"""The order in which queries come: by clocks from their ids, in plans of older formats, and beyond a plan's end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, Draw, LogLengthCost, Outlook, Plan, Report, measure_values
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.estimators import ESTIMATORS, Controls
+from pt_active.plans.making.queries import draw
+from pt_active.sampling.sample import Sample
+
+BUDGET = 300.0
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(graded)
+
+
+@pytest.fixture(scope="module")
+def plan(graded: pd.DataFrame) -> Plan:
+    return Plan.create(graded, None, DCG @ 10, budget=BUDGET, seed=3)
+
+
+def in_order(plan: Plan) -> list[str]:
+    return plan.sample.sort_values("q_priority").qid.tolist()
+
+
+# --- clocks -----------------------------------------------------------------------------------------------------------
+
+
+def table_of(qids: Sequence[str], size: np.ndarray) -> pd.DataFrame:
+    return pd.DataFrame({"qid": list(qids), "q_prob": size / size.sum(), "q_weight": 1 / len(size), "q_cost": 1.0})
+
+
+def order_of(table: pd.DataFrame, seed: int) -> list[str]:
+    sample = draw(table, None, 1, seed, replace=False)
+    return table["qid"].iloc[np.argsort(sample.priority)].tolist()
+
+
+IDS = st.lists(st.text(max_size=6), min_size=2, max_size=15, unique=True)
+
+
+@settings(max_examples=200)
+@given(IDS, st.integers(0, 99), st.randoms(use_true_random=False), st.data())
+def test_neither_other_queries_nor_the_order_of_rows_move_a_query(qids, seed, random, data) -> None:
+    size = np.array([random.uniform(0.1, 3) for _ in qids])
+    order = order_of(table_of(qids, size), seed)
+    rows = data.draw(st.permutations(range(len(qids))))[: data.draw(st.integers(2, len(qids)))]
+    kept = {qids[row] for row in rows}
+    assert order_of(table_of([qids[row] for row in rows], size[rows]), seed) == [x for x in order if x in kept]
+
+
+def test_other_ids_and_other_seeds_are_other_draws() -> None:
+    table, names = table_of([f"q{i}" for i in range(40)], np.ones(40)), [f"q{i}" for i in range(40)]
+    order = order_of(table, 0)
+    assert order != order_of(table, 1)
+    assert [f"x{x}" for x in order] != order_of(table.assign(qid=[f"x{x}" for x in names]), 0)
+
+
+def test_parts_of_a_design_are_drawn_as_the_whole(plan: Plan) -> None:
+    """The transformer on one partition puts its queries in the order that they have in the plan."""
+    design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]].iloc[::3]
+    design = design.assign(q_prob=design.q_prob / design.q_prob.sum())
+    drawn = Draw(draws=10, replace=False, seed=3)(design)
+    priority = plan.queries.set_index("qid")["q_priority"][design.qid]
+    assert set(drawn.qid) == set(priority.sort_values().index[:10])
+
+
+# --- plans of older formats -------------------------------------------------------------------------------------------
+
+
+def as_format_4(plan: Plan, folder: Path) -> tuple[Path, pd.DataFrame]:
+    """A plan in format 4, made by hand: priorities ``U/q``, ``π = min(1, q T)``; and its queries in their order."""
+    plan.save(folder)
+    queries, rng = plan.queries, np.random.default_rng(8)
+    queries["q_priority"] = rng.random(len(queries)) / queries.q_prob
+    ordered = queries.sort_values("q_priority")
+    n = int((ordered.q_cost.cumsum() <= BUDGET).sum())
+    drawn, threshold = queries.qid.isin(ordered.qid.iloc[:n]), ordered.q_priority.iloc[n]
+    inclusion = np.minimum(1, queries.q_prob * threshold).where(drawn)
+    queries = queries.assign(
+        q_draws=drawn.astype(int), q_inclusion=inclusion, q_importance=n * queries.q_weight / inclusion
+    )
+    queries.to_parquet(folder / "queries.parquet", index=False)
+    documents = pd.read_parquet(folder / "documents.parquet")
+    seen = (documents.filter(like="rank_").where(lambda rank: rank >= 0, 99) < 10).any(axis=1)
+    wanted = documents.loc[seen & documents.qid.isin(queries.qid[drawn]), ["qid", "docno"]].assign(inclusion=1.0)
+    wanted.sort_values(["qid", "docno"]).to_parquet(folder / "assessments.parquet", index=False)
+    manifest = json.loads((folder / "manifest.json").read_text())
+    counts = manifest["counts"] | {"sampled_queries": n, "draws": n, "assessments": len(wanted)}
+    manifest |= {"format_version": 4, "counts": counts, "spent": float(queries.q_cost[drawn].sum())}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    return folder, ordered
+
+
+def by_old_formulas(plan: Plan, values: pd.Series, ordered: pd.DataFrame, n: int, estimator: str) -> tuple:
+    """Difference and standard error from the first n queries, ``π = min(1, q T)``, T the priority of the next."""
+    first, model = ordered.iloc[:n], plan.model_means(DCG @ 10)
+    inclusion = np.minimum(1, first.q_prob * ordered.q_priority.iloc[n]).to_numpy()
+    if estimator == "ht":
+        terms = first.q_weight.to_numpy() * values[first.qid].to_numpy() / inclusion
+        return terms.sum(), np.sqrt((1 - inclusion) @ terms**2)
+    sample = Sample(first.index.to_numpy(), np.ones(n, dtype=int), inclusion)
+    controls = Controls(plan.queries.q_weight.to_numpy(), model[:, 0] - model[:, 1])
+    found = ESTIMATORS[estimator].weigh(sample, controls).estimate(values[first.qid].to_numpy())
+    return float(found.value), float(found.standard_error)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_plans_in_format_4_answer_by_the_law_that_drew_them(
+    again: bool, plan: Plan, demo: DemoCollection, labels: pd.DataFrame, tmp_path: Path
+) -> None:
+    folder, ordered = as_format_4(plan, tmp_path / "old")
+    old = Plan.load(folder)
+    old = Plan.load(old.save(tmp_path / "again").path) if again else old
+    assert old.manifest["format_version"] == 4
+    n, (first, second) = len(old.sample), old.rankers
+    measured = {name: measure_values(run, labels, DCG @ 10).set_index("qid").value for name, run in demo.runs.items()}
+    values = measured[first] - measured[second]
+    judged = old.assessments[["qid", "docno"]].merge(labels)
+    for estimator in ("ht", "regression"):
+        found = old.compare(judged, estimator=estimator)
+        expected = by_old_formulas(old, values, ordered, n, estimator)
+        assert (found.difference, found.standard_error) == pytest.approx(expected, rel=1e-9)
+    part = judged[judged.qid.isin(ordered.qid.iloc[:12])]
+    status, cut, expected = old.status(part), old.so_far(part), by_old_formulas(old, values, ordered, 12, "regression")
+    assert (status.judged, status.drawn) == (12, n)
+    assert (status.value, status.standard_error) == pytest.approx(expected, rel=1e-9)
+    found = cut.compare(part)
+    assert (found.difference, found.standard_error) == pytest.approx(expected, rel=1e-9)
+    inclusion = np.minimum(1, ordered.q_prob * ordered.q_priority.iloc[12]).iloc[:12].sort_index()
+    np.testing.assert_allclose(cut.sample.q_inclusion, inclusion, rtol=1e-12)
+
+
+def test_plans_in_format_4_go_on_by_the_law_that_drew_them(plan: Plan, tmp_path: Path) -> None:
+    folder, ordered = as_format_4(plan, tmp_path / "old")
+    longer = Plan.load(folder).extend(200)
+    assert longer.manifest["format_version"] == 4
+    n = int((ordered.q_cost.cumsum() <= BUDGET + 200).sum())
+    expected = np.minimum(1, ordered.q_prob * ordered.q_priority.iloc[n]).iloc[:n].sort_index()
+    np.testing.assert_allclose(longer.sample.q_inclusion, expected, rtol=1e-12)
+    assert longer.sample.qid.tolist() == ordered.iloc[:n].sort_index().qid.tolist()
+
+
+# --- extensions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("cost", "unit"), [(None, 10), (LogLengthCost(), 1)])
+def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_drawn(
+    cost: LogLengthCost | None, unit: int, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
+) -> None:
+    frame = graded.assign(text=[docno * (1 + int(docno[1:]) % 7) for docno in graded["docno"]])
+    few, many = (Plan.create(frame, None, DCG @ 10, cost, budget=budget * unit, seed=5) for budget in (20, 42))
+    one = few.extend(10 * unit)
+    two = Plan.load(one.save(tmp_path / "one").path).extend(12 * unit, labels, texts=frame)
+    pd.testing.assert_frame_equal(two.queries, many.queries)
+    parts = [few.assessments, one.assessments, two.assessments]
+    together = pd.concat(parts).sort_values(["qid", "docno"]).reset_index(drop=True)
+    columns = ["qid", "docno", "inclusion"]
+    pd.testing.assert_frame_equal(together[columns], many.assessments[columns])
+    assert two.assessments["text"].str.startswith("d").all()
+    assert "text" not in one.assessments
+    assert {x for part in parts[:2] for x in part.qid} & set(parts[2].qid) == set()
+    judged = together[["qid", "docno"]].merge(labels)
+    assert two.compare(judged) == many.compare(judged)
+    assert two.estimate(judged) == many.estimate(judged)
+    with pytest.raises(ValueError, match="have no label"):
+        two.compare(judged[judged.qid.isin(two.assessments.qid)])
+    first, second = two.manifest["extensions"]
+    assert (first["budget"], second["budget"]) == (10 * unit, 12 * unit)
+    assert second["queries"] == two.assessments.qid.nunique() == len(two.sample) - len(one.sample)
+    assert second["assessments"] == two.manifest["counts"]["assessments"] == len(two.assessments)
+    assert two.manifest["spent"] == pytest.approx(many.manifest["spent"], rel=1e-12)
+    assert f"{len(two.assessments)} documents of {second['queries']} queries in extension 2 (drawn" in str(two)
+
+
+def test_an_extension_to_the_end_is_a_census(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    whole = plan.extend(1e6)
+    assert whole.manifest["census"]
+    assert whole.compare(labels).standard_error == 0
+    assert (whole.sample.q_inclusion == 1).all()
+    with pytest.raises(ValueError, match="nothing is left to judge: the plan asks for all queries"):
+        whole.extend(10)
+
+
+def test_a_number_of_draws_counts_with_what_it_cost(graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=15, seed=2)
+    more = plan.extend(150).manifest
+    assert plan.manifest["spent"] < more["spent"] <= plan.manifest["spent"] + 150
+    assert plan.extend(150).extend(100).manifest["spent"] <= plan.manifest["spent"] + 250
+    assert in_order(plan.extend(150))[:15] == in_order(plan)
+
+
+def test_an_extension_does_not_change_past_looks(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    longer = Plan.load(plan.extend(250).save(tmp_path / "longer").path)
+    judged = labels[labels.qid.isin(in_order(plan)[:12])]
+    few, many = plan.status(judged), longer.status(judged)
+    assert (few.low, few.high, few.judged) == (many.low, many.high, many.judged)
+    assert (many.drawn, many.budget) == (len(longer.sample), pytest.approx(longer.manifest["spent"]))
+    judged = labels[labels.qid.isin(in_order(longer)[:-2])]
+    cut, status = longer.so_far(judged), longer.status(judged)
+    assert cut.compare(judged).difference == pytest.approx(status.value, rel=1e-12)
+    assert cut.manifest["counts"]["assessments"] == len(cut.assessments) == status.n_judged
+    assert cut.status(judged) == status
+    assert f"of {len(cut.sample)} queries (drawn" in str(cut)
+    with pytest.raises(ValueError, match='looks="pocock" needs to know from the start .* but the plan was extended'):
+        longer.status(judged, "pocock")
+    assert longer.status(judged, None).judged == status.judged
+
+
+def test_an_extended_plan_is_exported_and_reported(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    longer = plan.extend(250)
+    lines = longer.export(tmp_path / "more.trec", order="drawn").read_text().splitlines()
+    assert list(dict.fromkeys(line.split()[0] for line in lines)) == in_order(longer)[len(plan.sample) :]
+    judged = labels[labels.qid.isin(longer.sample.qid)]
+    report = Report.of(longer, judged)
+    assert report.to_dict()["budget"]["spent"] == longer.manifest["spent"]
+    assert Outlook.of_plan(longer, judged).table([600.0]).shape[0] > 0
+
+
+def test_what_cannot_be_extended(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    for name, value in (("grades", graded), ("seed", 3)):
+        with pytest.raises(
+            ValueError, match=f'order of the queries is drawn already: {name} is for plans with level="document"'
+        ):
+            plan.extend(50, labels, **{name: value})
+    with pytest.raises(ValueError, match="budget 0.01 does not pay for the query that comes next, which costs"):
+        plan.extend(0.01)
+    with pytest.raises(ValueError, match="budget must be a positive number"):
+        plan.extend(-1)
+    again = Plan.create(graded, None, DCG @ 10, budget=300, replace=True)
+    with pytest.raises(ValueError, match="draws with replacement"):
+        again.extend(50)
+    cut = plan.so_far(labels[labels.qid.isin(in_order(plan)[:5])])
+    with pytest.raises(ValueError, match="extend the plan as it was drawn"):
+        cut.extend(50)
+    old = Plan._of(replace(plan.tables, queries=plan.queries.drop(columns="q_priority")))
+    with pytest.raises(ValueError, match="saved in format 3"):
+        old.extend(50)
+    run = graded.rename(columns={"score_candidate": "score"})[["qid", "docno", "score"]].dropna()
+    with pytest.raises(ValueError, match="and add 'other' to the extended one"):
+        plan.with_rankers(other=run).extend(50)
