@@ -125,7 +125,7 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     Args:
         tables: The plan's content.
         order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which the queries were drawn, then by
-            docno.
+            docno, or in that of documents that come one after the other.
 
     Raises:
         ValueError: If the order is unknown, or the plan has not kept it.
@@ -134,14 +134,28 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
         raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
     if order == "sorted":
         return tables.assessments
-    if not has_order(tables):
+    if tables.rounds and tables.rounds[-1].sample.priority is not None:
+        place = _place_of_documents(tables)
+    elif has_order(tables):
+        place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
+    else:
         raise ArgumentError(
             Argument("order", order),
-            " needs a plan of queries without replacement, saved in format 4 or later; documents of a round can only "
-            "be used as a whole",
+            " needs a plan of queries without replacement, saved in format 4 or later, or one of documents with ",
+            Argument("design", "successive"),
+            "; documents of other rounds can only be used as a whole",
         )
-    place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _place_of_documents(tables: PlanTables) -> pd.Series:
+    """The place of each document of the assessments in the order in which the documents of the last round come."""
+    sample, keys = tables.rounds[-1].sample, tables.pool.keys
+    order = sample.design.order
+    if sample.priority is not None:
+        order = order[np.argsort(sample.priority[order], kind="stable")]
+    places = keys.iloc[order][["qid", "docno"]].assign(place=np.arange(len(order)))
+    return tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])["place"]
 
 
 def _assessments(pool: Pool, measure: irm.Measure, sample: Sample, frame: pd.DataFrame) -> pd.DataFrame:
