@@ -115,7 +115,12 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
 
 
 def has_order(tables: PlanTables) -> bool:
-    """Whether the plan has kept the order of its queries; plans of documents and draws with replacement have none."""
+    """Whether the plan has kept the order of its queries, or of documents that come one after the other.
+
+    Other plans of documents and draws with replacement have no order.
+    """
+    if tables.rounds:
+        return tables.rounds[-1].sample.priority is not None
     return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
 
 
@@ -134,17 +139,15 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
         raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
     if order == "sorted":
         return tables.assessments
-    if tables.rounds and tables.rounds[-1].sample.priority is not None:
-        place = _place_of_documents(tables)
-    elif has_order(tables):
-        place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
-    else:
+    if not has_order(tables):
         raise ArgumentError(
             Argument("order", order),
             " needs a plan of queries without replacement, saved in format 4 or later, or one of documents with ",
             Argument("design", "successive"),
             "; documents of other rounds can only be used as a whole",
         )
+    by_query = tables.queries.set_index("qid").get("q_priority")
+    place = _place_of_documents(tables) if by_query is None else tables.assessments["qid"].map(by_query)
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
 
 
