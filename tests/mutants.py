@@ -116,7 +116,7 @@ document sizes: overhead on every document [test_document_design]
 document design: inclusion not given its query is open [test_document_design]
     np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
 document design: budget not lowered for what depth may overspend [test_document_design]
-    margin = _MARGIN * _deviation_of_depth( => margin = 0 * _deviation_of_depth(
+    margin = design.reserve(indptr, cost, overhead) => margin = 0.0
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
     np.minimum(1.0, rate * threshold) => np.minimum(1.0, rate)
 depth draw: documents of a query apart [test_two_phase]
@@ -180,7 +180,7 @@ cascade steps: tail below the document ignored [test_document_design]
 rounds: weighted by their variances [test_samples_of_documents]
     (1 / expected) / (1 / expected).sum() => expected / expected.sum()
 rounds: weighted by what the refitted model expects [test_samples_of_documents]
-    expected_variance(pool.seen, sample, first.gain) => expected_variance(pool.seen, sample, sizes.gain)
+    (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
     lives: the tests of the weights refit no model
 documents: caution fades without its square [test_document_rounds test_samples_of_documents]
     / SUFFICIENT_DF) ** 2 => / SUFFICIENT_DF)

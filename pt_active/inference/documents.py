@@ -16,7 +16,7 @@ import numpy as np
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, hedged
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.sample import TwoPhase
+from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
 _LABELLINGS = 5000
@@ -212,7 +212,7 @@ def query_residuals(
     pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
 ) -> QueryResiduals:
     """What the labels add to the model in each query, for the arguments of `document_estimate`."""
-    if sample.design.drawing == "depth":
+    if sample.design.nested:
         return _by_depth(pool, sample, mean, observed, contrast)
     if pool.form.family == "additive":
         return _linear(pool, sample, mean, observed, contrast)
@@ -351,18 +351,18 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
     cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE_VARIANCE)
     gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
     gain = (pool.weight[pool.query] * gradient) ** 2 * cautious.variance
-    return expected_variance(pool, sample, gain)
+    return expected_variance(pool, sample.design, gain)
 
 
-def expected_variance(pool: DocumentPool, sample: TwoPhase, gain: np.ndarray) -> float:
-    """``Σ g (1/ψ − 1)`` over the documents that could be drawn, ``ψ = Π π`` as designed.
+def expected_variance(pool: DocumentPool, design: DocumentDesign, gain: np.ndarray) -> float:
+    """``Σ g (1/ψ − 1)`` over the documents that could be drawn, with ``ψ = Π π``.
 
     Args:
         pool: The pool as the measure sees it.
-        sample: What was drawn.
+        design: The probabilities of both phases.
         gain: float64[N], g; each document adds ``g (1/ψ − 1)`` to the variance.
     """
-    chance = sample.design.chance(pool.query)
+    chance = design.chance(pool.query)
     return float(gain @ ratio_or_zero(1 - chance, chance))
 
 

@@ -19,9 +19,9 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
-from pt_active.sampling.documents import DocumentSizes, RoundSettings, document_design, document_sizes
+from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
-from pt_active.sampling.sample import TwoPhase
+from pt_active.sampling.sample import DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
 
@@ -32,13 +32,16 @@ class Round:
     Attributes:
         sample: Which documents were drawn, and how.
         grades: float64[N, G+1], ``P(y = g)`` under the grade model of the round.
-        expected: The variance that the grade model of the first round expects of the estimate of this round. It is
-            known before anything is drawn, so rounds may be weighted by its inverse.
+        expected: The variance that the grade model of the first round expects of the estimate of this round.
+        comparable: The variance that it would expect if the round had the budget of the first one, or half of what
+            judging all that is left costs if that is less. Rounds are weighted by its inverse. None in rounds that
+            were drawn before it was kept.
     """
 
     sample: TwoPhase
     grades: np.ndarray
     expected: float
+    comparable: float | None = None
 
 
 def pool_sizes(
@@ -69,6 +72,7 @@ def draw_round(
     *,
     grades: np.ndarray | None = None,
     labels: np.ndarray | None = None,
+    clock: np.ndarray | None = None,
 ) -> Round:
     """Draw the next documents to judge.
 
@@ -79,6 +83,7 @@ def draw_round(
         rng: Source of randomness.
         grades: float64[N, G+1], ``P(y = g)`` under a grade model that was fitted again; by default that of the pool.
         labels: int64[N], labels that are known already, -1 for documents without one.
+        clock: float64[N], exponential variables for a successive drawing, as `two_phase.draw_documents` takes them.
 
     Raises:
         ValueError: If an argument is out of range, or there is nothing left to judge.
@@ -88,17 +93,28 @@ def draw_round(
     first = sizes if grades is pool.grades else pool_sizes(pool, settings, pool.grades, labels, budget)
     indptr, cost = pool.seen.indptr, pool.cost
     design = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, budget)
-    sample = draw_documents(design, indptr, cost, pool.per_query, budget, rng)
-    return Round(sample, grades, expected_variance(pool.seen, sample, first.gain))
+    sample = draw_documents(design, indptr, cost, pool.per_query, budget, rng, clock)
+    everything = cost[sizes.order].sum() + pool.per_query * len(np.unique(pool.seen.query[sizes.order]))
+    usual = min(budget if settings.weighed_at is None else settings.weighed_at, everything / 2)
+    likewise = document_design(sizes, settings.drawing, indptr, cost, pool.per_query, usual)
+    expected, comparable = (expected_variance(pool.seen, each, first.gain) for each in (design, likewise))
+    return Round(sample, grades, expected, comparable)
 
 
 def round_weights(rounds: Sequence[Round]) -> np.ndarray:
-    """Weights of the estimates of r rounds, ∝ 1/expected variance, float64[r]; a census has the weight 1."""
+    """Weights of the estimates of r rounds, ∝ 1/variance at comparable budgets, float64[r]; a census has the weight 1.
+
+    The budget of a round may be chosen after the estimates of earlier rounds were seen. Weights that depended on it
+    would pull the combination towards what was seen. If the comparable variance of a round was not kept, all rounds
+    are weighted by what is expected of them at their own budgets.
+    """
     expected = np.array([each.expected for each in rounds])
     if (expected <= 0).any():
         # Only the first census counts.
         return np.asarray(np.cumsum(expected <= 0) * (expected <= 0) == 1, dtype=float)
-    return np.asarray((1 / expected) / (1 / expected).sum())
+    comparable = [each.comparable for each in rounds if each.comparable is not None]
+    variance = np.array(comparable) if len(comparable) == len(rounds) else expected
+    return np.asarray((1 / variance) / (1 / variance).sum())
 
 
 def judged_before(rounds: Sequence[Round]) -> np.ndarray:
@@ -149,7 +165,7 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
         float64[N].
     """
     sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), pool.grades)
-    if drawing != "depth" or pool.seen.form.family == "additive":
+    if pool.seen.form.family == "additive" or not (drawing == "depth" or sizes.unit == "step"):
         return sizes.gain
     return expected_squares(pool.seen, sizes.order, pool.grades, ranker_contrasts(len(pool.seen.ranks)), seed)
 
@@ -170,7 +186,7 @@ def optimism(seen: DocumentPool, rounds: Sequence[Round], label: np.ndarray, est
         The ratio of the means over `ranker_contrasts`; NaN if nothing was promised.
     """
     estimates = [estimate_rounds(seen, rounds, label, c, estimator) for c in ranker_contrasts(len(seen.ranks))]
-    expected = [expected_variance(seen, each.sample, gain) for each in rounds]
+    expected = [expected_variance(seen, each.sample.design, gain) for each in rounds]
     promised = float(round_weights(rounds) ** 2 @ expected)
     return float(np.mean([each.first + each.second for each in estimates]) / promised) if promised > 0 else np.nan
 

@@ -25,7 +25,8 @@ from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.documents import Extension, extended, first_round
+from pt_active.plans.making.documents import first_round
+from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write_tables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source

@@ -12,11 +12,15 @@ from pt_active.relevance.measures import RankForm
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.sample import DocumentDesign
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes
+from pt_active.sampling.successive import succession_design
 
-DOCUMENT_DRAWINGS = ("spread", "poisson", "depth")
-"""How the documents of a query are drawn: spread as evenly over the queries as possible, independently, or from the
-top of the rankings down to a random depth."""
+SUCCESSIVE = "successive"
+"""The drawing in which documents come one after the other, so that judging can end or go on at any of them."""
+
+DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE)
+"""How the documents of a query are drawn: spread as evenly over the queries as possible, independently, from the top of
+the rankings down to a random depth, or one after the other."""
 
 OBJECTIVES = ("mean", "largest")
 """What is minimised: the mean or the largest of the variances of all pairwise differences of rankers."""
@@ -35,27 +39,12 @@ _MIXED_SHARE = 0.01
 """Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
 equal weight that is added to the weight of each pair of rankers."""
 
-_MARGIN = 1.5
-"""Standard deviations of the cost of a drawing by depth that are kept in reserve."""
+RANGE_SHARE = 0.3
+"""Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
+bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
 
 _ROUNDING = 1e-14
 """A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
-
-
-@dataclass(frozen=True)
-class DocumentSizes:
-    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
-
-    Attributes:
-        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
-            drawn.
-        size: float64[N]; 0 for documents that cannot change the estimate.
-        gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
-    """
-
-    order: np.ndarray
-    size: np.ndarray
-    gain: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -68,12 +57,15 @@ class RoundSettings:
         objective: A name in `OBJECTIVES`, for more than two rankers.
         pairs: float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean, in the order of
             ``combinations(range(k), 2)``; None for equal weights.
+        weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
+            the budget of the round itself.
     """
 
     drawing: str
     defensive: float = DEFENSIVE_VARIANCE
     objective: str = "mean"
     pairs: np.ndarray | None = None
+    weighed_at: float | None = None
 
 
 def opened_at_random(drawing: str, overhead: float) -> bool:
@@ -84,6 +76,21 @@ def opened_at_random(drawing: str, overhead: float) -> bool:
         overhead: What the first document of a query costs on top.
     """
     return overhead > 0 or drawing == "depth"
+
+
+def succession_unit(form: RankForm, overhead: float) -> str:
+    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``.
+
+    A step is a document of a cascade with those above it. Where opening a query costs something, all of its documents
+    that can change an additive measure come at once.
+
+    Args:
+        form: The form of the measure.
+        overhead: λ₀, the cost of opening a query.
+    """
+    if form.family == "cascade":
+        return "step"
+    return "query" if overhead > 0 else "document"
 
 
 def natural_drawing(form: RankForm) -> str:
@@ -149,14 +156,14 @@ def document_sizes(
         )
     variables = hedged(variables, where, settings.defensive)
     gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
-    scale = pool.weight[pool.query] ** 2 * variables.variance
-    contrasts, pairs, drawing = _contrasts(pool, gradient), settings.pairs, settings.drawing
-    share = np.full(len(contrasts), 1 / len(contrasts)) if pairs is None else pairs / pairs.sum()
-    if settings.objective == "largest" and len(contrasts) > 1 and (scale * contrasts).any():
+    squares = pool.weight[pool.query] ** 2 * _contrasts(pool, gradient)
+    variance, pairs, drawing = variables.variance, settings.pairs, settings.drawing
+    share = np.full(len(squares), 1 / len(squares)) if pairs is None else pairs / pairs.sum()
+    if settings.objective == "largest" and len(squares) > 1 and (variance * squares).any():
         if budget is None:
             raise ValueError("a budget is needed to minimise the largest variance")
-        share = _shares(scale * contrasts, pool, cost, overhead, drawing, budget)
-    return _sizes(scale * (share @ contrasts), pool, cost, overhead, drawing)
+        share = _shares(variance, squares, pool, cost, overhead, drawing, budget)
+    return _sizes(variance, share @ squares, pool, cost, overhead, drawing)
 
 
 def _check(settings: RoundSettings, rankers: int) -> None:
@@ -175,7 +182,13 @@ def _check(settings: RoundSettings, rankers: int) -> None:
 
 
 def _shares(
-    gains: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str, budget: float
+    variance: np.ndarray,
+    squares: np.ndarray,
+    pool: DocumentPool,
+    cost: np.ndarray,
+    overhead: float,
+    drawing: str,
+    budget: float,
 ) -> np.ndarray:
     """Weights of the contrasts for which minimising the weighted mean of the variances minimises the largest one.
 
@@ -186,11 +199,12 @@ def _shares(
     documents = chosen[pool.query]
     indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
     pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])
-    gains, cost, budget = gains[:, documents], cost[documents], budget * chosen.mean()
+    variance, squares = variance[documents], squares[:, documents]
+    gains, cost, budget = variance * squares, cost[documents], budget * chosen.mean()
     share = best = np.full(len(gains), 1 / len(gains))
     least = np.inf
     for _ in range(_REWEIGHTINGS):
-        sizes = _sizes(share @ gains, pool, cost, overhead, drawing)
+        sizes = _sizes(variance, share @ squares, pool, cost, overhead, drawing)
         if len(sizes.order) == 0:
             break
         design = document_design(sizes, drawing, indptr, cost, overhead, budget)
@@ -225,19 +239,79 @@ def _contrasts(pool: DocumentPool, gradient: np.ndarray) -> np.ndarray:
     return np.array(squares)
 
 
-def _sizes(gain: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str) -> DocumentSizes:
+def _sizes(
+    variance: np.ndarray, square: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str
+) -> DocumentSizes:
+    """The sizes from the variance v of each document and the mean of ``p² D²`` over what is compared, float64[N]."""
     from pt_active.sampling._kernels import pooled_sizes
 
+    gain, unit = variance * square, succession_unit(pool.form, overhead)
     documents = np.flatnonzero(gain > 0)
-    if drawing == "depth":
+    if drawing == "depth" or (drawing == SUCCESSIVE and unit == "step"):
         rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)[:, documents]
         keys = [rank.max(axis=0), rank.min(axis=0)]
     else:
         keys = [-gain[documents] / cost[documents]]
     order = documents[np.lexsort([*keys, pool.query[documents]])]
     size = np.zeros(len(gain))
+    if drawing == SUCCESSIVE and len(order):
+        reach = np.ptp(pool.form.values) * np.sqrt(square)
+        size[order] = succession_sizes(unit, order, pool.indptr, gain, reach, cost, overhead)
+        return DocumentSizes(order, size, gain, unit)
     pooled_sizes(pool.indptr, order, gain, cost, overhead, size)
     return DocumentSizes(order, size, gain)
+
+
+def succession_sizes(
+    unit: str,
+    order: np.ndarray,
+    indptr: np.ndarray,
+    gain: np.ndarray,
+    reach: np.ndarray,
+    cost: np.ndarray,
+    overhead: float,
+) -> np.ndarray:
+    """How soon each document should come, relative to the others, with a share for its range [theory 14].
+
+    ``(1 − ε) a/Σa + ε b/Σb``. For documents ``a = √(g/λ)`` and ``b = p |D| (κ_max − κ_min)/√λ``; for whole queries
+    ``a = √(Σ g/(λ₀ + Σ λ))`` and ``b = Σ p |D| (κ_max − κ_min)/√(λ₀ + Σ λ)``. For steps a is the size of a drawing by
+    depth and b the largest of those of a document and the deeper ones, so that neither rises along the order.
+
+    Args:
+        unit: As `succession_unit` returns it.
+        order: int64[n], the documents that can change the estimate, query by query, from the top for steps.
+        indptr: int64[m+1], the offsets of the queries.
+        gain: float64[N], g.
+        reach: float64[N], by how much the label of each document can change the estimate.
+        cost: float64[N], λ.
+        overhead: λ₀, the cost of opening a query.
+
+    Returns:
+        float64[n]; they sum to 1.
+    """
+    from pt_active.sampling._kernels import pooled_sizes
+
+    query = np.searchsorted(indptr, order, side="right") - 1
+    most, price = reach[order], cost[order]
+    if unit == "query":
+        whole = np.bincount(query, weights=price) + overhead
+        size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
+        most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
+    else:
+        sizes = np.zeros(len(gain))
+        pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes)
+        size, most = sizes[order], most / np.sqrt(price)
+    if unit == "step":
+        most = _largest_below(most, query)
+    return np.asarray((1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum())
+
+
+def _largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """float64[n], the largest value of each document and those after it in its query."""
+    # Queries are told apart by offsets that grow from the last query to the first.
+    rank = np.unique(values, return_inverse=True)[1] + (query[-1] - query) * (len(values) + 1)
+    largest = np.maximum.accumulate(rank[::-1])[::-1] - (query[-1] - query) * (len(values) + 1)
+    return np.asarray(np.unique(values)[largest])
 
 
 def document_design(
@@ -250,8 +324,9 @@ def document_design(
     probable document.
 
     A drawing by depth has a random cost, and queries that exceed the budget are dropped whole, which costs far more
-    precision than their share of the budget. So `_MARGIN` standard deviations of the cost in queries that are certain
-    to be opened are kept in reserve.
+    precision than their share of the budget. So a part of the budget is kept in reserve (`DocumentDesign.reserve`).
+
+    A successive drawing gets rates besides, see `succession_design`.
 
     Args:
         sizes: As `document_sizes` returns them.
@@ -266,31 +341,15 @@ def document_design(
     """
     if len(sizes.order) == 0:
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
+    if drawing == SUCCESSIVE:
+        return succession_design(sizes, indptr, cost, overhead, budget)
     design = _design_at(sizes, drawing, indptr, cost, overhead, budget)
     if drawing != "depth":
         return design
-    margin = _MARGIN * _deviation_of_depth(design, indptr, cost, overhead)
+    margin = design.reserve(indptr, cost, overhead)
     if margin == 0:
         return design
     return _design_at(sizes, drawing, indptr, cost, overhead, max(budget - margin, 0.5 * budget))
-
-
-def _deviation_of_depth(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
-    """Standard deviation of the cost of documents drawn by depth in queries that are certain to be opened.
-
-    Two documents of a query are both drawn as often as the less probable of them, so
-    ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
-    """
-    query = np.searchsorted(indptr, design.order, side="right") - 1
-    first = np.r_[True, query[1:] != query[:-1]]
-    price, chance = cost[design.order] + overhead * first, design.inclusion[design.order]
-    before = np.cumsum(price) - price
-    before -= np.maximum.accumulate(np.where(first, before, 0.0))
-    mean = np.bincount(query, weights=price * chance, minlength=len(indptr) - 1)
-    square = np.bincount(query, weights=chance * price * (price + 2 * before), minlength=len(indptr) - 1)
-    variance = np.where(design.opening == 1, square - mean**2, 0.0)
-    # A variance far below the mean square is what rounding left of 0.
-    return float(np.sqrt(variance[variance > 1e-9 * square].sum()))
 
 
 def _design_at(

@@ -8,6 +8,9 @@ import numpy as np
 
 from pt_active.sampling.laws import EXPONENTIAL, Law
 
+_MARGIN = 1.5
+"""Standard deviations of the cost of documents judged from the top that are kept in reserve."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -159,6 +162,25 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class DocumentSizes:
+    """Inclusion probabilities up to a factor: ``ψ = min(1, τ · size)``.
+
+    Attributes:
+        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
+            drawn.
+        size: float64[N]; 0 for documents that cannot change the estimate.
+        gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
+        unit: What comes at once in a ``successive`` drawing, as `documents.succession_unit` returns it. Other drawings
+            do not read it.
+    """
+
+    order: np.ndarray
+    size: np.ndarray
+    gain: np.ndarray
+    unit: str = "document"
+
+
+@dataclass(frozen=True)
 class DocumentDesign:
     """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
 
@@ -169,12 +191,45 @@ class DocumentDesign:
         opening: float64[m], Π, the probability that a query is opened.
         inclusion: float64[N], π, the probability that a document is drawn if its query is opened; 0 for documents that
             are never judged.
+        unit: What comes at once in a ``successive`` drawing: a ``document``, all documents of a ``query``, or a
+            ``step``, which is a document with those above it. Other drawings do not read it.
+        rate: float64[N], the rates of a ``successive`` drawing, 0 for documents that are never judged; None for other
+            drawings.
     """
 
     drawing: str
     order: np.ndarray
     opening: np.ndarray
     inclusion: np.ndarray
+    unit: str = "document"
+    rate: np.ndarray | None = None
+
+    @property
+    def nested(self) -> bool:
+        """Whether a document is judged only if those above it in its query are judged too."""
+        return self.drawing == "depth" or self.unit == "step"
+
+    def reserve(self, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
+        """`_MARGIN` standard deviations of the cost of nested documents in queries that are certain to be opened.
+
+        Two documents of a query are both drawn as often as the less probable of them, so
+        ``E[(Σ I λ)²] = Σ_j ψ_j λ_j (λ_j + 2 Σ_{i<j} λ_i)``.
+
+        Args:
+            indptr: int64[m+1], the offsets of the queries.
+            cost: float64[N], λ.
+            overhead: λ₀, the cost of opening a query.
+        """
+        query = np.searchsorted(indptr, self.order, side="right") - 1
+        first = np.r_[True, query[1:] != query[:-1]]
+        price, chance = cost[self.order] + overhead * first, self.inclusion[self.order]
+        before = np.cumsum(price) - price
+        before -= np.maximum.accumulate(np.where(first, before, 0.0))
+        mean = np.bincount(query, weights=price * chance, minlength=len(indptr) - 1)
+        square = np.bincount(query, weights=chance * price * (price + 2 * before), minlength=len(indptr) - 1)
+        variance = np.where(self.opening == 1, square - mean**2, 0.0)
+        # A variance far below the mean square is what rounding left of 0.
+        return _MARGIN * float(np.sqrt(variance[variance > 1e-9 * square].sum()))
 
     def chance(self, query: np.ndarray) -> np.ndarray:
         """``Π π``, the probability that each document is judged, float64[N].
@@ -195,6 +250,8 @@ class TwoPhase:
         drawn: bool[N], which documents are to be judged.
         apart: bool[m], queries whose documents were drawn independently of each other.
         spent: What judging the drawn documents costs.
+        priority: float64[N], the priorities of a ``successive`` drawing: documents come in increasing order of them,
+            also those that were not drawn. Infinite for documents that are never judged; None for other drawings.
     """
 
     design: DocumentDesign
@@ -202,6 +259,7 @@ class TwoPhase:
     drawn: np.ndarray
     apart: np.ndarray
     spent: float
+    priority: np.ndarray | None = None
 
     @property
     def opening(self) -> np.ndarray:

@@ -7,6 +7,7 @@ import numpy as np
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
+from pt_active.sampling.successive import Succession, priorities_of
 
 APART_SHARE = 0.25
 """Probability that a query has its documents drawn independently although those of the others are spread. Products of
@@ -23,12 +24,13 @@ def draw_documents(
     overhead: float,
     budget: float,
     rng: np.random.Generator,
+    clock: np.ndarray | None = None,
 ) -> TwoPhase:
     """Draw documents as if every query were opened, then open as many queries as the budget pays for.
 
     The queries come by priorities ``U/Π``, and each costs what its drawn documents cost. So given the documents, each
     query is opened with a known probability (`draws.priorities`), and the estimate is unbiased whatever the second
-    phase drew.
+    phase drew. A successive drawing has one phase instead, see `Succession.drawn_to`.
 
     Args:
         design: As `document_design` returns it.
@@ -37,10 +39,15 @@ def draw_documents(
         overhead: λ₀, the cost of opening a query.
         budget: Λ.
         rng: Source of randomness.
+        clock: float64[N], exponential variables of the documents for a successive drawing, equal for the documents of a
+            query if these come at once; drawn from ``rng`` if left out. Other drawings do not read them.
 
     Raises:
         ValueError: If the budget might not pay for the documents drawn in a single query.
     """
+    if design.rate is not None:
+        clock = _clock(design, indptr, rng) if clock is None else clock
+        return Succession(design, priorities_of(design, indptr, clock), indptr, cost, overhead).drawn_to(budget)
     _check_prices(design, indptr, cost, overhead, budget)
     m = len(indptr) - 1
     apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
@@ -53,6 +60,13 @@ def draw_documents(
     opened = np.isin(np.arange(m), queries.rows)
     drawn &= np.repeat(opened, np.diff(indptr))
     return TwoPhase(design, queries, drawn, apart, float(price[opened].sum()))
+
+
+def _clock(design: DocumentDesign, indptr: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """float64[N], exponential variables, one for each unit of a successive drawing."""
+    if design.unit == "query":
+        return np.repeat(rng.exponential(size=len(indptr) - 1), np.diff(indptr))
+    return rng.exponential(size=len(design.inclusion))
 
 
 def _check_prices(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float) -> None:

@@ -298,9 +298,9 @@ def test_rankers_that_came_later_on_whole_queries(demo, graded) -> None:
 
 
 def test_rounds_go_on_where_labels_ended(plan: Plan, qrels: pd.DataFrame, demo, graded, tmp_path: Path) -> None:
-    second = plan.extend(100, qrels)
+    second = plan.extend(BUDGET, qrels)
     assert not pairs(second.assessments) & pairs(plan.assessments)
-    assert second.manifest["spent"] <= BUDGET + 100
+    assert second.manifest["spent"] <= 2 * BUDGET
     labels = pd.concat([qrels, demo.judge(second.assessments)])
     second = Plan.load(second.save(tmp_path / "second").path)
     found = second.compare(labels)

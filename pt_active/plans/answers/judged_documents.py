@@ -154,7 +154,8 @@ def judged_documents(
     """
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
     line = label_calibration(pool, how.measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
-    otherwise = LOOK_SO_FAR if (label[rounds[0].sample.drawn] >= 0).all() else ()
+    first = rounds[0].sample
+    otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ()
     unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise)
     if how.missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)

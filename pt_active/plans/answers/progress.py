@@ -20,6 +20,7 @@ from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
+from pt_active.plans.making.extension import judged_part
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import foreign_labels, measured_values, model_means
 from pt_active.plans.making.manifest import Cut
@@ -323,7 +324,8 @@ def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
 
     Returns:
         The plan itself if all of it is judged. Otherwise, for queries, the first n in the order in which they were
-        drawn, with ``π = 1 − exp(−q T)``, T the priority of the next; for documents, the rounds before the first gap.
+        drawn, with ``π = 1 − exp(−q T)``, T the priority of the next; for documents, the rounds before the first gap,
+        and the documents before it if they come one after the other, with ``π = 1 − exp(−r T)``.
 
     Raises:
         ValueError: If the labels do not fit the plan, nothing is judged, or the plan has no order.
@@ -367,18 +369,23 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     n = rounds_judged(tables.rounds, label)
     if n == len(tables.rounds):
         return tables
-    if n == 0:
+    rounds, entries, cut = tables.rounds[:n], tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
+    if part := judged_part(tables, label, n):
+        rounds, entries = (*rounds, part[0]), (*entries, part[1])
+        cut = Cut("documents", int(drawn.sum()), int(judged_before(rounds).sum()))
+    if not rounds and tables.rounds[0].sample.priority is not None:
+        raise ValueError("nothing is judged so far: the documents that come first lack labels")
+    if not rounds:
         lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
         raise ValueError(
             f"nothing is judged so far: {how_many('document', lacking)} of round 1 {agreeing('has', lacking)} no "
             "label; a round of documents can only be used as a whole"
         )
-    last = tables.rounds[n - 1]
+    last = rounds[-1]
     queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
     assessments = worklist(pool, last.sample, None)
-    entries, cut = tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
-    draws = len(assessments) if n > 1 else int(queries["q_draws"].sum())
-    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=tables.rounds[:n])
+    draws = len(assessments) if len(rounds) > 1 else int(queries["q_draws"].sum())
+    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds)
     spent = float(sum(each.spent for each in entries))
     return _with_manifest(cut_off, cut, draws, spent=spent, census=last.expected <= 0, rounds=entries)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -15,8 +15,9 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
-from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.relevance.measures import parse_measure
+from pt_active.sampling.documents import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 _MAX_NAMED_RANKERS = 10
@@ -146,13 +147,16 @@ def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:
     """The rounds as frames, by file name.
 
     Returns:
-        ``rounds``, one row per round and document that could be drawn; ``round_queries``, one row per round and query;
-        and ``grades_<round>``, one row per document, for each round whose grade model was fitted again.
+        ``rounds``, one row per round and document that could be drawn, with ``rate`` and ``priority`` if documents were
+        drawn one after the other; ``round_queries``, one row per round and query; and ``grades_<round>``, one row per
+        document, for each round whose grade model was fitted again.
     """
     documents, queries = [], []
     for number, each in enumerate(rounds, start=1):
-        sample, order = each.sample, each.sample.design.order
-        row = {"inclusion": sample.design.inclusion[order], "drawn": sample.drawn[order]}
+        sample, design, order = each.sample, each.sample.design, each.sample.design.order
+        row = {"inclusion": design.inclusion[order], "drawn": sample.drawn[order]}
+        if sample.priority is not None and design.rate is not None:
+            row |= {"rate": design.rate[order], "priority": sample.priority[order]}
         documents.append(pd.DataFrame({"round": number, "document": order, **row}))
         row = {"planned_opening": sample.design.opening, "opening": sample.opening, "apart": sample.apart}
         queries.append(pd.DataFrame({"round": number, **row}))
@@ -180,7 +184,28 @@ def rounds_from(pool: Pool, tables: Mapping[str, pd.DataFrame], manifest: Manife
         design = DocumentDesign(manifest.arguments.design, order, queries["planned_opening"].to_numpy(), inclusion)
         opened, apart = Sample.once(queries["opening"].to_numpy()), queries["apart"].to_numpy()
         sample = TwoPhase(design, opened, drawn, apart, float(entry.spent))
+        if "priority" in documents.columns:
+            sample = _in_order(sample, documents, unit_of_succession(pool, manifest))
         refitted = tables.get(f"grades_{number}")
         grades = pool.grades if refitted is None else np.ascontiguousarray(refitted.to_numpy(dtype=np.float64))
-        rounds.append(Round(sample, grades, float(entry.expected_variance)))
+        rounds.append(Round(sample, grades, float(entry.expected_variance), entry.comparable_variance))
     return tuple(rounds)
+
+
+def _in_order(sample: TwoPhase, documents: pd.DataFrame, unit: str) -> TwoPhase:
+    """The sample with the rates and priorities in the columns of its round."""
+    order, size = sample.design.order, len(sample.drawn)
+    rate, priority = np.zeros(size), np.full(size, np.inf)
+    rate[order], priority[order] = documents["rate"], documents["priority"]
+    return replace(sample, design=replace(sample.design, unit=unit, rate=rate), priority=priority)
+
+
+def unit_of_succession(pool: Pool, manifest: Manifest) -> str:
+    """What comes at once if the documents of a plan are drawn one after the other.
+
+    Args:
+        pool: All queries.
+        manifest: The plan's manifest.
+    """
+    arguments = manifest.arguments
+    return succession_unit(seen_by(parse_measure(arguments.measure), pool).form, arguments.per_query)

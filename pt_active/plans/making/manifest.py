@@ -97,6 +97,8 @@ class RoundEntry(Record):
         expected_variance: The variance of its estimate, under the grade model of the first round.
         refitted: Whether its grades differ from those of the first round.
         labels: Digest of the labels that it learnt from; None for the first round.
+        comparable_variance: The variance that was expected at the budget of the first round, by which rounds are
+            weighted; None in plans that were saved before it was kept.
     """
 
     budget: float
@@ -106,6 +108,7 @@ class RoundEntry(Record):
     expected_variance: float
     refitted: bool
     labels: str | None
+    comparable_variance: float | None = None
 
 
 @dataclass(frozen=True)

@@ -120,7 +120,12 @@ def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: i
 
 
 def has_order(tables: PlanTables) -> bool:
-    """Whether the plan has kept the order of its queries; plans of documents and draws with replacement have none."""
+    """Whether the plan has kept the order of its queries, or of documents that come one after the other.
+
+    Other plans of documents and draws with replacement have no order.
+    """
+    if tables.rounds:
+        return tables.rounds[-1].sample.priority is not None
     return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
 
 
@@ -130,7 +135,7 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     Args:
         tables: The plan's content.
         order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which the queries were drawn, then by
-            docno.
+            docno, or in that of documents that come one after the other.
 
     Raises:
         ValueError: If the order is unknown, or the plan has not kept it.
@@ -142,11 +147,23 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
     if not has_order(tables):
         raise ArgumentError(
             Argument("order", order),
-            " needs a plan of queries without replacement, saved in format 4 or later; documents of a round can only "
-            "be used as a whole",
+            " needs a plan of queries without replacement, saved in format 4 or later, or one of documents with ",
+            Argument("design", "successive"),
+            "; documents of other rounds can only be used as a whole",
         )
-    place = tables.assessments["qid"].map(tables.queries.set_index("qid")["q_priority"])
+    by_query = tables.queries.set_index("qid").get("q_priority")
+    place = _place_of_documents(tables) if by_query is None else tables.assessments["qid"].map(by_query)
     return tables.assessments.iloc[np.argsort(place.to_numpy(), kind="stable")].reset_index(drop=True)
+
+
+def _place_of_documents(tables: PlanTables) -> pd.Series:
+    """The place of each document of the assessments in the order in which the documents of the last round come."""
+    sample, keys = tables.rounds[-1].sample, tables.pool.keys
+    order = sample.design.order
+    if sample.priority is not None:
+        order = order[np.argsort(sample.priority[order], kind="stable")]
+    places = keys.iloc[order][["qid", "docno"]].assign(place=np.arange(len(order)))
+    return tables.assessments[["qid", "docno"]].merge(places, how="left", on=["qid", "docno"])["place"]
 
 
 def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,250 @@
+"""How does a plan of documents go on, in the order of its documents or by another round [theory 9, 13]?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import Argument, ArgumentError, some
+from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
+from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
+from pt_active.inference.calibration import MISLEADING_FACTOR
+from pt_active.inference.documents import expected_variance
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.rounds import Round, draw_round, expected_gain, judged_before, optimism, pool_sizes
+from pt_active.plans.making import artifact
+from pt_active.plans.making.documents import clock_of, not_empty, round_settings, sample_columns, worklist
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
+from pt_active.plans.making.manifest import RoundEntry
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.sampling.sample import DocumentDesign
+from pt_active.sampling.successive import Succession, at, planned_threshold, succession_of
+
+
+@dataclass(frozen=True)
+class Extension:
+    """The budget of another round, and the labels and grades that it learns from.
+
+    Attributes:
+        budget: What the round may spend.
+        qrels: The labels so far.
+        grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
+            that makes them; None keeps the grades.
+        topics: ``qid, query``, for a pipeline.
+        texts: ``docno, text``, for the judges; if None, the texts in ``grades``, if any.
+        seed: Seed of the draws. It is combined with the number of the round, so that each round has its own draws.
+        missing: What to do about a drawn document without a label: one of `qrels.MISSING_POLICIES`.
+    """
+
+    budget: float
+    qrels: pd.DataFrame
+    grades: pt.Transformer | pd.DataFrame | None
+    topics: pd.DataFrame | None
+    texts: pd.DataFrame | None
+    seed: int
+    missing: str
+
+    def frames(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
+        """The grades and the texts.
+
+        Raises:
+            ValueError: If the grades are a pipeline and there are no topics.
+        """
+        grades, texts = self.grades, self.texts
+        if isinstance(grades, pt.Transformer):
+            if self.topics is None:
+                raise ValueError("topics are needed where grades is a pipeline")
+            grades = grades.transform(self.topics)
+        if texts is None and grades is not None and "text" in grades.columns:
+            texts = grades[["docno", "text"]]
+        return grades, texts
+
+
+def extended(tables: PlanTables, asked: Extension) -> PlanTables:
+    """A plan with another round; without new grades, one whose documents come successively goes on in its order.
+
+    Args:
+        tables: The content of the plan so far.
+        asked: The budget of the round, and what it learns from.
+
+    Raises:
+        ValueError: If the plan cannot be extended, an argument is out of range, topics are needed, labels are missing,
+            a document of the pool has no grades, or nothing is left to judge.
+    """
+    if not tables.rounds:
+        by_documents = Argument("level", "document")
+        raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
+    if tables.manifest.cut:
+        raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
+    if later := tables.manifest.later_rankers:
+        raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
+    frame, texts = asked.frames()
+    if frame is None and tables.rounds[-1].sample.priority is not None:
+        return _continued(tables, asked, texts)
+    new = _next_round(tables, asked, frame)
+    entry = RoundEntry(
+        budget=float(asked.budget),
+        seed=asked.seed,
+        spent=new.sample.spent,
+        assessments=int(new.sample.drawn.sum()),
+        expected_variance=new.expected,
+        refitted=new.grades is not tables.pool.grades,
+        labels=artifact.digest(asked.qrels),
+        comparable_variance=new.comparable,
+    )
+    assessments = worklist(tables.pool, new.sample, texts)
+    return _with_rounds(tables, [*tables.rounds, new], [*tables.manifest.rounds, entry], assessments)
+
+
+def judged_part(tables: PlanTables, label: np.ndarray, judged: int) -> tuple[Round, RoundEntry] | None:
+    """The first documents of a round that are judged without a gap, as if its budget had ended there.
+
+    Args:
+        tables: The plan's content.
+        label: int64[N], -1 where there is none.
+        judged: The number of rounds that are fully judged; the round is the one after them.
+
+    Returns:
+        The shorter round and its entry; None if its documents did not come one after the other, or none is judged.
+    """
+    whole, entry = tables.rounds[judged], tables.manifest.rounds[judged]
+    order = _order(tables, whole)
+    if order is None or not (first := order.judged(whole.sample.drawn & (label >= 0))):
+        return None
+    sample = order.first(first)
+    expected = _expected(tables, sample.design)
+    entry = replace(entry, spent=sample.spent, assessments=int(sample.drawn.sum()), expected_variance=expected)
+    return replace(whole, sample=sample, expected=expected), entry
+
+
+def _order(tables: PlanTables, drawn: Round) -> Succession | None:
+    graded = graded_pool(tables.pool, tables.measure, tables.manifest.arguments.per_query)
+    return succession_of(drawn.sample, graded.seen.indptr, graded.cost, graded.per_query)
+
+
+def _expected(tables: PlanTables, design: DocumentDesign) -> float:
+    """The variance that the grade model of the first round expects of a design."""
+    arguments, pool = tables.manifest.arguments, tables.pool
+    graded = graded_pool(pool, tables.measure, arguments.per_query)
+    budget = None if arguments.budget is None else float(arguments.budget)
+    sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, budget=budget)
+    return expected_variance(graded.seen, design, sizes.gain)
+
+
+def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None) -> PlanTables:
+    """A plan whose last round goes on in its order, with the same rates and priorities, to the sum of both budgets."""
+    last, entry = tables.rounds[-1], tables.manifest.rounds[-1]
+    order, budget = _order(tables, last), entry.budget + float(asked.budget)
+    if order is None or tables.manifest.census:
+        raise ValueError("no document is left that can change the estimate: all are known or drawn")
+    threshold = planned_threshold(order.design, order.indptr, order.cost, order.overhead, budget)
+    expected = _expected(tables, at(order.design, order.indptr, threshold))
+    new = replace(last, sample=order.drawn_to(budget), expected=expected)
+    more = replace(new.sample, drawn=new.sample.drawn & ~last.sample.drawn)
+    if not more.drawn.any():
+        raise ValueError("the budget is so small that no document was drawn; raise it")
+    entry = replace(
+        entry,
+        budget=budget,
+        spent=new.sample.spent,
+        assessments=int(new.sample.drawn.sum()),
+        expected_variance=new.expected,
+    )
+    rounds, entries = [*tables.rounds[:-1], new], [*tables.manifest.rounds[:-1], entry]
+    return _with_rounds(tables, rounds, entries, worklist(tables.pool, more, texts))
+
+
+def _next_round(tables: PlanTables, asked: Extension, frame: pd.DataFrame | None) -> Round:
+    """Draw the round, with the grades of the frame if it is given."""
+    check_policy(asked.missing)
+    pool, manifest, drawn = tables.pool, tables.manifest, judged_before(tables.rounds)
+    given, _ = labels_of_drawn(pool, drawn, checked_qrels(asked.qrels))
+    missing_pairs(pool.keys, drawn & (given < 0), asked.missing)
+    labels = np.where(drawn & (given < 0), 0, given) if asked.missing == "nonrelevant" else given
+    grades = _shrunk_grades(tables, given) if frame is None else _refitted(pool, frame)
+    rng = np.random.default_rng([asked.seed, len(tables.rounds)])
+    graded = graded_pool(pool, tables.measure, manifest.arguments.per_query)
+    settings = round_settings(manifest.arguments, pool.names)
+    clock = clock_of(pool, graded, asked.seed, len(tables.rounds))
+    drawn_now = draw_round(graded, settings, float(asked.budget), rng, grades=grades, labels=labels, clock=clock)
+    return not_empty(drawn_now)
+
+
+def _with_rounds(
+    tables: PlanTables, drawn: Sequence[Round], rounds: Sequence[RoundEntry], assessments: pd.DataFrame
+) -> PlanTables:
+    """The plan with other rounds in its tables and manifest; the assessments are those of what is new."""
+    manifest, pool, new = tables.manifest, tables.pool, drawn[-1]
+    queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
+    sampled, spent = int((queries["q_draws"] > 0).sum()), float(sum(each.spent for each in rounds))
+    counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
+    census = manifest.census or new.expected <= 0
+    manifest = replace(manifest, rounds=tuple(rounds), counts=counts, spent=spent, census=census)
+    return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=tuple(drawn))
+
+
+def _shrunk_grades(tables: PlanTables, label: np.ndarray) -> np.ndarray | None:
+    """float64[N, G+1], the model's grades shrunk towards the labels' shares; None if the model does not mislead.
+
+    They are ``b P + (1 − b) S``. S is the share of each grade among the labels, each label weighted by the inverse of
+    its chance, with half a label added to each grade; b is the trust of `_trust`.
+    """
+    pool, chance = tables.pool, round_chance(tables.pool, tables.rounds)
+    use = (label >= 0) & (chance > 0)
+    trust, caution = _trust(tables, label, chance)
+    if not caution:
+        return None
+    counts = np.bincount(label[use], weights=1 / chance[use], minlength=pool.max_grade + 1)
+    shares = use.sum() * counts / counts.sum() + 0.5
+    warnings.warn(
+        f"{caution}; the round counts its grades for {trust:.2f} and the shares of the labels so far for "
+        f"{1 - trust:.2f}; it would be better to give the grades of a model that was fitted to these labels",
+        stacklevel=4,
+    )
+    return np.ascontiguousarray(trust * pool.grades + (1 - trust) * shares / shares.sum())
+
+
+def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[float, str]:
+    """How much the model's grades count, in [0, 1], and what the labels say against them (empty if nothing).
+
+    If the model's expectations mislead, it is the slope of the model check, cut to [0, 1]. If the model underestimates
+    its errors, it is at most the promised standard error over the one that the labels show.
+    """
+    arguments, measure = tables.manifest.arguments, tables.measure
+    line = label_calibration(tables.pool, measure, label, chance)
+    if line is None:
+        return 1.0, ""
+    graded = graded_pool(tables.pool, measure, arguments.per_query)
+    gain = expected_gain(graded, arguments.design, arguments.seed)
+    ratio = 1.0 if tables.manifest.census else optimism(graded.seen, tables.rounds, label, ESTIMATOR, gain)
+    slope = float(np.clip(line.slope, 0.0, 1.0)) if line.misleads else 1.0
+    if not ratio > MISLEADING_FACTOR:
+        return slope, line.caution
+    caution = f"the grade model is too sure of itself: labels show {ratio:.3g} times the variance that it promised"
+    # A ratio of variances; its root is the ratio of standard errors, which is on the scale of the slope.
+    return min(slope, ratio**-0.5), line.caution or caution
+
+
+def _refitted(pool: Pool, frame: pd.DataFrame) -> np.ndarray:
+    """float64[N, G+1], the new grades in the order of the pool."""
+    frame = with_string_ids(frame)
+    columns = grade_columns(frame.columns)
+    if len(columns) != pool.max_grade + 1:
+        raise ValueError(f"the refitted grades need columns grade_0 … grade_{pool.max_grade}, got {columns or 'none'}")
+    check_pairs(frame, "the refitted grades")
+    documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
+    grades = documents.merge(frame[["qid", "docno", *columns]], how="left", on=["qid", "docno"])[columns].to_numpy(
+        float
+    )
+    absent = np.isnan(grades).any(axis=1)
+    if absent.any():
+        pairs = documents[absent].itertuples(index=False, name=None)
+        raise ValueError(f"documents of the plan without refitted grades: {some(pairs)}")
+    check_grades(documents, grades)
+    return np.ascontiguousarray(grades)

@@ -1,0 +1,287 @@
+"""Plans whose documents come one after the other: from their making to the verdict, extended, cut and exported."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, ERR, ColumnCost, Draw, Plan, SamplingDistribution, UnitCost
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.clocks import clocks
+from pt_active.relevance.costs import Cost
+from pt_active.sampling.successive import Succession, at
+
+BUDGET = 250
+KINDS = [(DCG @ 10, UnitCost()), (DCG @ 10, UnitCost(per_query=3)), (ERR @ 10, UnitCost())]
+KEYS = ["qid", "docno", "inclusion"]
+
+
+def made(graded: pd.DataFrame, kind: tuple[object, Cost], budget: float = BUDGET, seed: int = 4) -> Plan:
+    measure, cost = kind
+    return Plan.create(graded, None, measure, cost, budget=budget, level="document", design="successive", seed=seed)
+
+
+def succession(plan: Plan) -> Succession:
+    pool, sample = plan.tables.pool, plan.tables.rounds[-1].sample
+    per_query = plan.tables.manifest.arguments.per_query
+    return Succession(sample.design, sample.priority, pool.indptr, pool.document_cost, per_query)
+
+
+def judged(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
+    return demo.judge(plan.assessments)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_is_kept_and_says_the_same(kind, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path) -> None:
+    plan = made(graded, kind)
+    labels = judged(plan, demo)
+    assert plan.manifest["spent"] <= BUDGET
+    assert str(plan).count("drawn by successive") == 1
+    loaded = Plan.load(plan.save(tmp_path / "plan").path)
+    found = plan.compare(labels)
+    assert loaded.compare(labels) == found
+    assert found.standard_error > 0
+    assert "rate" in pd.read_parquet(tmp_path / "plan" / "rounds.parquet")
+    one, other = loaded.tables.rounds[0].sample, plan.tables.rounds[0].sample
+    np.testing.assert_array_equal(one.priority, other.priority)
+    np.testing.assert_array_equal(one.design.rate, other.design.rate)
+    assert loaded.extend(50, labels).assessments.equals(plan.extend(50, labels).assessments)
+    assert plan.status(labels).judged == 1
+    shuffled = made(graded.sample(frac=1, random_state=3), kind)
+    pd.testing.assert_frame_equal(shuffled.assessments[KEYS], plan.assessments[KEYS])
+    assert not made(graded, kind, seed=5).assessments[KEYS].equals(plan.assessments[KEYS])
+
+
+@pytest.mark.parametrize("design", ["spread", "depth"])
+def test_other_drawings_keep_no_order(design, graded: pd.DataFrame, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", design=design)
+    plan.save(tmp_path / "plan")
+    assert list(pd.read_parquet(tmp_path / "plan" / "rounds.parquet")) == ["round", "document", "inclusion", "drawn"]
+
+
+def test_the_clocks_of_documents_come_from_their_ids(graded: pd.DataFrame) -> None:
+    plan = made(graded, KINDS[0])
+    pool, sample = plan.tables.pool, plan.tables.rounds[0].sample
+    can = sample.design.inclusion > 0
+    clock = clocks(4, pool.qids[pool.query_of_document], pool.docno)
+    np.testing.assert_allclose(sample.priority[can], (clock / np.where(can, sample.design.rate, 1.0))[can])
+    plan = made(graded, KINDS[1])
+    pool, sample = plan.tables.pool, plan.tables.rounds[0].sample
+    can = sample.design.inclusion > 0
+    clock = clocks(4, pool.qids)[pool.query_of_document]
+    np.testing.assert_allclose(sample.priority[can], (clock / np.where(can, sample.design.rate, 1.0))[can])
+
+
+def test_names_change_the_draw_but_not_the_rates(graded: pd.DataFrame) -> None:
+    plan, renamed = (made(frame, KINDS[0]) for frame in (graded, graded.assign(docno="x" + graded["docno"])))
+    one, other = plan.tables.rounds[0].sample, renamed.tables.rounds[0].sample
+    np.testing.assert_allclose(one.design.rate, other.design.rate)
+    assert (one.drawn != other.drawn).any()
+
+
+def test_a_pair_that_occurs_twice_is_refused(graded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="twice|duplicate|more than once"):
+        made(pd.concat([graded, graded.head(1)]), KINDS[0])
+
+
+# --- further --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_extended_plan_goes_on_in_its_order(kind, graded: pd.DataFrame, demo: DemoCollection, tmp_path) -> None:
+    plan = made(graded, kind)
+    labels = judged(plan, demo)
+    more = plan.extend(100, labels)
+    assert len(more.tables.rounds) == 1
+    assert not set(more.assessments["docno"] + more.assessments["qid"]) & set(
+        plan.assessments["docno"] + plan.assessments["qid"]
+    )
+    whole = succession(plan).drawn_to(BUDGET + 100)
+    now = more.tables.rounds[0].sample
+    np.testing.assert_array_equal(now.drawn, whole.drawn)
+    np.testing.assert_array_equal(now.design.inclusion, whole.design.inclusion)
+    np.testing.assert_array_equal(now.opening, whole.opening)
+    (entry,) = more.manifest["rounds"]
+    assert (entry["budget"], entry["spent"]) == (BUDGET + 100, whole.spent)
+    assert entry["assessments"] == whole.drawn.sum() == len(plan.assessments) + len(more.assessments)
+    assert more.manifest["spent"] == whole.spent <= BUDGET + 100
+    assert entry["comparable_variance"] == plan.manifest["rounds"][0]["comparable_variance"]
+    assert entry["expected_variance"] < plan.manifest["rounds"][0]["expected_variance"]
+    both = pd.concat([labels, judged(more, demo)])
+    assert more.compare(both).basis.n_rounds == 1
+    assert Plan.load(more.save(tmp_path / "more").path).compare(both) == more.compare(both)
+    # In two steps or in one: the same plan.
+    twice = plan.extend(60, labels).extend(40, labels)
+    np.testing.assert_array_equal(twice.tables.rounds[0].sample.drawn, now.drawn)
+    with pytest.raises(ValueError, match="the budget is so small that no document was drawn"):
+        plan.extend(1e-6, labels)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_that_is_left_makes_a_census(kind, graded: pd.DataFrame, demo: DemoCollection) -> None:
+    plan = made(graded, kind)
+    rest = plan.extend(1e5, judged(plan, demo))
+    assert rest.manifest["census"]
+    labels = pd.concat([judged(plan, demo), judged(rest, demo)])
+    once = made(graded, kind, 1e5)
+    found = rest.compare(labels)
+    assert found.standard_error == 0
+    assert found.difference == pytest.approx(once.compare(judged(once, demo)).difference)
+    with pytest.raises(ValueError, match="no document is left"):
+        rest.extend(10, labels)
+    part = once.so_far(once_labels := drawn_order(once, demo).head(300))
+    assert part.compare(once_labels).standard_error > 0
+
+
+def test_a_refitted_model_draws_a_new_round(graded: pd.DataFrame, demo: DemoCollection) -> None:
+    plan = made(graded, KINDS[0])
+    labels = judged(plan, demo)
+    with pytest.raises(ValueError, match="sampled documents have no label"):
+        plan.extend(100, labels.iloc[3:], grades=graded)
+    second = plan.extend(100, labels, grades=graded)
+    assert len(second.tables.rounds) == 2
+    before, new = (each.sample for each in second.tables.rounds)
+    assert not (before.drawn & new.drawn).any()
+    pool, can = second.tables.pool, new.design.inclusion > 0
+    clock = clocks(4, pool.qids[pool.query_of_document], pool.docno, stage=1)
+    np.testing.assert_allclose(new.priority[can], (clock / np.where(can, new.design.rate, 1.0))[can])
+    third = second.extend(50, labels)
+    assert len(third.tables.rounds) == 2
+    assert third.manifest["rounds"][1]["budget"] == 150
+    both = pd.concat([labels, judged(second, demo), judged(third, demo)])
+    assert third.compare(both).basis.n_rounds == 2
+    assert third.manifest["rounds"][0] == plan.manifest["rounds"][0]
+
+
+def test_weights_of_rounds_are_kept_and_old_plans_keep_theirs(graded, demo: DemoCollection, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=4)
+    second = plan.extend(60, judged(plan, demo))
+    labels = pd.concat([judged(plan, demo), judged(second, demo)])
+    folder = second.save(tmp_path / "new").path
+    again = Plan.load(folder)
+    assert again.compare(labels) == second.compare(labels)
+    first, later = second.tables.rounds
+    assert (first.comparable, later.comparable) == tuple(
+        entry["comparable_variance"] for entry in second.manifest["rounds"]
+    )
+    assert first.comparable == first.expected
+    assert later.comparable < later.expected
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for entry in manifest["rounds"]:
+        del entry["comparable_variance"]
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    old = Plan.load(folder)
+    alone = plan.compare(judged(plan, demo)).difference
+    weights = [first.expected, later.expected]
+    share = (1 / weights[0]) / sum(1 / each for each in weights)
+    new_share = (1 / first.comparable) / (1 / first.comparable + 1 / later.comparable)
+    rest = (second.compare(labels).difference - new_share * alone) / (1 - new_share)
+    assert old.compare(labels).difference == pytest.approx(share * alone + (1 - share) * rest)
+
+
+# --- as far as it is judged -------------------------------------------------------------------------------------------
+
+
+def drawn_order(plan: Plan, demo: DemoCollection) -> pd.DataFrame:
+    """The labels in the order in which the documents come."""
+    order = succession(plan).order
+    keys = plan.tables.pool.keys.iloc[order[plan.tables.rounds[-1].sample.drawn[order]]]
+    return keys[["qid", "docno"]].merge(judged(plan, demo), on=["qid", "docno"], how="left")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_plan_is_cut_to_the_first_gap(kind, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path) -> None:
+    plan = made(graded, kind)
+    ordered = drawn_order(plan, demo)
+    gap = 90
+    some = pd.concat([ordered.iloc[:gap], ordered.iloc[gap + 1 :]])
+    part = plan.so_far(some)
+    all_of = succession(plan)
+    first = int(all_of.ends[all_of.ends <= gap][-1])
+    threshold = all_of.priority[all_of.order[first]]
+    sample = part.tables.rounds[0].sample
+    np.testing.assert_array_equal(np.sort(all_of.order[:first]), np.flatnonzero(sample.drawn))
+    design = at(all_of.design, all_of.indptr, threshold)
+    np.testing.assert_array_equal(
+        sample.design.chance(plan.tables.pool.query_of_document), design.chance(plan.tables.pool.query_of_document)
+    )
+    assert part.manifest["cut"] == {"unit": "documents", "of": len(ordered), "to": first}
+    assert f"to the first {first} of {len(ordered)} documents, which are judged" in str(part)
+    assert len(part.assessments) == first
+    found = part.compare(some)
+    assert "the plan was cut to what is judged" in found.note
+    assert Plan.load(part.save(tmp_path / "part").path).compare(some) == found
+    with pytest.raises(ValueError, match=r"plan\.so_far"):
+        plan.compare(some)
+    with pytest.raises(ValueError, match="nothing is judged so far: the documents that come first lack labels"):
+        plan.so_far(ordered.iloc[30:])
+    assert plan.so_far(ordered).tables is plan.tables
+
+
+def test_the_last_of_two_rounds_is_cut_too(graded: pd.DataFrame, demo: DemoCollection) -> None:
+    plan = made(graded, KINDS[0])
+    labels = judged(plan, demo)
+    second = plan.extend(100, labels, grades=graded)
+    part = second.so_far(pd.concat([labels, drawn_order(second, demo).head(40)]))
+    assert part.manifest["cut"] == {"unit": "documents", "of": len(labels) + 100, "to": len(labels) + 40}
+    assert [entry["assessments"] for entry in part.manifest["rounds"]] == [len(labels), 40]
+    nothing = second.so_far(labels)
+    assert nothing.manifest["cut"] == {"unit": "rounds", "of": 2, "to": 1}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_documents_are_exported_in_the_order_in_which_they_come(kind, graded, demo: DemoCollection, tmp_path) -> None:
+    plan = made(graded, kind)
+    plan.export(tmp_path / "list.csv", "csv", order="drawn")
+    listed = pd.read_csv(tmp_path / "list.csv", dtype=str)
+    pd.testing.assert_frame_equal(
+        listed[["qid", "docno"]], drawn_order(plan, demo)[["qid", "docno"]], check_dtype=False
+    )
+    if kind[0] == ERR @ 10:
+        order = plan.tables.rounds[0].sample.design.order
+        place = {tuple(key): i for i, key in enumerate(plan.tables.pool.keys.iloc[order][["qid", "docno"]].to_numpy())}
+        for _, rows in listed.groupby("qid"):
+            places = [place[key] for key in zip(rows["qid"], rows["docno"], strict=True)]
+            assert places == sorted(places)
+    more = plan.extend(100, judged(plan, demo))
+    more.export(tmp_path / "more.csv", "csv", order="drawn")
+    both = pd.concat([listed, pd.read_csv(tmp_path / "more.csv", dtype=str)])
+    expected = drawn_order_of_keys(more)
+    if kind[0] != ERR @ 10:
+        assert list(zip(both["qid"], both["docno"], strict=True)) == expected
+
+
+def drawn_order_of_keys(plan: Plan) -> list[tuple[str, str]]:
+    order = succession(plan).order
+    keys = plan.tables.pool.keys.iloc[order[plan.tables.rounds[-1].sample.drawn[order]]]
+    return list(zip(keys["qid"], keys["docno"], strict=True))
+
+
+# --- transformers -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("per_query", [0, 2])
+def test_transformers_draw_what_a_plan_draws(per_query: int, graded: pd.DataFrame) -> None:
+    cost = UnitCost(per_query=per_query)
+    sizes = SamplingDistribution(DCG @ 10, cost=cost, level="document", design="successive")(graded)
+    drawn = Draw(budget=BUDGET, seed=4)(sizes)
+    plan = made(graded, (DCG @ 10, cost))
+    pd.testing.assert_frame_equal(
+        drawn[KEYS].sort_values(["qid", "docno"]).reset_index(drop=True), plan.assessments[KEYS], check_exact=False
+    )
+    with pytest.raises(ValueError, match="the steps of a cascade; draw them with Plan.create"):
+        SamplingDistribution(ERR @ 10, level="document", design="successive")(graded)
+
+
+def test_documents_of_different_costs_are_drawn_within_the_budget(graded: pd.DataFrame, demo: DemoCollection) -> None:
+    priced = graded.assign(price=1.0 + graded.index % 7)
+    plan = made(priced, (DCG @ 10, ColumnCost("price")))
+    labels = judged(plan, demo)
+    assert 0.9 * BUDGET < plan.manifest["spent"] <= BUDGET
+    price = priced.merge(plan.assessments[["qid", "docno"]])["price"].sum()
+    assert plan.manifest["spent"] == pytest.approx(price)
+    assert plan.compare(labels).standard_error > 0

@@ -1,0 +1,297 @@
+"""Documents that come one after the other: rates, order and probabilities, and estimates by integration over clocks."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active.inference.documents import document_estimate
+from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.sampling.documents import RANGE_SHARE, RoundSettings, document_design, document_sizes
+from pt_active.sampling.pools import DocumentPool
+from pt_active.sampling.sample import DocumentDesign
+from pt_active.sampling.successive import (
+    MAX_PLANNED_PROBABILITY,
+    Succession,
+    at,
+    planned_threshold,
+    priorities_of,
+    succession_of,
+)
+from pt_active.sampling.two_phase import draw_documents
+
+SEEDS = st.integers(0, 2**32 - 1)
+INDPTR = np.array([0, 2, 2, 5])
+RATES = np.array([1.0, 0.3, 0.7, 1.6, 0.45])
+COST = np.array([1.0, 2.0, 1.0, 1.5, 2.0])
+NODES, WEIGHTS = np.polynomial.laguerre.laggauss(40)
+
+
+def tiny_pool(measure: str, systems: int = 1) -> tuple[DocumentPool, np.ndarray, np.ndarray]:
+    """Pool, true values and the means of a model that is wrong: queries of 2, 0 and 3 documents."""
+    ranks = np.array([[1, 2, 2, 1, 3], [2, 1, 1, 3, 2]], dtype=np.int32)[:systems]
+    form = rank_form(parse_measure(measure, 2), 2, 3)
+    truth = form.values[[2, 0, 1, 2, 0]]
+    return DocumentPool(form, INDPTR, ranks, np.array([0.5, 0.2, 0.3])), truth, form.values[[0, 1, 1, 0, 2]]
+
+
+def design_with(rate: np.ndarray, unit: str, order: np.ndarray | None = None) -> DocumentDesign:
+    order = np.arange(len(rate)) if order is None else order
+    nothing = np.zeros(len(INDPTR) - 1), np.zeros(len(rate))
+    return at(DocumentDesign("successive", order, *nothing, unit=unit, rate=rate), INDPTR, 1.0)
+
+
+def threshold_density(rest: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """The density of a sum of exponential variables with different rates: the time of the last of several arrivals."""
+    others = [np.prod([b / (b - a) for b in rest if b != a]) for a in rest]
+    return sum(part * a * np.exp(-a * time) for part, a in zip(others, rest, strict=True))
+
+
+def every_draw(succession: Succession, units: list[np.ndarray], budget: float):
+    """Probability and sample of every order of the units and every threshold, by quadrature over the threshold.
+
+    ``P(order) = Π r/Σ r``, and the times between arrivals are exponential with the rates of all that are left.
+    """
+    rate = succession.design.rate
+    for order in itertools.permutations(range(len(units))):
+        own = np.array([rate[units[u][0]] for u in order])
+        rest = np.cumsum(own[::-1])[::-1]
+        priority = np.full(len(rate), np.inf)
+        for place, u in enumerate(order):
+            priority[units[u]] = place + 1.0
+        trial = replace(succession, priority=priority)
+        came = int(sum(len(units[u]) for u in order[: trial.design.order.size]) and trial.within(budget))
+        n = int(np.searchsorted(np.cumsum([len(units[u]) for u in order]), came, side="right"))
+        time = NODES / rest[n]
+        mass = WEIGHTS * np.exp(NODES) / rest[n] * threshold_density(rest[: n + 1], time)
+        for t, m in zip(time, mass * np.prod(own / rest), strict=True):
+            for place, u in enumerate(order):
+                priority[units[u]] = t * (1 + (place - n) / 100)
+            yield m, replace(trial, priority=priority.copy()).drawn_to(budget)
+
+
+@pytest.mark.parametrize(("unit", "overhead", "budget"), [("document", 0.0, 4.6), ("query", 1.0, 5.9)])
+@pytest.mark.parametrize("systems", [1, 2])
+def test_estimates_are_unbiased_and_so_are_their_variances(unit, overhead, budget, systems):
+    """Exact: every order with its probability, and the threshold integrated out."""
+    pool, truth, mean = tiny_pool("DCG@3", systems)
+    contrast = np.array([1.0, -1.0])[:systems]
+    rate, indptr, cost = RATES, INDPTR, COST
+    units = [np.array([z]) for z in range(5)]
+    if unit == "query":
+        indptr, rate = np.array([0, 2, 3, 5]), np.array([1.0, 1.0, 0.4, 0.7, 0.7])
+        pool, cost = replace(pool, indptr=indptr), np.array([1.0, 1.5, 2.0, 0.5, 1.0])
+        units = [np.arange(0, 2), np.arange(2, 3), np.arange(3, 5)]
+    design = design_with(rate, unit) if unit == "document" else _of_queries(rate, indptr)
+    succession = Succession(design, np.full(5, np.inf), indptr, cost, overhead)
+    mass, values, parts = [], [], []
+    for m, sample in every_draw(succession, units, budget):
+        assert sample.spent <= budget
+        found = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
+        mass.append(m)
+        values.append(found.value)
+        parts.append(found.first + found.second)
+    chance, value = np.array(mass), np.array(values)
+    assert chance.sum() == pytest.approx(1, abs=1e-6)
+    right = pool.weight @ pool.values(truth) @ contrast
+    assert chance @ value == pytest.approx(right, abs=1e-5)
+    if unit == "document":
+        # With two units or more before the threshold, the estimated variance is unbiased too.
+        assert chance @ np.array(parts) == pytest.approx(chance @ (value - right) ** 2, rel=1e-3)
+
+
+def _of_queries(rate: np.ndarray, indptr: np.ndarray) -> DocumentDesign:
+    nothing = np.zeros(len(indptr) - 1), np.zeros(len(rate))
+    return at(DocumentDesign("successive", np.arange(len(rate)), *nothing, unit="query", rate=rate), indptr, 1.0)
+
+
+@pytest.mark.parametrize("measure", ["ERR(max_rel=2)@3", "RR", "DCG@3"])
+def test_estimates_of_steps_are_unbiased(measure):
+    """Every set of steps that come before T, each with ``1 − exp(−r T)``; the deepest brings those above it."""
+    pool, truth, mean = tiny_pool(measure)
+    order, time = np.array([0, 1, 3, 2, 4]), 0.8
+    rate = np.array([1.0, 0.25, 0.7, 1.7, 0.7])
+    own = np.array([0.75, 0.25, 1.0, 0.0, 0.7])
+    design = design_with(rate, "step", order)
+    total = squares = variance = mass = 0.0
+    for came in itertools.product([True, False], [True, False], [True, False], [False], [True, False]):
+        chance = np.prod(np.where(came, -np.expm1(-own * time), np.exp(-own * time)))
+        clock = np.empty(5)
+        clock[order] = np.where(own > 0, np.where(came, 0.5, 2.0) * time * own, 1.0)
+        succession = Succession(design, priorities_of(design, INDPTR, clock), INDPTR, COST, 0.0)
+        sample = succession.sample(time)
+        for first, last in ((0, 2), (2, 5)):
+            below = [any(came[i:last]) for i in range(first, last)]
+            np.testing.assert_array_equal(sample.drawn[order[first:last]], below)
+        found = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), np.ones(1))
+        mass, total = mass + chance, total + chance * found.value
+        squares, variance = squares + chance * found.value**2, variance + chance * found.second
+    assert mass == pytest.approx(1)
+    assert total == pytest.approx(float(pool.weight @ pool.values(truth)[:, 0]), abs=1e-12)
+    assert variance == pytest.approx(squares - total**2, abs=1e-12)
+
+
+def test_orders_have_the_probabilities_of_successive_sampling():
+    """10,000 draws, 3 standard errors of each of the 120 orders together (chi-square)."""
+    design, rng = design_with(RATES, "document"), np.random.default_rng(1)
+    orders = list(itertools.permutations(range(5)))
+    expected = [np.prod([RATES[z] / RATES[list(o[i:])].sum() for i, z in enumerate(o)]) for o in orders]
+    counts = dict.fromkeys(orders, 0)
+    for _ in range(10_000):
+        succession = Succession(design, priorities_of(design, INDPTR, rng.exponential(size=5)), INDPTR, np.ones(5), 0.0)
+        counts[tuple(succession.order.tolist())] += 1
+    expected = 10_000 * np.array(expected)
+    square = ((np.array(list(counts.values())) - expected) ** 2 / expected).sum()
+    assert abs(square - 119) < 3 * math.sqrt(2 * 119)
+
+
+@pytest.mark.parametrize(("measure", "overhead"), [("DCG@4", 0.0), ("DCG@4", 2.0), ("ERR(max_rel=2)@3", 0.0)])
+def test_documents_are_judged_as_often_as_they_should_be(random_documents, measure, overhead):
+    """``E[I/π] = 1`` for each document that can be drawn, 3.5 standard errors of 1,200 draws."""
+    pool, variables, _, cost = random_documents(2, measure)
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("successive"))
+    design = document_design(sizes, "successive", pool.indptr, cost, overhead, 14.0)
+    rng = np.random.default_rng(1)
+    samples = [draw_documents(design, pool.indptr, cost, overhead, 14.0, rng) for _ in range(1200)]
+    assert max(each.spent for each in samples) <= 14.0
+    weighted = np.array([each.drawn / np.maximum(each.design.chance(pool.query), 1e-300) for each in samples])
+    weighted = weighted[:, design.order]
+    assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * weighted.std(axis=0) / math.sqrt(1200)).all()
+
+
+# --- rates ----------------------------------------------------------------------------------------------------------
+
+
+def sizes_by_hand(pool, variables, cost, overhead):
+    """The sizes of an additive measure for one ranker, from the formulas of the page on documents."""
+    part = pool.weight[pool.query] * pool.gradients(variables.mean)[0]
+    average = (part / pool.weight[pool.query]) ** 2 @ variables.variance / ((part / pool.weight[pool.query]) ** 2).sum()
+    gain, reach = part**2 * (variables.variance + average), np.abs(part) * np.ptp(pool.form.values)
+    if overhead:
+        whole = np.array([cost[(pool.query == x) & (gain > 0)].sum() + overhead for x in range(len(pool.weight))])[
+            pool.query
+        ]
+        gain = np.array([gain[pool.query == x].sum() for x in pool.query]) * (gain > 0)
+        a, b = np.sqrt(gain / whole), np.array([reach[pool.query == x].sum() for x in pool.query]) / np.sqrt(whole)
+        b = b * (gain > 0)
+    else:
+        a, b = np.sqrt(gain / cost), reach / np.sqrt(cost)
+    return (1 - RANGE_SHARE) * a / a.sum() + RANGE_SHARE * b / b.sum()
+
+
+@pytest.mark.parametrize("overhead", [0.0, 2.0])
+def test_sizes_follow_variance_and_range(random_documents, overhead):
+    pool, variables, _, cost = random_documents(3, "DCG@3", systems=1)
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("successive"))
+    np.testing.assert_allclose(sizes.size, sizes_by_hand(pool, variables, cost, overhead), atol=1e-15)
+    assert sizes.unit == ("query" if overhead else "document")
+
+
+def test_sizes_of_steps_mix_those_of_depth_with_the_largest_range_below(random_documents):
+    pool, variables, _, cost = random_documents(4, "ERR(max_rel=2)@4")
+    found = document_sizes(pool, variables, cost, 0.0, RoundSettings("successive"))
+    depth = document_sizes(pool, variables, cost, 0.0, RoundSettings("depth"))
+    np.testing.assert_array_equal(found.order, depth.order)
+    order, query = found.order, pool.query[found.order]
+    rest = found.size[order] - (1 - RANGE_SHARE) * depth.size[order] / depth.size.sum()
+    assert rest.sum() == pytest.approx(RANGE_SHARE)
+    assert found.unit == "step"
+    for x in np.unique(query):
+        assert (np.diff(rest[query == x]) <= 1e-15).all()
+        assert (np.diff(found.size[order][query == x]) <= 1e-15).all()
+        assert rest[query == x][-1] > 0
+
+
+@settings(max_examples=40)
+@given(SEEDS, st.sampled_from(["DCG@3", "ERR(max_rel=2)"]), st.sampled_from([0.0, 1.5]), st.floats(0.1, 0.7))
+def test_the_design_is_expected_to_spend_its_budget(random_documents, seed, measure, overhead, share):
+    pool, variables, _, cost = random_documents(seed % 30, measure)
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings("successive"))
+    opened = len(np.unique(pool.query[sizes.order]))
+    whole = cost[sizes.order].sum() + overhead * opened
+    design = document_design(sizes, "successive", pool.indptr, cost, overhead, share * whole)
+    chance = design.chance(pool.query)
+    first = [chance[pool.query == x].max(initial=0) for x in range(len(pool.weight))]
+    reserve = design.reserve(pool.indptr, cost, overhead) if measure != "DCG@3" else 0.0
+    assert chance @ cost + overhead * np.sum(first) + reserve == pytest.approx(share * whole)
+    if measure == "DCG@3":
+        assert chance.max() <= MAX_PLANNED_PROBABILITY + 1e-12
+        below = sizes.size[sizes.order] / chance[sizes.order]
+        assert np.ptp(below[chance[sizes.order] < MAX_PLANNED_PROBABILITY - 1e-9]) <= 1e-9 * below.max()
+    everything = document_design(sizes, "successive", pool.indptr, cost, overhead, whole)
+    assert (everything.chance(pool.query)[sizes.order] == 1).all()
+    clock = np.random.default_rng(seed).exponential(size=len(cost))
+    census = draw_documents(everything, pool.indptr, cost, overhead, whole, np.random.default_rng(0), clock)
+    assert census.drawn[sizes.order].all()
+    assert (census.design.chance(pool.query)[sizes.order] == 1).all()
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40)
+@given(SEEDS, st.sampled_from(["document", "query", "step"]), st.sampled_from([0.0, 1.0]))
+def test_samples_of_larger_budgets_begin_with_those_of_smaller_ones(random_documents, seed, unit, overhead):
+    """Whatever the budget, the prefix never overspends, ends with a unit, and the next unit would overspend."""
+    overhead = 1.0 if unit == "query" else overhead
+    pool, variables, _, cost = random_documents(seed % 30, "ERR(max_rel=2)" if unit == "step" else "DCG@3")
+    sizes = document_sizes(pool, variables, cost, 0.0 if unit == "document" else overhead, RoundSettings("successive"))
+    design = document_design(sizes, "successive", pool.indptr, cost, overhead, 15.0)
+    clock = np.random.default_rng(seed).exponential(size=len(pool.weight))[pool.query]
+    clock = clock if unit == "query" else np.random.default_rng(seed).exponential(size=len(cost))
+    all_of = Succession(design, priorities_of(design, pool.indptr, clock), pool.indptr, cost, overhead)
+    before = np.zeros(len(cost), dtype=bool)
+    for budget in (4.0, 9.0, 14.0, 1e9):
+        sample = all_of.first(all_of.within(budget))
+        assert sample.spent <= budget * (1 + 1e-9)
+        assert (sample.drawn >= before).all()
+        judged = np.unique(pool.query[sample.drawn])
+        assert sample.spent == pytest.approx(cost[sample.drawn].sum() + overhead * len(judged))
+        before = sample.drawn
+        again = succession_of(sample, pool.indptr, cost, overhead)
+        assert again is not None
+        np.testing.assert_array_equal(again.order, all_of.order)
+        assert again.judged(sample.drawn) == sample.drawn.sum()
+        if sample.drawn.any() and unit == "document":
+            gap = sample.drawn.copy()
+            gap[again.order[0]] = False
+            assert again.judged(gap) == 0
+    assert before[design.order].all()
+
+
+def test_a_unit_that_is_dearer_than_the_budget_is_refused():
+    of_documents = Succession(design_with(RATES, "document"), 1 / RATES, INDPTR, COST, 0.0)
+    with pytest.raises(ValueError, match=r"budget 1.5 does not pay for the dearest document, which costs 2"):
+        of_documents.drawn_to(1.5)
+    of_steps = Succession(design_with(RATES, "step"), 1 / RATES, INDPTR, COST, 1.0)
+    with pytest.raises(ValueError, match=r"budget 5 does not pay for the dearest query, which costs 5.5"):
+        of_steps.drawn_to(5.0)
+
+
+def test_steps_stop_at_a_threshold_that_is_fixed_beforehand():
+    order = np.array([0, 1, 3, 2, 4])
+    design = design_with(np.array([1.0, 0.25, 0.7, 1.7, 0.7]), "step", order)
+    fixed = planned_threshold(design, INDPTR, COST, 0.0, 6.0)
+    chance = at(design, INDPTR, fixed)
+    assert chance.inclusion @ COST + chance.reserve(INDPTR, COST, 0.0) == pytest.approx(6.0)
+    rng, cut = np.random.default_rng(1), 0
+    for _ in range(200):
+        priority = priorities_of(design, INDPTR, rng.exponential(size=5))
+        all_of = Succession(design, priority, INDPTR, COST, 0.0)
+        sample = all_of.drawn_to(6.0)
+        assert sample.spent <= 6.0
+        if COST[priority < fixed].sum() <= 6.0:
+            np.testing.assert_array_equal(sample.drawn, priority < fixed)
+            np.testing.assert_array_equal(sample.design.inclusion, chance.inclusion)
+        else:
+            cut += 1
+            assert (sample.design.inclusion <= chance.inclusion).all()
+    assert 0 < cut < 60
+
+
