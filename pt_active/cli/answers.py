@@ -22,7 +22,7 @@ from pt_active.cli.options import AT_THE_END, look_choices, one_of
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
@@ -85,7 +85,8 @@ def status(
     loaded, labels = read_judged(plan, qrels)
     state = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
     asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
-    return Answer(state.to_dict(), str(state), _next_step(state, plan, qrels, asked))
+    one = state if isinstance(state, Status) else state.slowest
+    return Answer(state.to_dict(), str(state), _next_step(one, plan, qrels, asked))
 
 
 def report(
@@ -119,7 +120,8 @@ def report(
         loaded = loaded.so_far(labels)
     elif so_far:
         often = _often(looks or ALWAYS)
-        state = loaded.status(labels, often, margin, confidence, first=first, second=second)
+        found = loaded.status(labels, often, margin, confidence, first=first, second=second)
+        state = found if isinstance(found, Status) else None
     made = Report.of(
         loaded,
         labels,
@@ -149,17 +151,17 @@ def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str]) -
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)
         return f"There is nothing more to judge: the interval above is the result. All of it on one page:\n  {shown}"
     if state.judged < state.drawn:
-        order = ["--order", "drawn"] if state.unit == "queries" else []
+        order = ["--order", "drawn"] if state.unit != "round" else []
         out = new_path(plan.with_name(f"{plan.name}.csv"))
         worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
         return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
-    if state.unit == "queries" and state.looks != ALWAYS:
+    if state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC):
         return "The planned looks are over."
     out = new_path(plan.with_name(f"{plan.name}-more"))
     lacking = state.needed - state.spent
     budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
     more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
-    return f"Next, draw {'another round' if state.unit == 'rounds' else 'more queries'}:\n  {more}"
+    return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
 
 
 def _report_next(plan: Path, qrels: list[Path], so_far: bool) -> str:

@@ -16,9 +16,11 @@ from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
+from pt_active.plans.answers.pairwise import PairStatus, pair_status
 from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
@@ -362,28 +364,36 @@ class Plan(KeptArtifact[PlanTables]):
     def status(
         self,
         qrels: pd.DataFrame,
-        looks: str | None = "always",
+        looks: str | None = ALWAYS,
         margin: float | None = None,
         confidence: float = 0.95,
         *,
         first: str | None = None,
         second: str | None = None,
-    ) -> Status:
-        """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 10].
+    ) -> Status | PairStatus:
+        """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 14].
 
         Args:
             qrels: The labels so far; may be empty.
-            looks: When the state is looked at: ``"always"`` for any time; a name in `boundaries.SPENDING`, such as
-                ``"pocock"``, for after each fifth of the queries; None for when all is judged. The intervals of all
-                looks hold simultaneously.
+            looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
+                sample size. ``"asymptotic"``: at any time, by a normal approximation, from 50 degrees of freedom on. A
+                name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when all is
+                judged. The intervals of all looks hold simultaneously.
             margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be.
             confidence: Level of all intervals together.
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
 
+        Returns:
+            The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
+            all pairs together, for ``looks="always"``.
+
         Raises:
-            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order.
+            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
+                need.
         """
+        if len(self.rankers) > 2 and first is None and second is None and looks == ALWAYS and margin is None:
+            return pair_status(self.tables, qrels, ALWAYS, confidence)
         pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
         return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
 

@@ -336,29 +336,21 @@ def _end(draws: Draws, stakes: Stakes, alpha: float) -> float:
     return low
 
 
-def closed_testing(capital: np.ndarray) -> np.ndarray:
-    """E-values that hold for all hypotheses together: the smallest mean over the sets that a hypothesis is in.
+def holm(evidence: np.ndarray) -> np.ndarray:
+    """E-values that hold for all hypotheses together, by the step-down of Holm.
 
-    The mean of e-values is one for the hypothesis that all of them hold, however they depend on each other. So
-    hypotheses whose adjusted e-value reaches ``1/α`` are rejected with a probability of at most α that any of them is
-    true [Vovk and Wang 2021]. The smallest mean is reached with some of the smallest other e-values.
+    The largest e-value so far, E, has the p-value 1/E, which holds at any time. The smallest of h p-values counts
+    h-fold, the next one (h − 1)-fold, and so on; none becomes smaller than one before it.
 
     Args:
-        capital: float64[..., h], e-values.
+        evidence: float64[..., h], the largest e-values so far.
 
     Returns:
-        float64[..., h], the adjusted e-values.
+        float64[..., h], adjusted. Reject the hypotheses that reach ``1/α``; the probability that any of them is true is
+        at most α.
     """
-    order = np.argsort(capital, axis=-1, kind="stable")
-    ranked = np.take_along_axis(capital, order, axis=-1)
-    below = np.concatenate([np.zeros_like(ranked[..., :1]), np.cumsum(ranked, axis=-1)], axis=-1)
-    adjusted = ranked.copy()
-    for place in range(capital.shape[-1]):
-        # Sets of the hypothesis at this place and the j smallest of the others.
-        own = ranked[..., place : place + 1]
-        size = np.arange(1, capital.shape[-1] + 1)
-        others = np.where(size - 1 <= place, below[..., :-1], below[..., 1:] - own)
-        adjusted[..., place] = ((others + own) / size).min(axis=-1)
-    result = np.empty_like(adjusted)
-    np.put_along_axis(result, order, adjusted, axis=-1)
-    return result
+    order = np.argsort(-evidence, axis=-1, kind="stable")
+    ranked = np.take_along_axis(evidence, order, axis=-1) / np.arange(evidence.shape[-1], 0, -1)
+    adjusted = np.empty_like(ranked)
+    np.put_along_axis(adjusted, order, np.minimum.accumulate(ranked, axis=-1), axis=-1)
+    return adjusted

@@ -59,7 +59,7 @@ class Ahead:
             judged: The number of draws so far.
             trust: The variance shown so far over the one expected.
         """
-        n = len(units.rate)
+        n = len(units.drawn_at)
         last = np.unique(np.ceil(judged + (n - judged) * (np.arange(1, _BLOCKS + 1) / _BLOCKS) ** 2).astype(np.int64))
         variance = np.maximum(units.expected[judged:] * trust, np.finfo(np.float64).tiny)
         parts = np.r_[0, last[:-1] - judged]

@@ -13,7 +13,14 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.sampling.sample import Sample
 
 ALWAYS = "always"
-"""The name for looks at any time."""
+"""The name for looks at any time whose verdicts hold for any data, by bets (`bets`)."""
+
+ASYMPTOTIC = "asymptotic"
+"""The name for looks at any time whose intervals hold for large samples only, by a normal mixture."""
+
+MIN_DEGREES = 50
+"""Looks that rest on normal approximations have no interval with fewer degrees of freedom, except a single look at the
+end: where few queries carry the difference, they would name a winner falsely far more often than they promise."""
 
 PLANNED_LOOKS = 5
 """Number of looks of a group-sequential plan, at equal steps."""
@@ -26,11 +33,11 @@ FIRST, SECOND, WITHIN = 1, 2, 3
 
 
 def look_names() -> tuple[str, ...]:
-    """The names of looks: at any time, or at `PLANNED_LOOKS` looks that spend the error by a rule of `SPENDING`.
+    """The names of looks: at any time by bets or by a normal mixture, or `PLANNED_LOOKS` looks by a rule of `SPENDING`.
 
     A single look at the end has no name; it is None.
     """
-    return ALWAYS, *SPENDING
+    return ALWAYS, ASYMPTOTIC, *SPENDING
 
 
 @dataclass(frozen=True)
@@ -96,7 +103,7 @@ def look_sizes(looks: str | None, total: int) -> np.ndarray:
     check_looks(looks)
     if looks is None:
         return np.array([total])
-    if looks == ALWAYS:
+    if looks == ASYMPTOTIC:
         return np.arange(1, total + 1)
     return np.unique(np.ceil(np.arange(1, PLANNED_LOOKS + 1) * total / PLANNED_LOOKS).astype(np.int64))
 
@@ -123,7 +130,7 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     """The critical values of `Looks`.
 
     Args:
-        looks: One of `look_names`, or None.
+        looks: One of `look_names` but `ALWAYS`, or None.
         sizes: int64[L], the sizes of *all* looks, on which the spent error depends.
         time: float64[L], the expected information at each look, 1 where the intervals of looks at any time are to be
             narrowest; infinite if all is judged.
@@ -135,7 +142,7 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     from scipy import special
 
     check_looks(looks)
-    if looks == ALWAYS:
+    if looks == ASYMPTOTIC:
         return mixture_boundary(time, alpha)
     if looks is None:
         return np.full(len(sizes), special.ndtri(1 - alpha / 2))
@@ -144,6 +151,16 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     if chance.any():
         critical[chance] = spending_boundary((sizes / sizes[-1])[chance], time[chance], alpha, looks)
     return critical
+
+
+def sufficient(looks: str | None, degrees: np.ndarray) -> np.ndarray:
+    """bool[L], whether looks have an interval: all but a single one at the end need `MIN_DEGREES`.
+
+    Args:
+        looks: One of `look_names`, or None.
+        degrees: float64[L], the degrees of freedom at each look.
+    """
+    return np.full(len(degrees), looks is None) | (degrees >= MIN_DEGREES)
 
 
 def check_looks(looks: str | None) -> None:
@@ -173,7 +190,9 @@ def verdicts(value: np.ndarray, half_width: np.ndarray, margin: float, compared:
         return np.where(value - half_width > 0, FIRST, verdict)
 
 
-def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int = 0) -> tuple[float, float]:
+def prospect(
+    now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0, seed: int = 0
+) -> tuple[float, float]:
     """The probability of a verdict at one of the looks to come, and the expected cost at that look or the last one.
 
     Many continuations are simulated: the truth is drawn from ``N(θ̂, SE²)``, and the score ``t θ̂_t`` continues from its
@@ -184,6 +203,7 @@ def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int
         coming: The looks to come; their values and standard errors are not read.
         margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
         compared: Whether the estimate is of a difference.
+        least: The degrees of freedom that a look needs for an interval.
         seed: Seed of the simulated paths.
     """
     if len(coming.cost) == 0:
@@ -198,21 +218,21 @@ def prospect(now: Looks, coming: Looks, margin: float, compared: bool, seed: int
     score = now.value[0] / variance + np.cumsum(truth[:, None] * step + noise, axis=1)
     value = np.repeat(truth[:, None], len(finite), axis=1)
     value[:, finite] = score / information[finite]
-    decided = np.broadcast_to(verdicts(value, _widths(now, coming), margin, compared) > 0, value.shape)
+    decided = np.broadcast_to(verdicts(value, _widths(now, coming, least), margin, compared) > 0, value.shape)
     resolved = decided.any(axis=1)
     at = np.where(resolved, decided.argmax(axis=1), len(finite) - 1)
     return float(resolved.mean()), float(coming.cost[at].mean())
 
 
-def cost_to_resolve(now: Looks, coming: Looks, margin: float, compared: bool) -> float:
+def cost_to_resolve(now: Looks, coming: Looks, margin: float, compared: bool, least: float = 0.0) -> float:
     """The cost of the first look to come at which the present estimate would have a verdict; NaN if there is none."""
-    decided = verdicts(np.full(len(coming.cost), now.value[0]), _widths(now, coming), margin, compared) > 0
+    decided = verdicts(np.full(len(coming.cost), now.value[0]), _widths(now, coming, least), margin, compared) > 0
     return float(coming.cost[decided.argmax()]) if decided.any() else np.nan
 
 
-def _widths(now: Looks, coming: Looks) -> np.ndarray:
+def _widths(now: Looks, coming: Looks, least: float) -> np.ndarray:
     """Expected half-widths of looks to come: variance is inverse to time, degrees of freedom proportional to cost."""
     error = now.standard_error[0] * np.sqrt(now.time[0] / coming.time)
     degrees = now.degrees[0] * coming.cost / now.cost[0]
-    half = half_widths(coming.critical, error, degrees)
-    return np.where(np.isinf(coming.time), 0.0, half)
+    critical = np.where(degrees >= least, coming.critical, np.inf)
+    return np.where(np.isinf(coming.time), 0.0, half_widths(critical, error, degrees))

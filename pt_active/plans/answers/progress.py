@@ -14,15 +14,25 @@ from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many,
 from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named, is_rounding
 from pt_active.inference.rounds import judged_before, pool_sizes
+from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import ALWAYS, Looks, critical_values, information, look_sizes, nested_estimates
+from pt_active.inference.stopping.looks import (
+    ASYMPTOTIC,
+    MIN_DEGREES,
+    Looks,
+    critical_values,
+    information,
+    look_sizes,
+    nested_estimates,
+    sufficient,
+)
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.extension import judged_part
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import foreign_labels, measured_values, model_means
+from pt_active.plans.making.labelled import foreign_labels, judged_values, model_means
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, known_texts, queries_judged
@@ -125,15 +135,16 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
     order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
     if cut := tables.manifest.cut:
         order = replace(order, drawn=cut.of)
-    if extensions and question.looks not in (None, ALWAYS):
+    if extensions and question.looks not in (None, ASYMPTOTIC):
         raise ArgumentError(
             Argument("looks", question.looks),
             " needs to know from the start how many looks there will be, but the plan was extended; use ",
-            Argument("looks", ALWAYS),
+            Argument("looks", ASYMPTOTIC),
         )
     label = whole_labels(tables.pool.keys, qrels)
     judged = queries_judged(tables.pool, label, question.measure, order)
-    spent, sizes = np.cumsum(order.cost), look_sizes(question.looks, order.drawn)
+    spent = np.cumsum(order.cost)
+    sizes = _large_enough(look_sizes(question.looks, order.drawn), order, spent, question.looks)
     # The unit stays that of the plan before its extensions, so that they do not change the intervals of past looks.
     unit = spent[order.drawn - sum(each.queries for each in extensions) - 1]
     time = information(order.curve, spent[sizes - 1], unit)
@@ -157,13 +168,24 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
     )
 
 
+def _large_enough(sizes: np.ndarray, order: DrawingOrder, spent: np.ndarray, looks: str | None) -> np.ndarray:
+    """int64[L], the looks that can be expected to have an interval, and the last one in any case.
+
+    Planned looks would otherwise spend error on looks that have none.
+    """
+    if looks not in SPENDING:
+        return sizes
+    degrees = np.array([order.curve.degrees_of_freedom(float(spent[size - 1])) for size in sizes])
+    return sizes[(degrees >= MIN_DEGREES) | (sizes == sizes[-1])]
+
+
 def _past(
     looks: Looks, tables: PlanTables, label: np.ndarray, question: Question, order: DrawingOrder, sizes: np.ndarray
 ) -> Looks:
     """The looks so far, with the estimate at each."""
     first = order.rows[: sizes[-1] if len(sizes) else 0]
     expected = question.contrast.of(model_means(tables, question.measure))
-    values = question.contrast.of(_values(tables.pool, label, question.measure, first))
+    values = question.contrast.of(judged_values(tables.pool, label, question.measure, first))
     estimates = nested_estimates(
         estimator_named(ESTIMATOR).weigh,
         [order.first(size) for size in sizes.tolist()],
@@ -173,7 +195,9 @@ def _past(
     largest = np.maximum.accumulate(np.abs(values))[sizes - 1]
     still = is_rounding(estimates.standard_error, np.ones((len(sizes), 1)), largest[:, None])
     error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, estimates.standard_error))
-    return replace(looks, value=estimates.value, standard_error=error, degrees=estimates.degrees_of_freedom)
+    degrees = estimates.degrees_of_freedom
+    critical = np.where(sufficient(question.looks, degrees), looks.critical, np.inf)
+    return replace(looks, value=estimates.value, standard_error=error, degrees=degrees, critical=critical)
 
 
 def _rest_of_queries(order: DrawingOrder, question: Question, unit: float) -> Looks:
@@ -184,17 +208,8 @@ def _rest_of_queries(order: DrawingOrder, question: Question, unit: float) -> Lo
     spent = np.cumsum(order.cost)
     beyond = np.unique(np.linspace(order.drawn, len(spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
     time = information(order.curve, spent[beyond - 1], unit)
-    looks = ALWAYS if question.looks == ALWAYS else None
+    looks = ASYMPTOTIC if question.looks == ASYMPTOTIC else None
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))
-
-
-def _values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
-    """float64[n, k], the measured values of fully judged queries, in the given order (int64[n], rows of the pool)."""
-    if len(order) == 0:
-        return np.empty((0, len(pool.names)))
-    rows = np.sort(order)
-    labels = label[np.isin(pool.query_of_document, rows)]
-    return measured_values(pool.select(rows), measure, labels, expected=False)[np.searchsorted(rows, order)]
 
 
 def _labels_of_queries(
@@ -207,7 +222,7 @@ def _labels_of_queries(
     has = (label >= 0) & pool.seen(question.measure)
     foreign_labels(has & (document >= order.drawn), "queries")
     left_out = has & (document >= judged) & (document < order.drawn)
-    return {"unit": "queries", "n_judged": int((has & (document < judged)).sum()), "left_out": int(left_out.sum())}
+    return {"unit": "query", "n_judged": int((has & (document < judged)).sum()), "left_out": int(left_out.sum())}
 
 
 def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Growth:
@@ -221,12 +236,12 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     Raises:
         ValueError: If the looks are neither ``"always"`` nor None: others need to know the number of rounds beforehand.
     """
-    if question.looks not in (None, ALWAYS):
+    if question.looks not in (None, ASYMPTOTIC):
         raise ArgumentError(
             Argument("looks", question.looks),
             " needs to know from the start how many looks there will be, but a plan of documents can always be "
             "extended; use ",
-            Argument("looks", ALWAYS),
+            Argument("looks", ASYMPTOTIC),
         )
     rounds, label = tables.rounds, whole_labels(tables.pool.keys, qrels)
     foreign_labels((label >= 0) & ~judged_before(rounds), "documents")
@@ -238,7 +253,8 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     at = sizes - 1
     inferences = [_inference(tables, label, question, size) for size in sizes[:passed].tolist()]
     value, error, degrees = np.array(inferences).reshape(-1, 3).T
-    past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, critical[:passed])
+    large = np.where(sufficient(question.looks, degrees), critical[:passed], np.inf)
+    past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, large)
     rest = _rest_of_documents(tables, label, float(spent[-1]), float(time[-1]), question)
     return Growth(
         past=past,
@@ -312,7 +328,7 @@ def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> 
     """The unit, the number of labels that are used, and the number of those after the last fully judged round."""
     drawn = judged_before(tables.rounds)
     used = judged_before(tables.rounds[:judged]) if judged else np.zeros(len(label), dtype=bool)
-    return {"unit": "rounds", "n_judged": int(used.sum()), "left_out": int((drawn & ~used & (label >= 0)).sum())}
+    return {"unit": "round", "n_judged": int(used.sum()), "left_out": int((drawn & ~used & (label >= 0)).sum())}
 
 
 def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:

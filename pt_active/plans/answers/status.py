@@ -1,4 +1,4 @@
-"""Has enough been judged, or should judging go on [theory 10]?"""
+"""May judging stop, or should it go on [theory 10, 14]?"""
 
 from __future__ import annotations
 
@@ -9,21 +9,40 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import checked_qrels, known_labels
+from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.stopping.looks import ALWAYS, FIRST, SECOND, WITHIN, cost_to_resolve, prospect, verdicts
+from pt_active.inference.stopping.looks import (
+    ALWAYS,
+    ASYMPTOTIC,
+    FIRST,
+    MIN_DEGREES,
+    SECOND,
+    WITHIN,
+    cost_to_resolve,
+    prospect,
+    verdicts,
+)
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
+from pt_active.plans.answers.sequence import Progress, Proof, sequence_of
+from pt_active.plans.answers.verdict import Verdict, prospect_of, verdict_of
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
 
 _MIN_CHANCE = 0.05
-"""With a lower probability of being resolved, the budget is said not to suffice."""
+"""With a lower probability of being resolved, the budget is said not to settle the question."""
 
-_VALID = {None: "at the end", ALWAYS: "at any time"}
+_VALID = {
+    None: "at the end",
+    ALWAYS: "at any time, for any data",
+    ASYMPTOTIC: f"at any time in large samples, from {MIN_DEGREES} degrees of freedom on",
+}
 """Looks → when the interval is valid, in words."""
 
 _RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
 """Verdict → `Status.resolution`."""
+
+SEQUENTIAL = "sequential"
+"""The name of the estimator of looks at any time by bets: the weighted mean of what each draw says."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +53,8 @@ class Status(Printed):
         measure: The measure, with all its parameters.
         first: The ranker that is compared, or the only one.
         second: The ranker that it is compared with; None if there is one ranker.
-        estimator: The name of the estimator.
-        looks: When the state may be looked at: ``"always"``, a name in `boundaries.SPENDING`, or None for the end.
+        estimator: The name of the estimator; ``sequential`` for looks at any time by bets.
+        looks: When the state may be looked at: a name of `looks.look_names`, or None for the end.
         confidence: Level at which *all* intervals at all looks hold together.
         margin: Differences up to this do not matter (or the half-width that is wanted); None if it was not given.
         resolution: ``"first"`` or ``"second"`` is better, ``"within"`` the margin, or None while unresolved.
@@ -44,7 +63,10 @@ class Status(Printed):
         low: Lower end of its interval.
         high: Upper end of its interval.
         standard_error: The standard error of the estimate.
-        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``queries``, or ``rounds`` of documents.
+        e_value: With ``looks="always"``, the largest evidence so far against no difference: how many times the stake
+            bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
+        unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
+            cascade with those above it), or ``round`` of documents.
         judged: How many units are judged, without a gap from the first that was drawn.
         drawn: How many units the plan asks for.
         n_judged: The number of labels that were used.
@@ -55,6 +77,9 @@ class Status(Printed):
         next_look: How many units have to be judged for the next look; None if there is none.
         chance: Probability of being resolved by the end of the plan; NaN if it cannot be computed.
         further: Expected further cost until it is resolved or the plan ends; NaN if it cannot be computed.
+        more: With ``looks="always"``, the number of further labels until it is resolved, as probably more as less, if
+            the budget does not end it; NaN if it cannot be computed.
+        more_high: The number of further labels that suffices with a probability of 0.9.
         needed: Total cost that would resolve it if the estimate were the truth; NaN if it cannot be computed.
         everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
             documents those that count, with another round for those that were not drawn.
@@ -74,6 +99,7 @@ class Status(Printed):
     low: float
     high: float
     standard_error: float
+    e_value: float
     unit: str
     judged: int
     drawn: int
@@ -85,6 +111,8 @@ class Status(Printed):
     next_look: int | None
     chance: float
     further: float
+    more: float
+    more_high: float
     needed: float
     everything: float
     cost_unit: str = ""
@@ -103,16 +131,20 @@ class Status(Printed):
     def answer(self) -> str:
         """The state, in one sentence."""
         if self.winner is not None:
-            return f"resolved: {self.winner} is better"
+            return f"stop: {self.winner} is better{self._evidence}"
         if self.resolution is not None and self.second is None:
-            return f"resolved: known within ±{self.margin:g}"
+            return f"stop: known within ±{self.margin:g}"
         if self.resolution is not None:
-            return f"resolved: equivalent within ±{self.margin:g}" if self.margin else "resolved: exactly equal"
-        if self.judged == self.drawn:
-            return "unresolved, and all that the plan asks for is judged: unresolvable with this budget"
-        if self.chance < _MIN_CHANCE:
-            return f"unresolvable with this budget, but for a chance of {self.chance:.1%}"
-        return "unresolved"
+            return f"stop: equivalent within ±{self.margin:g}" if self.margin else "stop: exactly equal"
+        if self.judged == self.drawn or self.chance < _MIN_CHANCE:
+            return "this budget will not settle it" if self.judged < self.drawn else "this budget did not settle it"
+        return "not settled yet"
+
+    @property
+    def _evidence(self) -> str:
+        if np.isnan(self.e_value):
+            return ""
+        return " (certain)" if np.isinf(self.e_value) else f" (e-value {self.e_value:.3g})"
 
     @property
     def advice(self) -> str:
@@ -120,18 +152,26 @@ class Status(Printed):
         if self.resolved:
             return "stop judging"
         if self.judged < self.drawn and not self.chance < _MIN_CHANCE:
-            if np.isnan(self.chance):
-                return f"judge on, from {self.waiting}"
-            left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
-            return (
-                f"judge on, from {self.waiting}: expected further cost {self.further:.4g} of the {left}, resolved by "
-                f"then with a chance of {self.chance:.0%}"
-            )
+            return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
         whole = ", for all that can change the result" if self.needed >= self.everything else ""
         return (
             f"about {self.needed:.4g}{self.cost_unit} would have to be spent in all{whole}, were the estimate the truth"
+        )
+
+    @property
+    def _outlook(self) -> str:
+        """What can be expected of the labels to come, as the end of a sentence."""
+        if np.isnan(self.chance):
+            return ""
+        left = f"{self.budget - self.spent:.6g}{self.cost_unit} left"
+        if np.isnan(self.more):
+            cost = f"expected further cost {self.further:.4g} of the {left}"
+            return f": {cost}, settled by then with a chance of {self.chance:.0%}"
+        return (
+            f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; settled with the "
+            f"{left} with a chance of {self.chance:.0%}"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -154,9 +194,23 @@ class Status(Printed):
         """The estimate as printed; a difference has its sign."""
         return f"{self.value:.4f}" if self.second is None else f"{self.value:+.4f}"
 
+    @property
+    def remark(self) -> str | None:
+        """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
+        if self.winner is not None and (self.value > 0) != (self.winner == self.first):
+            return (
+                "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
+                "estimates wander, verdicts stay"
+            )
+        if self.looks == ALWAYS and not (self.low <= self.value <= self.high) and np.isfinite(self.value):
+            return "the estimate lies outside the interval, which no later label widens"
+        if self.looks not in (None, ALWAYS) and np.isfinite(self.value) and not np.isfinite(self.low):
+            return f"no interval with fewer than {MIN_DEGREES} degrees of freedom; looks at any time need none"
+        return None
+
     def counted(self, number: int) -> str:
-        """A number of queries or rounds in words: ``1 query``, ``3 rounds``."""
-        return how_many("round" if self.unit == "rounds" else "query", number)
+        """A number of units in words: ``1 query``, ``3 rounds``."""
+        return how_many(self.unit, number)
 
     def __str__(self) -> str:
         return printed(f"{self.measure}: {self.what} ({self.estimator})", self._facts())
@@ -165,7 +219,7 @@ class Status(Printed):
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {self.standard_error:.4f}"
         spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
-        since = f", since {self.resolved_at:.6g}{self.cost_unit} were spent" if self.resolved_at is not None else ""
+        since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [
             ("estimate", estimate),
             ("interval", f"{interval}, {self.confidence:.0%}, valid {self.valid}"),
@@ -175,8 +229,10 @@ class Status(Printed):
             facts.append(
                 ("left out", f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged")
             )
-        if self.next_look is not None and self.looks != ALWAYS and not self.resolved:
+        if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
+        if self.remark:
+            facts.append(("note", self.remark))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
 
@@ -194,19 +250,89 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     if len(qrels):
         known_labels(tables.pool.keys, qrels)
+    if question.looks == ALWAYS:
+        sequence = sequence_of(tables, whole_labels(tables.pool.keys, qrels), question.measure)
+        proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
+        verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
+        return status_of(tables, question, progress, verdict, _foreseen(proof, progress, verdict, question))
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
+    nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
+    about = _about(tables, question) | {"estimator": ESTIMATOR}
+    return Status(**(about | nothing | grown.counts | _reached(grown, question) | _ahead(grown, question)))
+
+
+def status_of(
+    tables: PlanTables, question: Question, progress: Progress, verdict: Verdict, ahead: dict[str, float]
+) -> Status:
+    """The state by bets.
+
+    Args:
+        tables: The plan's content.
+        question: What is asked.
+        progress: How far the plan is judged.
+        verdict: What is proved.
+        ahead: The fields of `Status` from ``chance`` to ``needed``.
+    """
+    spent, judged = progress.spent, progress.judged
+    about: dict[str, Any] = _about(tables, question) | ahead
+    return Status(
+        **about,
+        estimator=SEQUENTIAL,
+        resolution=_RESOLUTIONS.get(verdict.resolution),
+        resolved_at=float(spent[verdict.at]) if verdict.resolution else None,
+        value=verdict.value,
+        low=verdict.low,
+        high=verdict.high,
+        standard_error=verdict.standard_error,
+        e_value=verdict.e_value,
+        unit=progress.unit,
+        judged=judged,
+        drawn=progress.drawn,
+        n_judged=int(progress.documents[:judged].sum()),
+        left_out=progress.left_out,
+        waiting=progress.waiting,
+        spent=float(spent[judged]),
+        budget=float(spent[progress.drawn]),
+        next_look=judged + 1 if judged < progress.drawn else None,
+        everything=float(spent[-1]),
+    )
+
+
+def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
+    """The fields of `Status` that tell what was asked."""
     names = tables.pool.names
-    about: dict[str, Any] = {
+    return {
         "measure": str(question.measure),
         "first": names[question.pair[0]],
         "second": names[question.pair[1]] if question.compared else None,
-        "estimator": ESTIMATOR,
         "looks": question.looks,
         "confidence": question.confidence,
         "margin": question.margin,
         "cost_unit": tables.manifest.arguments.unit,
     }
-    return Status(**(about | grown.counts | _reached(grown, question) | _ahead(grown, question)))
+
+
+def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
+    if verdict.resolution or progress.judged == 0 or progress.judged == len(progress.cost):
+        return nothing_foreseen(bool(verdict.resolution))
+    alpha = 1 - question.confidence
+    seen = prospect_of(proof, verdict, question.margin or 0.0, question.compared, alpha)
+    spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
+    more = labels[seen.draws] - labels[progress.judged]
+    return {
+        "chance": float((seen.draws <= progress.drawn).mean()),
+        "further": float((spent[np.minimum(seen.draws, progress.drawn)] - spent[progress.judged]).mean()),
+        "more": float(np.median(more)),
+        "more_high": float(np.quantile(more, 0.9)),
+        "needed": float(spent[seen.needed]),
+    }
+
+
+def nothing_foreseen(resolved: bool) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed`` with a verdict, or if nothing can be foreseen."""
+    unknown = dict.fromkeys(("chance", "further", "more", "more_high", "needed"), np.nan)
+    return unknown | ({"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0} if resolved else {})
 
 
 def _reached(grown: Growth, question: Question) -> dict[str, Any]:
@@ -226,13 +352,14 @@ def _reached(grown: Growth, question: Question) -> dict[str, Any]:
 
 
 def _ahead(grown: Growth, question: Question) -> dict[str, float]:
-    """The fields ``chance``, ``further`` and ``needed`` of `Status`."""
+    """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
     margin, past = question.margin or 0.0, grown.past
     if (verdicts(past.value, past.half_width, margin, question.compared) > 0).any():
         return {"chance": 1.0, "further": 0.0, "needed": np.nan}
     now = past.part(slice(-1, None))
     if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
         return {"chance": np.nan, "further": np.nan, "needed": np.nan}
-    chance, cost = prospect(now, grown.plan, margin, question.compared)
-    needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared)
+    least = 0.0 if question.looks is None else float(MIN_DEGREES)
+    chance, cost = prospect(now, grown.plan, margin, question.compared, least)
+    needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)
     return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}

@@ -169,6 +169,25 @@ def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expecte
     return np.vstack([evaluate(np.maximum(label[z], 0)[None, :], pool.ranks[:, z]) for z in queries])
 
 
+def judged_values(pool: Pool, label: np.ndarray, measure: irm.Measure, order: np.ndarray) -> np.ndarray:
+    """The measured values of fully judged queries.
+
+    Args:
+        pool: All queries.
+        label: int64[N]; -1 where there is none.
+        measure: As `parse_measure` returns it.
+        order: int64[n], rows of the pool.
+
+    Returns:
+        float64[n, k], in the given order.
+    """
+    if len(order) == 0:
+        return np.empty((0, len(pool.names)))
+    rows = np.sort(order)
+    labels = label[np.isin(pool.query_of_document, rows)]
+    return measured_values(pool.select(rows), measure, labels, expected=False)[np.searchsorted(rows, order)]
+
+
 def round_chance(pool: Pool, rounds: Sequence[Round]) -> np.ndarray:
     """float64[N], the inclusion probability of each drawn document in the round that drew it; 0 elsewhere."""
     chance = np.zeros(len(pool.docno))

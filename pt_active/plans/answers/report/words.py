@@ -29,7 +29,7 @@ def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
 def status_in_words(status: Status) -> str:
     """The state of the judging in one sentence, with the interval that is valid at all looks."""
     some = f"{status.judged} of {status.counted(status.drawn)}"
-    done = f"all {status.unit}" if status.judged == status.drawn else some
+    done = f"all of {status.counted(status.drawn)}" if status.judged == status.drawn else some
     head = f"{status.answer[0].upper()}{status.answer[1:]} ({done} judged)"
     if not np.isfinite([status.value, status.low]).all():
         return f"{head}: there is no interval yet."

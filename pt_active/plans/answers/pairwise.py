@@ -1,0 +1,134 @@
+"""Which of many rankers are told apart, all pairs together, at any time [theory 14]?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import how_many
+from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.status import Status, nothing_foreseen, status_of
+from pt_active.plans.answers.verdict import pair_verdicts
+from pt_active.plans.making.artifact import Facts, Printed, printed
+from pt_active.plans.making.kept import PlanTables
+
+_MAX_PRINTED = 15
+"""If there are more pairs, only those that are not settled are printed, up to this number."""
+
+
+@dataclass(frozen=True)
+class PairStatus(Printed):
+    """What the labels so far say of all pairs of rankers together, and whether to go on judging.
+
+    Attributes:
+        pairs: The status of each pair. All verdicts hold together with probability ``confidence``, at any time, and so
+            do all intervals. The e-values are adjusted for the number of pairs.
+        confidence: Level of all pairs together.
+    """
+
+    pairs: tuple[Status, ...]
+    confidence: float
+
+    @property
+    def settled(self) -> int:
+        """How many pairs have a verdict."""
+        return sum(each.resolved for each in self.pairs)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether judging can stop, since all pairs have a verdict."""
+        return self.settled == len(self.pairs)
+
+    @property
+    def slowest(self) -> Status:
+        """A pair without a verdict; the first pair if all have one."""
+        return next((each for each in self.pairs if not each.resolved), self.pairs[0])
+
+    @property
+    def answer(self) -> str:
+        """The state, in one sentence."""
+        if self.resolved:
+            return f"stop: all {how_many('pair', len(self.pairs))} are settled"
+        return f"{self.settled} of {how_many('pair', len(self.pairs))} are settled"
+
+    @property
+    def advice(self) -> str:
+        """What to do next, in one sentence."""
+        state = self.pairs[0]
+        if self.resolved:
+            return "stop judging"
+        if state.judged < state.drawn:
+            return f"judge on, from {state.waiting}"
+        return "extend the plan, or accept that the labels do not tell the others apart"
+
+    def table(self) -> pd.DataFrame:
+        """One row per pair: ``first, second, difference, low, high, e_value, better``, the last one None if open."""
+        rows = [
+            {
+                "first": each.first,
+                "second": each.second,
+                "difference": each.value,
+                "low": each.low,
+                "high": each.high,
+                "e_value": each.e_value,
+                "better": each.winner,
+            }
+            for each in self.pairs
+        ]
+        return pd.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, object]:
+        """Every number and sentence, ready for JSON."""
+        pairs = [each.to_dict() for each in self.pairs]
+        return {"pairs": pairs, "confidence": self.confidence, "answer": self.answer, "advice": self.advice}
+
+    def __str__(self) -> str:
+        state = self.pairs[0]
+        shown = [each for each in self.pairs if not each.resolved] if len(self.pairs) > _MAX_PRINTED else self.pairs
+        width = max(len(each.what) for each in self.pairs)
+        facts: Facts = [("pair", f"{each.what:{width}}  {_in_words(each)}") for each in list(shown)[:_MAX_PRINTED]]
+        spent = f"{state.spent:.6g} of {state.budget:.6g}{state.cost_unit} spent"
+        judged = f"{state.judged} of {state.counted(state.drawn)}: {how_many('label', state.n_judged)}, {spent}"
+        facts += [("judged", judged), ("answer", self.answer), ("next", self.advice)]
+        head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}"
+        return printed(head, facts)
+
+
+def _in_words(state: Status) -> str:
+    if not np.isfinite(state.value):
+        return "nothing is judged"
+    verdict = f"{state.winner} is better" if state.winner else "equal" if state.resolved else "open"
+    return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  e-value {state.e_value:.3g}  {verdict}"
+
+
+def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence: float) -> PairStatus:
+    """The state of all pairs of rankers of a plan.
+
+    Args:
+        tables: The plan's content.
+        qrels: The labels so far.
+        looks: The name of looks at any time by bets.
+        confidence: Level of all pairs together.
+
+    Raises:
+        ValueError: If the labels do not fit the plan, or the plan has no successive order.
+    """
+    qrels = checked_qrels(qrels, tables.pool.max_grade)
+    if len(qrels):
+        known_labels(tables.pool.keys, qrels)
+    measure, rankers = tables.measure, range(len(tables.pool.names))
+    questions = [Question(pair, measure, looks, None, confidence) for pair in combinations(rankers, 2)]
+    sequence = sequence_of(tables, whole_labels(tables.pool.keys, qrels), measure)
+    alpha = 1 - confidence
+    proofs = [sequence.proof(each.contrast, alpha / len(questions)) for each in questions]
+    verdicts = pair_verdicts(proofs, alpha)
+    states = (
+        status_of(tables, question, sequence.progress, verdict, nothing_foreseen(bool(verdict.resolution)))
+        for question, verdict in zip(questions, verdicts, strict=True)
+    )
+    return PairStatus(tuple(states), confidence)

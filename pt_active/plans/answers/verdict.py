@@ -1,0 +1,176 @@
+"""What is proved of a contrast at any time, and how long until more is [theory 14]?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pt_active.inference.stopping.bets import Draws, Stakes, excluded, holm, interval, log_capital
+from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
+from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
+from pt_active.plans.answers.sequence import Proof
+
+_MAX_LOG = 700.0
+"""Logarithms of capitals are cut here, so that their exponentials are finite."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What n draws prove.
+
+    Attributes:
+        resolution: `FIRST`, `SECOND`, `WITHIN`, or 0.
+        at: The number of draws that it took; 0 without a resolution.
+        value: The estimate, NaN before the first draw.
+        standard_error: Its standard error.
+        low: Lower end of the interval.
+        high: Upper end.
+        e_value: The largest that the evidence against equality has been; infinite if no labels could change the
+            verdict. NaN for a single ranker.
+    """
+
+    resolution: int
+    at: int
+    value: float
+    standard_error: float
+    low: float
+    high: float
+    e_value: float
+
+
+def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float) -> Verdict:
+    """The verdict on one contrast.
+
+    Args:
+        proof: What the labels say.
+        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
+        compared: Whether the contrast is a difference.
+        alpha: The probability with which the verdict or the interval may ever be wrong.
+    """
+    draws, stakes = proof.draws, proof.stakes
+    low, high = interval(draws, stakes, alpha)
+    value, error = draws.estimate()
+    if not compared:
+        wide = high - low > 2 * margin
+        at = 0 if wide else _narrow_from(draws, stakes, margin, alpha)
+        return Verdict(0 if wide else WITHIN, at, value, error, low, high, np.nan)
+    found = {each: at for each, at in _times(draws, stakes, margin, alpha).items() if at >= 0}
+    resolution = min(found, key=lambda each: found[each]) if found else 0
+    return Verdict(resolution, found.get(resolution, 0), value, error, low, high, _evidence(draws, stakes, low, high))
+
+
+def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[int, int]:
+    """For each resolution the number of draws that proved it, -1 if they did not."""
+    other = draws.mirrored
+    times = {FIRST: excluded(draws, stakes, 0.0, alpha / 2), SECOND: excluded(other, stakes, 0.0, alpha / 2)}
+    inside = [excluded(each, stakes, -margin, alpha / 2) for each in (draws, other)] if margin > 0 else [-1]
+    known = draws.most - draws.least <= 0
+    if known.any() and draws.base[-1] == 0:
+        return {WITHIN: int(known.argmax())}
+    return times | {WITHIN: max(inside) if min(inside) >= 0 else -1}
+
+
+def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> int:
+    """The number of draws from which on the interval is as narrow as is wanted; intervals only become narrower."""
+    few, enough = -1, len(draws.value)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        low, high = interval(draws.first(middle), stakes, alpha)
+        few, enough = (few, middle) if high - low <= 2 * margin else (middle, enough)
+    return enough
+
+
+def _evidence(draws: Draws, stakes: Stakes, low: float, high: float) -> float:
+    """The largest of the means of both capitals at 0 so far, an e-value for ``R = 0``."""
+    if draws.least[-1] > 0 or draws.most[-1] < 0:
+        return np.inf
+    both = np.logaddexp(log_capital(draws, stakes), log_capital(draws.mirrored, stakes)) - np.log(2)
+    return float(np.exp(min(both.max(initial=0.0), _MAX_LOG)))
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """How many more draws a verdict takes; all numbers are counted from the first draw of the plan.
+
+    Attributes:
+        draws: int64[P], the number of draws after which each of P simulated continuations has a verdict.
+        needed: The number of draws if the estimate were the truth and all went on as on average.
+    """
+
+    draws: np.ndarray
+    needed: int
+
+
+def prospect_of(proof: Proof, verdict: Verdict, margin: float, compared: bool, alpha: float, seed: int = 0) -> Prospect:
+    """How many more draws a verdict takes, if judging goes on in this order to its end.
+
+    The truth of a continuation is drawn from ``N(θ̂, SE²)``, within the interval.
+
+    Args:
+        proof: What the labels say; at least one draw is judged, and one is left.
+        verdict: Without a resolution.
+        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
+        compared: Whether the contrast is a difference.
+        alpha: The level of the verdict.
+        seed: Seed of the simulated continuations.
+    """
+    draws, before = proof.draws, len(proof.draws.value) - proof.begun
+    ahead = Ahead.of(proof.units, proof.begun, float(draws.trust[-1]))
+    if not compared:
+        at = _narrow_after(draws, ahead, verdict.high - verdict.low, margin)
+        return Prospect(np.array([before + ahead.last[at]]), int(before + ahead.last[at]))
+    claims = [[Claim(0.0, True)], [Claim(0.0, False)]]
+    if margin > 0:
+        claims.append([Claim(-margin, True), Claim(margin, False)])
+    rng = np.random.default_rng(seed)
+    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(400), verdict.low, verdict.high)
+    blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
+    expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, verdict.value)
+    return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))
+
+
+def _narrow_after(draws: Draws, ahead: Ahead, width: float, margin: float) -> int:
+    """The block after which the interval will be as narrow as is wanted: widths go with the root of the information."""
+    so_far = float((1 / draws.variance).sum())
+    later = width * np.sqrt(so_far / (so_far + np.cumsum(ahead.information)))
+    return int(((later <= 2 * margin) | ahead.ended).argmax())
+
+
+def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
+    """The verdicts on all pairs of rankers together.
+
+    Each pair stands for two hypotheses, that its difference is not positive and that it is not negative. The
+    probability that any verdict is ever wrong is at most α (`bets.holm`), and so is that of any interval ever missing
+    its truth.
+
+    Args:
+        proofs: One for each pair, of the same draws.
+        alpha: The level of all pairs together.
+    """
+    sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
+    evidence = np.ones((len(proofs[0].draws.value) + 1, len(sides)))
+    for column, (side, stakes) in enumerate(sides):
+        log = np.where(side.least[1:] > 0, _MAX_LOG, log_capital(side, stakes))
+        evidence[1:, column] = np.exp(np.minimum(np.maximum.accumulate(log), _MAX_LOG))
+    adjusted = holm(evidence[-1])
+    verdicts = []
+    for pair, proof in enumerate(proofs):
+        column = 2 * pair + int(adjusted[2 * pair + 1] > adjusted[2 * pair])
+        proved = bool(adjusted[column] >= 1 / alpha)
+        resolution = (FIRST if column % 2 == 0 else SECOND) if proved else 0
+        at = _proved_at(evidence, column, alpha) if proved else 0
+        if not proved and proof.draws.most[-1] - proof.draws.least[-1] <= 0:
+            resolution, at = WITHIN, len(proof.draws.value)
+        ends = interval(proof.draws, proof.stakes, alpha / len(proofs))
+        verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, float(adjusted[column])))
+    return verdicts
+
+
+def _proved_at(evidence: np.ndarray, column: int, alpha: float) -> int:
+    """The number of draws after which a hypothesis is first rejected together with the others; it stays rejected."""
+    few, enough = 0, len(evidence) - 1
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if holm(evidence[middle])[column] >= 1 / alpha else (middle, enough)
+    return enough
