@@ -118,7 +118,13 @@ document design: inclusion not given its query is open [test_document_design]
 document design: budget not lowered for what depth may overspend [test_document_design]
     margin = design.reserve(indptr, cost, overhead) => margin = 0.0
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
-    np.minimum(1.0, rate * threshold) => np.minimum(1.0, rate)
+    law.inclusion(rate * threshold) => law.inclusion(rate)
+two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
+    [budget], 1, rng, UNIFORM)).first => [budget], 1, rng)).first
+successive sampling: the inclusion of uniform clocks [test_laws]
+    lambda rate: -np.expm1(-rate) => lambda rate: np.minimum(1.0, rate)
+successive sampling: uniform clocks [test_laws]
+    rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
     rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
 strata: allocation by the root of the variance's share [test_ratios]
@@ -212,6 +218,12 @@ pool: the last rank that counts is not seen [test_plan]
     (ranks > 0) & (ranks <= cutoff) => (ranks > 0) & (ranks < cutoff)
 plan of rounds: labels and model swapped in their trust [test_model_check]
     trust * pool.grades + (1 - trust) * shares => (1 - trust) * pool.grades + trust * shares
+plans in format 4: the new law for all [test_queries]
+    EXPONENTIAL if self.format_version >= _FIRST_SUCCESSIVE_FORMAT else UNIFORM => EXPONENTIAL
+extension of queries: on top of what was spent, not of the budget [test_queries]
+    total = manifest.limit + budget => total = manifest.spent + budget
+extended plan: its own end is the unit of information [test_queries]
+    order.drawn - sum(each.queries for each in extensions) - 1 => order.drawn - 1
 status: hopeless below three in a hundred [test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
 outlook: a pilot's promise by the weights of its rounds [test_outlook]

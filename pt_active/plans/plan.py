@@ -196,7 +196,7 @@ class Plan(KeptArtifact[PlanTables]):
         """Choose more to judge: the next queries in the order of the plan, or another round of documents [theory 4, 9].
 
         A plan of queries goes on in its order, which labels do not change: the extended plan is the one that the sum of
-        the budgets would have drawn. A plan by a number of draws counts with what its draws cost. A round of documents
+        the budgets would have drawn; a plan by a number of draws counts with what its draws cost. A round of documents
         learns from the labels so far.
 
         Args:

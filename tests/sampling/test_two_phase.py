@@ -162,6 +162,17 @@ def test_queries_that_open_together_come_by_priorities():
     assert (np.abs(weighted.mean(axis=0) - 1) < 3 * error).all()
 
 
+def test_queries_that_are_certain_to_be_opened_are_opened():
+    """Π of 1 means certain where the next query has a priority ``U/Π`` of at least 1, which is known of each sample."""
+    opening = np.array([1.0, 1.0, 0.2, 0.2, 0.2, 0.2])
+    design, rng = DocumentDesign("depth", np.arange(6), opening, np.ones(6)), np.random.default_rng(4)
+    samples = [draw_documents(design, np.arange(7), np.ones(6), 0.0, 3.0, rng) for _ in range(500)]
+    certain = [each for each in samples if each.opening[2:].max() >= 0.2]
+    assert len(certain) > 400
+    for each in certain:
+        assert each.opening[:2].tolist() == [1, 1]
+
+
 def test_a_budget_that_does_not_pay_for_one_query_is_refused():
     design = DocumentDesign("poisson", np.arange(3), np.ones(2), np.ones(3))
     indptr, rng = np.array([0, 1, 3]), np.random.default_rng(0)

@@ -81,8 +81,8 @@ def _priority(sample: Sample, m: int) -> np.ndarray:
 def draw(queries: pd.DataFrame, budget: float | None, draws: int | None, seed: int, replace: bool) -> Sample:
     """Draw from a design table, whatever the order of its rows.
 
-    Without replacement, queries come by clocks that depend on the seed and their qids alone, so that other queries, or
-    a partition of the table, do not change the order of a query and its neighbours where q is proportional.
+    Without replacement, queries come by clocks that depend on the seed and their qids alone. So other queries do not
+    move a query in the order, as long as q stays proportional.
 
     Args:
         queries: ``qid, q_prob, q_weight, q_cost``.
