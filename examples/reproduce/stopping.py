@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from pt_active import UnitCost
 from pt_active.inference.methods import Method
-from pt_active.inference.replay import LabelledPool, Population, Repetitions, replay
+from pt_active.inference.replay import LabelledPool, Population, Repetitions, random_swaps, replay
 from pt_active.inference.replays import Replays, joined
 from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
@@ -103,7 +103,7 @@ def rounds_of(population: Population, repetitions: int, null: bool, seed: int) -
     settings = RoundSettings(natural_drawing(pool.graded.seen.form))
     samples, clocks = [], []
     for _ in tqdm(range(repetitions), unit="sample", leave=False):
-        now = pool.swapped(rng) if null else pool
+        now = pool.swapped(random_swaps(len(pool.weight), rng)[0]) if null else pool
         sample, clock = _rounds(now, settings, BUDGET_SHARE * population.cost.sum() / ROUNDS, rng)
         samples.append(sample)
         clocks.append(clock)

@@ -11,7 +11,7 @@ from pt_active.inference.intervals import interval
 from pt_active.inference.significance import two_sided_pvalue
 
 CHUNK = 100
-"""Repetitions that are computed together, and that share one random swap of the systems in null replays."""
+"""Repetitions that are computed together."""
 
 
 @dataclass(frozen=True)
