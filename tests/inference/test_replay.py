@@ -15,7 +15,7 @@ from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population, Repetitions, random_swaps, replay
-from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings
+from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings, share_error
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.moments import Moments
@@ -227,6 +227,24 @@ def test_a_ratio_of_means_and_its_error():
     ratio, error = ratio_of_means(first, second)
     assert ratio == pytest.approx(first.mean(axis=1) / second.mean(axis=1))
     assert error.mean() == pytest.approx(ratio.std(), rel=0.1)
+
+
+def test_a_share_and_its_error():
+    """The binomial formula in the middle; at the ends, twice the error is within a tenth of the rule of three."""
+    for share, repetitions in ((0.05, 1000), (0.5, 300), (0.95, 4000)):
+        plain = math.sqrt(share * (1 - share) / repetitions)
+        assert share_error(share, repetitions) == pytest.approx(plain, rel=0.05)
+    assert 2 * share_error(np.array([0.0, 1.0]), 1000) == pytest.approx(3 / 1000, rel=0.1)
+
+
+def test_shares_of_the_tables_have_their_errors():
+    table = simulate(POOL, designs=["optimal"], budgets=BUDGETS, repetitions=150, progress=False)
+    drawn = draw_until_significant(POOL, designs=["hedged"], looks=BUDGETS, repetitions=150, progress=False, null=True)
+    names = ("coverage", "selection_error", "type_1_error", "type_2_error")
+    for frame, name in [*((table, name) for name in names), (drawn, "resolved"), (drawn, "wrong")]:
+        np.testing.assert_array_equal(frame[f"{name}_se"], share_error(frame[name], 150))
+    line = table.iloc[0]
+    assert f"{line['type_1_error']:.3f} ± {line['type_1_error_se']:.3f}" in in_short(table)
 
 
 def test_savings_are_read_off_the_curve():
