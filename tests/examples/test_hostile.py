@@ -44,7 +44,7 @@ def test_a_skewed_null_misleads_and_a_plain_one_does_not(script, monkeypatch, tm
     module = script("hostile")
     page, csv = tmp_path / "page.md", tmp_path / "table.csv"
     page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n", encoding="utf-8")
-    for name, number in (("POOLS", 1), ("JUDGED", 25), ("LARGE", 240)):
+    for name, number in (("POOLS", 1), ("QUERIES", 96), ("JUDGED", 25), ("LARGE", 240)):
         monkeypatch.setattr(module, name, number)
     words = ["--populations", "plain", "skewed", "--repetitions", "60", "--docs", str(page), "--csv", str(csv)]
     monkeypatch.setattr("sys.argv", ["hostile", *words])
