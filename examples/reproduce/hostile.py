@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import argparse
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -139,14 +139,16 @@ def of_documents(name: str, repetitions: int, pools: int) -> Iterator[dict[str, 
         yield {"population": name, "level": "document", "looks": looks or "once"} | with_errors(shares)
 
 
-def of_sizes(name: str, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
-    """One row for each number of queries at whose end alone one looks."""
+def of_sizes(
+    name: str, repetitions: int, pools: int, large: int, numbers: Sequence[int]
+) -> Iterator[dict[str, object]]:
+    """One row for each of some numbers of queries, of ``large`` in a pool, with a single look at their end."""
     cases = [
         (population, q, draw_priorities(q, repetitions, np.random.default_rng(seed)))
-        for seed, population in enumerate(populations_of(name, LARGE, pools, "a", "b"))
+        for seed, population in enumerate(populations_of(name, large, pools, "a", "b"))
         for q in [population.distribution(DESIGN, DEFENSIVE_SHARE)]
     ]
-    for number in SIZES:
+    for number in numbers:
         wrong, effective = [], []
         for population, q, priority in cases:
             ((value, error, degrees, size),) = estimates(population, q, priority, np.array([number]))
@@ -169,7 +171,7 @@ def wide(table: pd.DataFrame, columns: str, value: str = "false") -> pd.DataFram
     return table.assign(cell=cells).pivot(index="population", columns=columns, values="cell")
 
 
-def page(followed: pd.DataFrame, sizes: pd.DataFrame, names: list[str]) -> str:
+def page(followed: pd.DataFrame, sizes: pd.DataFrame, names: list[str], large: int) -> str:
     """The tables for the documentation."""
     queries, documents = (followed[followed["level"] == level] for level in ("query", "document"))
     few = wide(documents, "looks").rename(columns=lambda looks: f"documents, {looks}")
@@ -179,7 +181,7 @@ def page(followed: pd.DataFrame, sizes: pd.DataFrame, names: list[str]) -> str:
     titles = (
         f"Share of samples with a false winner at any look, {JUDGED} of {QUERIES} queries:",
         "Share of samples in which an interval of one ranker's value misses the truth at any look:",
-        f"Share of samples with a false winner at a single look, by the number of queries of {LARGE}:",
+        f"Share of samples with a false winner at a single look, by the number of queries of {large}:",
     )
     tables = (markdown(table.reset_index()) for table in (first, second, third))
     return "\n\n".join(f"{title}\n\n{table}" for title, table in zip(titles, tables, strict=True))
@@ -190,6 +192,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=500, help="samples of each pool, a quarter for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
+    parser.add_argument("--large", type=int, default=LARGE, help="queries of a pool for the single look")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="how many of them are judged")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
     arguments = parser.parse_args()
@@ -198,11 +202,11 @@ def main() -> None:
     for name in tqdm(arguments.populations, unit="population"):
         followed += of_queries(name, arguments.repetitions, POOLS)
         followed += of_documents(name, max(1, arguments.repetitions // POOLS), POOLS)
-        sizes += of_sizes(name, arguments.repetitions, POOLS)
+        sizes += of_sizes(name, arguments.repetitions, POOLS, arguments.large, arguments.sizes)
     tables = pd.DataFrame(followed), pd.DataFrame(sizes)
     if arguments.csv:
         pd.concat(tables).to_csv(arguments.csv, index=False)
-    text = page(*tables, arguments.populations)
+    text = page(*tables, arguments.populations, arguments.large)
     print(text)
     if arguments.docs:
         insert(text, arguments.docs, (BEGIN, END))

@@ -44,9 +44,10 @@ def test_a_skewed_null_misleads_and_a_plain_one_does_not(script, monkeypatch, tm
     module = script("hostile")
     page, csv = tmp_path / "page.md", tmp_path / "table.csv"
     page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n", encoding="utf-8")
-    for name, number in (("POOLS", 1), ("QUERIES", 96), ("JUDGED", 25), ("LARGE", 240)):
+    for name, number in (("POOLS", 1), ("QUERIES", 96), ("JUDGED", 25)):
         monkeypatch.setattr(module, name, number)
-    words = ["--populations", "plain", "skewed", "--repetitions", "60", "--docs", str(page), "--csv", str(csv)]
+    words = ["--populations", "plain", "skewed", "--repetitions", "60", "--large", "96", "--sizes", "10", "30"]
+    words += ["--docs", str(page), "--csv", str(csv)]
     monkeypatch.setattr("sys.argv", ["hostile", *words])
     module.main()
     table = pd.read_csv(csv).set_index(["population", "looks"])["false"].groupby(level=[0, 1]).mean()
