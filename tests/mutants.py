@@ -106,6 +106,10 @@ designs: cost without its root [test_designs]
     if part.uniform_cost else np.sqrt(cost) => if part.uniform_cost else cost
 difference: covariance taken off once [test_designs]
     - 2 * covariance[:, first, second] => - covariance[:, first, second]
+null replays: all repetitions swapped alike [test_replay]
+    np.where(traded, -differences, differences) => np.where(traded[:1], -differences, differences)
+Monte Carlo error: none for a share of 0 [test_replay]
+    repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - inclusion[rival]: => (2.0 - both) < 1.0 - held:
 spread draws: documents of a query in their order [test_two_phase]

@@ -25,6 +25,7 @@ from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
+from pt_active.inference.replays import share_columns
 from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, replays
 
@@ -122,8 +123,8 @@ def _compared(
             "method": name,
             "ratio": yardstick / squared,
             "bias": float(replay.error.mean() / (replay.error.std() / np.sqrt(replay.error.size))),
-            "coverage": covered(replay, *replay.intervals(0.95)),
             "judged": replay.n_judged.mean(),
+            **share_columns("coverage", covered(replay, *replay.intervals(0.95)), repetitions),
         }
 
 
@@ -162,7 +163,9 @@ def page(table: pd.DataFrame) -> str:
     one_round = fitted.drop(several.index)
     spoilt = table[(table["model"] != "fitted") & (table["opening"] == 0)]
     costs = table[(table["opening"] > 0) & (table["model"] == "fitted")]
+    error = table["coverage_se"].max()
     parts = [
+        f"Monte Carlo errors of coverage are up to {error:.3f} for each measure, task and budget.",
         "### At equal judged documents\n\nFitted grade model, mean over the training folds.",
         wide(one_round, ["data", "measure", "task", "budget"]),
         "### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",
