@@ -87,6 +87,7 @@ class Plan(KeptArtifact[PlanTables]):
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
                 `documents.DOCUMENT_DRAWINGS`; if left out, ``spread`` for additive measures and ``depth`` for cascades.
+                With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
                 [theory 9] but supports additive and cascade measures only.
             seed: Seed of all random draws.
@@ -187,8 +188,11 @@ class Plan(KeptArtifact[PlanTables]):
     ) -> Plan:
         """Draw another round of documents, which learns from the labels so far [theory 9].
 
+        If the plan's design is ``successive`` and no grades are given, it goes on in its order instead: the last round
+        becomes longer, and the labels are not read.
+
         Args:
-            budget: What the round may spend, in the unit of the cost.
+            budget: What may be spent now, in the unit of the cost.
             qrels: The labels of all rounds so far.
             grades: Grades of a model that was fitted again on those labels: a frame with grade columns for every
                 document of the plan, or a pipeline that makes it from the topics. If left out, the plan's own grades
@@ -201,8 +205,8 @@ class Plan(KeptArtifact[PlanTables]):
                 ``"expected"`` (the model's mean).
 
         Returns:
-            A plan of all rounds, in memory. Its `assessments` are those of the new round; its estimates need the labels
-            of all rounds.
+            A plan of all rounds, in memory. Its `assessments` are the new documents; its estimates need the labels of
+            all rounds.
 
         Raises:
             ValueError: If the plan samples queries, the labels do not fit it, a document has no grades, or nothing is
@@ -250,7 +254,8 @@ class Plan(KeptArtifact[PlanTables]):
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
             qrels: Labels that are known already; the format ``prels`` writes them next to the inclusion probabilities.
-            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which `status` can use the queries.
+            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which queries were drawn or, if the
+                design is ``successive``, documents.
 
         Returns:
             The path.

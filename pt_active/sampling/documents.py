@@ -13,7 +13,7 @@ from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes
-from pt_active.sampling.successive import succession_design
+from pt_active.sampling.successive import largest_below, succession_design
 
 SUCCESSIVE = "successive"
 """The drawing in which documents come one after the other, so that judging can end or go on at any of them."""
@@ -302,16 +302,8 @@ def succession_sizes(
         pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes)
         size, most = sizes[order], most / np.sqrt(price)
     if unit == "step":
-        most = _largest_below(most, query)
+        most = largest_below(most, query)
     return np.asarray((1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum())
-
-
-def _largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """float64[n], the largest value of each document and those after it in its query."""
-    # Queries are told apart by offsets that grow from the last query to the first.
-    rank = np.unique(values, return_inverse=True)[1] + (query[-1] - query) * (len(values) + 1)
-    largest = np.maximum.accumulate(rank[::-1])[::-1] - (query[-1] - query) * (len(values) + 1)
-    return np.asarray(np.unique(values)[largest])
 
 
 def document_design(
