@@ -79,7 +79,16 @@ def test_five_rounds_cover_the_truth_and_pooling_them_does_not(labelled_document
     assert abs(pooled_error.mean()) > 8 * pooled_error.std() / np.sqrt(repetitions)
 
 
-@pytest.mark.parametrize(("measure", "drawing"), [("DCG@5", "spread"), ("DCG@5", "poisson"), ("ERR@5", "depth")])
+@pytest.mark.parametrize(
+    ("measure", "drawing"),
+    [
+        ("DCG@5", "spread"),
+        ("DCG@5", "poisson"),
+        ("ERR@5", "depth"),
+        ("DCG@5", "successive"),
+        ("ERR@5", "successive"),
+    ],
+)
 def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str, drawing: str) -> None:
     pool, _ = labelled_documents(measure)
     methods = [Method(drawing, name) for name in ("difference", "regression")]
