@@ -213,7 +213,8 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
 
 
 def _earlier(plan: Plan) -> list[str]:
-    return ["EARLIER-LABELS"] if len(plan.tables.rounds) > 1 else []
+    drawn = sum(each.assessments for each in plan.tables.manifest.rounds)
+    return ["EARLIER-LABELS"] if drawn > len(plan.tables.assessments) else []
 
 
 @contextlib.contextmanager

@@ -182,7 +182,7 @@ def _with_rounds(
     """The plan with other rounds in its tables and manifest; the assessments are those of what is new."""
     manifest, pool, new = tables.manifest, tables.pool, drawn[-1]
     queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
-    sampled, spent = int((queries["q_draws"] > 0).sum()), float(sum(each.spent for each in rounds))
+    sampled, spent = int(assessments["qid"].nunique()), float(sum(each.spent for each in rounds))
     counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
     census = manifest.census or new.expected <= 0
     manifest = replace(manifest, rounds=tuple(rounds), counts=counts, spent=spent, census=census)

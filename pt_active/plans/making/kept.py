@@ -56,7 +56,9 @@ def in_words(tables: PlanTables) -> str:
     kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
     rounds, unit = len(tables.rounds), arguments.unit
     again = f" in round {rounds}" if rounds > 1 else ""
-    judge = f"{how_many('document', counts.assessments)} of {how_many('query', counts.sampled_queries)}"
+    longer = manifest.rounds and manifest.rounds[-1].assessments > counts.assessments
+    what = "more document" if longer else "document"
+    judge = f"{how_many(what, counts.assessments)} of {how_many('query', counts.sampled_queries)}"
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
     cut = manifest.cut
