@@ -18,7 +18,19 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import DRAWS, LARGEST_SHARE, SPOILERS, averaged, budget_of, covered, markdown, parser_of, tasks, written
+from leagues import (
+    AT_ONCE,
+    DRAWS,
+    LARGEST_SHARE,
+    SPOILERS,
+    averaged,
+    budget_of,
+    covered,
+    markdown,
+    parser_of,
+    tasks,
+    written,
+)
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -26,7 +38,6 @@ from pt_active.frames.columns import grade_columns
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import share_columns
-from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")
@@ -51,7 +62,7 @@ def methods(population: Population, rounds: int) -> dict[str, Method]:
     """Name → method to replay for a population."""
     if population.single is None:
         raise ValueError("the measure does not allow the judging of single documents")
-    drawing = natural_drawing(population.single.graded.seen.form)
+    drawing = AT_ONCE[population.single.graded.seen.form.family]
     chosen = QUERIES | {"documents": Method(drawing, "regression", False)}
     if rounds > 1:
         chosen["documents, 1 round"] = chosen["documents"]

@@ -15,6 +15,9 @@ from tqdm import tqdm
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import Replays, share_error
 
+AT_ONCE = {"additive": "spread", "cascade": "depth"}
+"""Family of a measure → how the documents of a sample are drawn at once."""
+
 DRAWS = 60
 """Average queries that the budget pays for; at most `LARGEST_SHARE` of the pool."""
 

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from judged_pools import GRADE_MODELS, JudgedPool
-from leagues import tabled, tasks, with_error
+from leagues import AT_ONCE, tabled, tasks, with_error
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -29,7 +29,6 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import PLANNED_LOOKS, critical_values, information, look_names
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
-from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, BUDGET_SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
@@ -42,7 +41,7 @@ def looked_at(looks: str | None) -> np.ndarray:
     """The indices of the peeks that a kind of looks uses."""
     if looks is None:
         return np.array([PEEKS - 1])
-    return np.arange(PEEKS) if looks == "always" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
+    return np.arange(PEEKS) if looks == "asymptotic" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
 
 
 def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
@@ -90,7 +89,7 @@ def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, st
     missed = (null.truth < low) | (null.truth > high)
     naive = with_error(missed.any(axis=0).mean(), repetitions)
     yield {"looks": "every time, plain interval", "wrong": naive, "found": "", "spent": ""}
-    for looks, at in ((None, np.array([ROUNDS - 1])), ("always", np.arange(ROUNDS))):
+    for looks, at in ((None, np.array([ROUNDS - 1])), ("asymptotic", np.arange(ROUNDS))):
         wrong = (np.abs(null.error[at]) > half_of_rounds(null, time, looks, at)).any(axis=0).mean()
         resolved = np.abs(real.estimate[at]) > half_of_rounds(real, ahead, looks, at)
         stop = np.where(resolved.any(axis=0), at[resolved.argmax(axis=0)], ROUNDS - 1)
@@ -103,7 +102,7 @@ def rounds_of(population: Population, repetitions: int, null: bool, seed: int) -
     """Estimates after each round, and the expected information by then, float64[L, R]."""
     pool, rng = population.single, np.random.default_rng(seed)
     assert pool is not None
-    settings = RoundSettings(natural_drawing(pool.graded.seen.form))
+    settings = RoundSettings(AT_ONCE[pool.graded.seen.form.family])
     samples, clocks = [], []
     for _ in tqdm(range(repetitions), unit="sample", leave=False):
         now = pool.swapped(random_swaps(len(pool.weight), rng)[0]) if null else pool

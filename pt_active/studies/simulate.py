@@ -119,8 +119,10 @@ def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarra
 
 def default_designs(population: Population) -> list[str]:
     """`DESIGN_NAMES`, and the document drawing that suits the measure if single documents can be judged."""
-    single = population.single
-    return [*DESIGN_NAMES, *([] if single is None else [natural_drawing(single.graded.seen.form)])]
+    if population.single is None:
+        return list(DESIGN_NAMES)
+    pool = population.single.graded
+    return [*DESIGN_NAMES, natural_drawing(pool.seen.form, len(pool.seen.ranks), pool.per_query)]
 
 
 def default_budgets(population: Population, count: int = 8) -> list[float]:
