@@ -20,8 +20,8 @@ def contrast_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The smallest and the largest value that a contrast of rankers can have in each query [theory 14].
 
-    For additive measures they are exact: each document has the grade that is best or worst for the contrast. For cascade
-    measures each ranker is bounded by itself, and a contrast of rankings that agree above the cutoff is 0. For
+    For additive measures they are exact: each document has the grade that is best or worst for the contrast. For
+    cascade measures each ranker is bounded by itself, and a contrast of rankings that agree above the cutoff is 0. For
     `UNIT_MEASURES` each ranker lies between 0 and 1.
 
     Args:

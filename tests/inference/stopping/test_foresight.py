@@ -14,7 +14,7 @@ WINNER = [[Claim(0.0, above=True)], [Claim(0.0, above=False)]]
 
 
 def population(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarray, Units]:
-    """Contributions that are 0 or the size of their unit, in the order in which they come, and what is known of them."""
+    """Contributions that are 0 or the size of their unit, in the order in which they come, and what is believed."""
     size, chance = rng.normal(shift, 1, n), rng.beta(0.6, 1.8, n)
     variance = size**2 * chance * (1 - chance)
     rate = np.sqrt(variance) + 0.2 * np.abs(size)
@@ -109,6 +109,25 @@ def test_without_noise_the_end_is_that_of_the_formula() -> None:
     assert ahead.last[block - 1] < count <= ahead.last[block]
     again = decided_without_noise(draws, stakes, ahead, [[Claim(2 * truth, above=False)]], ALPHA, truth)
     assert again == block
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bool) -> None:
+    """Contributions that can fall far short of the model on one side and hardly on the other."""
+    n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
+    ends = np.sort([-0.2 * sign, 0.01 * sign])
+    low, high = np.full(n, ends[0]), np.full(n, ends[1])
+    units = Units.one_by_one(np.ones(n), np.zeros(n), np.full(n, 0.0005), low, high)
+    draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
+    ahead, truth = Ahead.of(units, 0, 1.0), sign * 20.0
+    cap = 0.95 * ahead.variance / (0.2 * (n - np.r_[0, ahead.last[:-1]] - np.diff(np.r_[0, ahead.last]) // 2) - 20.0)
+    bet = np.minimum(theta, np.where(cap > 0, cap, np.inf))
+    growth = np.cumsum((bet * 20.0 - bet**2 / 2) * ahead.information)
+    assert (bet < theta)[:60].all()
+    block = decided_without_noise(draws, stakes, ahead, [[Claim(0.0, above)]], ALPHA, truth)
+    # The room about the middle of a block is known to within one draw.
+    assert abs(block - int((growth >= np.log(1 / ALPHA)).argmax())) <= 1
+    assert 0 < block < len(ahead.last) - 1
 
 
 def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> None:
