@@ -219,6 +219,18 @@ def test_a_stake_knows_nothing_of_the_draws_to_come() -> None:
     np.testing.assert_array_equal(whole.first(2).most, begun.most)
 
 
+def test_the_errors_of_a_later_block_are_those_of_its_own_model() -> None:
+    begun = Units.one_by_one(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH).judged(np.array([0.5, 1.0, 0.0, -1.0]), 2)
+    later = Units.one_by_one(np.ones(2), np.array([0.2, -0.9]), np.full(2, 0.5), LOW[2:], HIGH[2:], settled=1.5)
+    second = later.judged(np.array([0.0, -1.0]), 2)
+    whole = begun.then(second)
+    error = np.r_[begun.value - begun.base[:-1], second.value - second.base[:-1]]
+    assert whole.trust[-1] == pytest.approx((20 + (error**2 / whole.expected).sum()) / 24)
+    np.testing.assert_array_equal(whole.base, np.r_[begun.base[:-1], second.base])
+    assert whole.least[-1] == whole.most[-1] == pytest.approx(0.5)
+    assert whole.estimate() == (pytest.approx(0.5), 0.0)
+
+
 def test_values_are_the_sums_of_the_definition() -> None:
     """Z, its bounds and its expected variance, term by term, with one draw that makes several units known."""
     rate, mean, variance = (
