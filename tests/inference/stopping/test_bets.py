@@ -556,7 +556,7 @@ def test_the_interval_of_a_planned_sample_of_small_units_is_narrow() -> None:
     assert 1 < np.mean(ratio) < 1.5
 
 
-# --- stakes and many hypotheses ----------------------------------------------------------------------------------------
+# --- stakes and many hypotheses ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("units", "planned"), [(0, 1.0), (1, 1.0), (8, 3.0), (9, 0.5), (100_000, 700.0)])
