@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.documents import steps
-from pt_active.inference.rounds import Round, judged_before
+from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Draws, Stakes, Units
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.answers.judged import Contrast
@@ -75,6 +76,18 @@ class Proof:
     units: Units
     begun: int
     stakes: Stakes
+
+
+class QueryOrder(NamedTuple):
+    """Queries in the order in which they come.
+
+    Attributes:
+        rows: int64[r], their rows in the pool.
+        rate: float64[r], q.
+    """
+
+    rows: np.ndarray
+    rate: np.ndarray
 
 
 class QuerySequence:
@@ -150,23 +163,16 @@ class QuerySequence:
         """
         pool, order, judged = self.tables.pool, self.order, self.progress.judged
         weight, rows = pool.query_weight, order.rows
-        bounds = contrast_bounds(
-            self.measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(len(pool.names))
-        )
-        low, high = (weight * bound for bound in bounds)
-        mean, variance = contrast_moments(self._moments, contrast.first, contrast.second)
-        _check_reached((high > low) & ~np.isin(np.arange(len(weight)), rows), "queries")
-        spread = weight**2 * (variance + weight @ variance) + _RANGE_VARIANCE * (high - low) ** 2
-        mean = np.clip(weight * mean, low, high)
-        units = Units.one_by_one(
-            order.q, mean[rows], spread[rows], low[rows], high[rows], float(np.delete(low, rows).sum())
-        )
+        weights = contrast.weights(len(pool.names))
+        bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
+        moments = contrast_moments(self._moments, contrast.first, contrast.second)
+        units = query_units(QueryOrder(rows, order.q), moments, bounds, weight)
         contribution = np.full(len(rows), np.nan)
         contribution[:judged] = weight[rows[:judged]] * contrast.of(self._values)
         arguments = self.tables.manifest.arguments
-        price = order.cost if arguments.draws is None else np.ones(len(rows))
-        planned = expected_size(order.q, price, float(arguments.budget or arguments.draws or 0))
-        return Proof(units.judged(contribution, judged), units, judged, _stakes(units, planned, alpha))
+        cost = order.cost if arguments.draws is None else np.ones(len(rows))
+        stakes = planned_stakes(units, cost, float(arguments.budget or arguments.draws or 0), alpha)
+        return Proof(units.judged(contribution, judged), units, judged, stakes)
 
 
 class DocumentSequence:
@@ -243,12 +249,7 @@ class DocumentSequence:
         """
         blocks = list(self._proved(contrast))
         draws, units, _ = blocks[0]
-        order, budget = self.successions[0], self.tables.manifest.arguments.budget
-        price = np.diff(np.r_[0.0, order.spent[order.ends - 1]])
-        # The cost of a step depends on what is known, so it counts with the mean.
-        price = price if len(price) == len(units.rate) else np.full(len(units.rate), price.sum() / len(units.rate))
-        planned = expected_size(units.rate, price, float(budget or 0))
-        stakes = _stakes(units, planned, alpha)
+        stakes = document_stakes(units, self.successions[0], float(self.tables.manifest.arguments.budget or 0), alpha)
         for later, _, _ in blocks[1:]:
             draws = draws.then(later)
         return Proof(draws, *blocks[-1][1:], stakes)
@@ -259,8 +260,8 @@ class DocumentSequence:
         seen = seen_by(self.tables.measure, pool)
         weights = contrast.weights(len(pool.names))
         for (order, drawn, judged), each in zip(self._blocks, self.tables.rounds, strict=True):
-            form = _additive if order.design.unit != "step" else _cascade
-            units, contribution = form(seen, each, order, np.where(known, self.label, -1), self.label, weights)
+            before = np.where(known, self.label, -1)
+            units, contribution = document_units(seen, each.grades, order, before, self.label, weights)
             yield units.judged(contribution, judged), units, judged
             known |= each.sample.drawn
             if judged < drawn:
@@ -272,25 +273,83 @@ def _check_reached(missed: np.ndarray, what: str) -> None:
         raise ValueError(f"{number} {what} that can change the result are never drawn, so nothing can be proved")
 
 
-def _stakes(units: Units, planned: float, alpha: float) -> Stakes:
+def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
+    """Bets for about as many draws as a budget is expected to pay for.
+
+    Args:
+        units: The population, of which nothing is known.
+        cost: float64[N], the cost of each unit.
+        budget: Λ.
+        alpha: The level of the test.
+    """
     variance = float(units.expected[0]) if len(units.expected) else 1.0
-    return Stakes.planned(variance, len(units.drawn_at), planned, alpha)
+    return Stakes.planned(variance, len(units.drawn_at), expected_size(units.rate, cost, budget), alpha)
 
 
-def _additive(
-    seen: DocumentPool, each: Round, order: Succession, before: np.ndarray, label: np.ndarray, weights: np.ndarray
+def document_stakes(units: Units, order: Succession, budget: float, alpha: float) -> Stakes:
+    """`planned_stakes` for documents; the cost of a step depends on what is known, so it counts with the mean."""
+    cost = np.diff(np.r_[0.0, order.spent[order.ends - 1]])
+    cost = cost if len(cost) == len(units.rate) else np.full(len(units.rate), cost.sum() / len(units.rate))
+    return planned_stakes(units, cost, budget, alpha)
+
+
+def query_units(
+    order: QueryOrder, moments: tuple[np.ndarray, np.ndarray], bounds: tuple[np.ndarray, np.ndarray], weight: np.ndarray
+) -> Units:
+    """The units of a plan of queries, for one contrast.
+
+    Args:
+        order: The rows of the queries in the order in which they come, and their q.
+        moments: Mean and variance of the contrast in each query under the grade model, float64[m] each.
+        bounds: The smallest and the largest value of the contrast in each query, float64[m] each.
+        weight: float64[m], p.
+
+    Raises:
+        ValueError: If a query that counts never comes.
+    """
+    rows, rate = order
+    mean, variance = moments
+    low, high = (weight * bound for bound in bounds)
+    _check_reached((high > low) & ~np.isin(np.arange(len(weight)), rows), "queries")
+    spread = weight**2 * (variance + weight @ variance) + _RANGE_VARIANCE * (high - low) ** 2
+    mean = np.clip(weight * mean, low, high)
+    settled = float(np.delete(low, rows).sum())
+    return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows], settled)
+
+
+def document_units(
+    seen: DocumentPool,
+    grades: np.ndarray,
+    order: Succession,
+    before: np.ndarray,
+    label: np.ndarray,
+    weights: np.ndarray,
 ) -> tuple[Units, np.ndarray]:
-    """The units of an additive measure, documents or whole queries, and what the labelled ones contribute.
+    """The units of a block of documents for one contrast, and what the labelled ones contribute.
 
     Args:
         seen: The pool as the measure sees it.
-        each: The round.
-        order: Its order.
-        before: int64[N], the labels that were known before the round; -1 elsewhere.
+        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the block.
+        order: The order of the block.
+        before: int64[N], the labels that were known before the block; -1 elsewhere.
         label: int64[N], all labels; -1 where there is none.
         weights: float64[k], the contrast.
+
+    Returns:
+        The units, and float64[number of units], NaN where a label is missing.
+
+    Raises:
+        ValueError: If a document that counts never comes.
     """
-    variables = Variables.of(seen.form, each.grades, before)
+    variables = Variables.of(seen.form, grades, before)
+    form = _cascade if order.design.unit == "step" else _additive
+    return form(seen, variables, order, label, weights)
+
+
+def _additive(
+    seen: DocumentPool, variables: Variables, order: Succession, label: np.ndarray, weights: np.ndarray
+) -> tuple[Units, np.ndarray]:
+    """The units of an additive measure, documents or whole queries, and what the labelled ones contribute."""
     weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
     documents, ends = order.order, order.ends
     ahead = np.zeros(len(weight), dtype=bool)
@@ -311,14 +370,14 @@ def _additive(
 
 
 def _cascade(
-    seen: DocumentPool, each: Round, order: Succession, before: np.ndarray, label: np.ndarray, weights: np.ndarray
+    seen: DocumentPool, variables: Variables, order: Succession, label: np.ndarray, weights: np.ndarray
 ) -> tuple[Units, np.ndarray]:
-    """The steps of a cascade, and by how much the labelled ones change its expectation; see `_additive`.
+    """The steps of a cascade, and by how much the labelled ones change its expectation.
 
     A step that has no rate of its own is taken together with the next deeper one. The label of a document changes the
     expectation by ``(κ − μ) D``, where D of each ranker lies between 0 and the weight of its rank.
     """
-    variables, price = Variables.of(seen.form, each.grades, before), seen.weight[seen.query]
+    price = seen.weight[seen.query]
     documents, rate = order.design.order, _rates(order)[order.design.order]
     query = seen.query[documents]
     own = rate - np.r_[np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0]
