@@ -219,7 +219,7 @@ def test_pairs_come_by_clocks_of_their_ids(frame) -> None:
 
 @pytest.mark.parametrize("draws", [60, 380])
 def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(frame, draws: int) -> None:
-    pairs = Audit.create(frame, {"first": "a"}, ZeroOne(), draws=draws, seed=5).pairs
+    pairs = Audit.create(frame, {"first": "a"}, Recall(), draws=draws, seed=5).pairs
     priority = -np.expm1(-clocks(5, pairs["qid"], pairs["docno"])) / pairs["prob"]
     order = np.argsort(priority)
     assert sorted(order[:draws]) == np.flatnonzero(pairs["draws"]).tolist()
