@@ -106,6 +106,10 @@ designs: cost without its root [test_designs]
     if part.uniform_cost else np.sqrt(cost) => if part.uniform_cost else cost
 difference: covariance taken off once [test_designs]
     - 2 * covariance[:, first, second] => - covariance[:, first, second]
+null replays: all repetitions swapped alike [test_replay]
+    np.where(traded, -differences, differences) => np.where(traded[:1], -differences, differences)
+Monte Carlo error: none for a share of 0 [test_replay]
+    repetitions + 2) / (repetitions + 4) => repetitions) / repetitions
 pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - inclusion[rival]: => (2.0 - both) < 1.0 - held:
 spread draws: documents of a query in their order [test_two_phase]
@@ -127,6 +131,26 @@ successive sampling: uniform clocks [test_laws]
     rng.exponential(size=shape) => rng.random(shape)
 depth draw: documents of a query apart [test_two_phase]
     rng.random(len(apart))[query] < inclusion => rng.random(len(query)) < inclusion
+successive draws: chance at the planned threshold, not where drawing ended [test_successive]
+    -np.expm1(-rate * threshold) => -np.expm1(-rate)
+successive draws: threshold of the last drawn [test_successive]
+    self.priority[order[documents]] => self.priority[order[max(documents - 1, 0)]]
+successive draws: rates are the planned chances [test_successive]
+    -np.log1p(-MAX_PLANNED_PROBABILITY * share) => MAX_PLANNED_PROBABILITY * share
+successive draws: the budget is planned as if all could be certain [test_successive]
+    clipped.factor(spend / MAX_PLANNED_PROBABILITY) => clipped.factor(spend)
+successive draws: opening paid by every document [test_successive]
+    self.cost[order] + self.overhead * first => self.cost[order] + self.overhead
+steps: each with the rate of all below it [test_successive]
+    own = rate[order] - following => own = rate[order] - 0 * following
+steps: do not bring the documents above [test_successive]
+    priority[order] = -largest_below(-alone, query) => priority[order] = alone
+steps: range of a document alone [test_successive]
+    most = largest_below(most, query) => most = most + 0 * query
+successive sizes: no share for the range [test_successive]
+    (1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum() => size / size.sum()
+successive sizes: a query without its opening cost [test_successive]
+    whole = np.bincount(query, weights=price) + overhead => whole = np.bincount(query, weights=price) + 1e-9
 strata: allocation by the root of the variance's share [test_ratios]
     wanted**2 / (drawn * (drawn + 1)) => wanted / (drawn * (drawn + 1))
 one at a time: chance among all instead of the rest [test_steps]
@@ -184,7 +208,13 @@ documents: lines weighted by the root of the chance [test_document_estimators]
 cascade steps: tail below the document ignored [test_document_design]
     * reach * (weights[at] - tail) => * reach * weights[at]
 rounds: weighted by their variances [test_samples_of_documents]
-    (1 / expected) / (1 / expected).sum() => expected / expected.sum()
+    (1 / variance) / (1 / variance).sum() => variance / variance.sum()
+rounds: weights follow the budgets [test_adaptive_budgets]
+    variance = np.array(comparable) if len(comparable) == len(rounds) else expected => variance = expected
+extended order: to the new budget alone [test_extension]
+    entry.budget + float(asked.budget) => float(asked.budget)
+cut order: labels after the gap count [test_extension]
+    missing[0], side="right") - 1] => missing[-1], side="right") - 1]
 rounds: weighted by what the refitted model expects [test_samples_of_documents]
     (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
     lives: the tests of the weights refit no model

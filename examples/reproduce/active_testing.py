@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 from figures import legend_below, log_errors, panels, write
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import markdown
+from leagues import AT_ONCE, markdown
 from matplotlib.figure import Figure
 from sklearn.datasets import load_diabetes, load_digits
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -45,7 +45,6 @@ from pt_active.relevance.grades.recalibration import recalibrated_grades, recali
 from pt_active.relevance.losses import CrossEntropy, label_table
 from pt_active.rounds.instances import QueryInstances
 from pt_active.sampling.chances import defended
-from pt_active.sampling.documents import natural_drawing
 from pt_active.sampling.draws import draw_round
 from pt_active.sampling.sample import Steps
 from pt_active.studies.simulate import labelled_population, replays
@@ -283,7 +282,7 @@ def planned(task: Task, repetitions: int, seed: int) -> pd.DataFrame:
         return pd.DataFrame()
     numbers = range(1, ROUNDS + 1)
     budgets = [number * task.labels * population.cost.mean() for number in numbers]
-    documents = Method(natural_drawing(population.single.graded.seen.form), "regression", False)
+    documents = Method(AT_ONCE[population.single.graded.seen.form.family], "regression", False)
     methods = {"Plan of queries": Method("hedged", "regression", False), "Plan of documents": documents}
     replayed_plans = replays(population, methods.values(), repetitions, budgets=budgets, seed=seed, progress=False)
     rows = [

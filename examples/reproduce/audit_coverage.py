@@ -25,6 +25,7 @@ from tqdm import tqdm
 
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.ratios import risk_estimators
+from pt_active.inference.replays import share_error
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
 from pt_active.relevance.costs import UnitCost
@@ -209,7 +210,8 @@ def coverages(repetitions: int, seed: int) -> pd.DataFrame:
     none = ~np.isfinite(table["width"])
     usable = table.assign(covered=table["covered"].astype(float).mask(none), width=table["width"].mask(none), none=none)
     groups = usable.groupby(["errors", "risk", "model", "method"], sort=False)
-    return groups.agg(coverage=("covered", "mean"), width=("width", "mean"), no_interval=("none", "mean")).reset_index()
+    shares = groups.agg(coverage=("covered", "mean"), width=("width", "mean"), no_interval=("none", "mean"))
+    return shares.assign(coverage_se=share_error(shares["coverage"], groups["covered"].count())).reset_index()
 
 
 def page_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -239,7 +241,8 @@ def main() -> None:
     arguments = options.parse_args()
     table = coverages(arguments.repetitions, arguments.seed)
     print(
-        f"\nCoverage of 95 % intervals at {LABELS} labels, {arguments.repetitions} samples each. Cells of label models:"
+        f"\nCoverage of 95 % intervals at {LABELS} labels, {arguments.repetitions} samples each, Monte Carlo errors of "
+        f"{table['coverage_se'].min():.3f} to {table['coverage_se'].max():.3f}. Cells of label models:"
     )
     print(f"{' / '.join(risk_estimators())} / stratified; of passive samples: {' / '.join(BINOMIAL_REFERENCES)}.\n")
     print(markdown(page_table(table)))

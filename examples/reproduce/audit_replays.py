@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from figures import label_axis
+from leagues import independent_error
 from matplotlib.axes import Axes
 
 from pt_active.inference.estimators import MeanEstimate
 from pt_active.inference.intervals import score_interval
 from pt_active.inference.ratios import Scores, domain_estimate, ratio_estimate, risk_domain, stratified_estimate
+from pt_active.inference.replays import share_columns
 from pt_active.relevance.introspection import Introspection, introspection, label_tables
 from pt_active.relevance.losses import Loss
 from pt_active.sampling.designs import GAP_DESIGNS, gap_distribution, sampling_distribution
@@ -149,7 +151,8 @@ def replayed(
 def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) -> pd.DataFrame:
     """One row per method and number of labels: ``mse``, and mean ``width`` and ``coverage`` of 95 % intervals.
 
-    Samples without a defined risk count in none of these. Samples with a standard error of 0 have no interval.
+    ``coverage_se`` is the Monte Carlo error of the coverage. Samples without a defined risk count in none of these.
+    Samples with a standard error of 0 have no interval.
     """
     truth, rows = problem.risk, []
     for name, number, result in replayed(problem, labels, repetitions, seed):
@@ -163,7 +166,7 @@ def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) ->
                 "labels": number,
                 "mse": np.nanmean((result.value - truth) ** 2),
                 "width": np.mean((high - low)[usable]),
-                "coverage": np.mean(((low <= truth) & (truth <= high))[usable]),
+                **share_columns("coverage", np.mean(((low <= truth) & (truth <= high))[usable]), usable.sum()),
                 "no_interval": 1 - usable.mean(),
             }
         )
@@ -173,13 +176,16 @@ def rows_of(problem: Problem, labels: list[int], repetitions: int, seed: int) ->
 def averaged_rows(rows: list[pd.DataFrame], keys: list[str]) -> pd.DataFrame:
     """Means over models of `rows_of`, with the root of the mean squared error as ``rmse``.
 
+    The Monte Carlo error of a mean coverage is that of independent samples.
+
     Args:
         rows: One table per model, with the keys as columns.
         keys: Columns that are not averaged over.
     """
     groups = pd.concat(rows).groupby([*keys, "method", "labels"], sort=False)
     table = groups.mean(numeric_only=True).reset_index()
-    return table.assign(rmse=np.sqrt(table["mse"]))
+    error = groups["coverage_se"].agg(independent_error).to_numpy()
+    return table.assign(rmse=np.sqrt(table["mse"]), coverage_se=error)
 
 
 def with_ratios(rows: pd.DataFrame) -> pd.DataFrame:

@@ -18,14 +18,26 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import DRAWS, LARGEST_SHARE, SPOILERS, averaged, budget_of, covered, markdown, parser_of, tasks, written
+from leagues import (
+    AT_ONCE,
+    DRAWS,
+    LARGEST_SHARE,
+    SPOILERS,
+    averaged,
+    budget_of,
+    covered,
+    markdown,
+    parser_of,
+    tasks,
+    written,
+)
 from tqdm import tqdm
 
 from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
-from pt_active.sampling.documents import natural_drawing
+from pt_active.inference.replays import share_columns
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10", "DCG", "ERR")
@@ -50,7 +62,7 @@ def methods(population: Population, rounds: int) -> dict[str, Method]:
     """Name → method to replay for a population."""
     if population.single is None:
         raise ValueError("the measure does not allow the judging of single documents")
-    drawing = natural_drawing(population.single.graded.seen.form)
+    drawing = AT_ONCE[population.single.graded.seen.form.family]
     chosen = QUERIES | {"documents": Method(drawing, "regression", False)}
     if rounds > 1:
         chosen["documents, 1 round"] = chosen["documents"]
@@ -122,8 +134,8 @@ def _compared(
             "method": name,
             "ratio": yardstick / squared,
             "bias": float(replay.error.mean() / (replay.error.std() / np.sqrt(replay.error.size))),
-            "coverage": covered(replay, *replay.intervals(0.95)),
             "judged": replay.n_judged.mean(),
+            **share_columns("coverage", covered(replay, *replay.intervals(0.95)), repetitions),
         }
 
 
@@ -162,7 +174,9 @@ def page(table: pd.DataFrame) -> str:
     one_round = fitted.drop(several.index)
     spoilt = table[(table["model"] != "fitted") & (table["opening"] == 0)]
     costs = table[(table["opening"] > 0) & (table["model"] == "fitted")]
+    error = table["coverage_se"].max()
     parts = [
+        f"Monte Carlo errors of coverage are up to {error:.3f} for each measure, task and budget.",
         "### At equal judged documents\n\nFitted grade model, mean over the training folds.",
         wide(one_round, ["data", "measure", "task", "budget"]),
         "### With spoilt grade models\n\nFirst training fold, mean over tasks and budgets.",

@@ -14,13 +14,12 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from judged_pools import GRADE_MODELS, read_judged_pool
-from leagues import tasks
+from leagues import AT_ONCE, tasks
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
-from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10")
@@ -37,7 +36,7 @@ def errors(population: Population, budgets: np.ndarray, repetitions: int, seed: 
     """Root mean squared error of each method at each budget."""
     if population.single is None:
         raise ValueError("the measure does not allow the judging of single documents")
-    drawing = natural_drawing(population.single.graded.seen.form)
+    drawing = AT_ONCE[population.single.graded.seen.form.family]
     methods = {
         "queries at random": YARDSTICK,
         "queries, active": Method("hedged", "regression", False),

@@ -65,8 +65,7 @@ def ends(population: Population, arguments: argparse.Namespace, null: bool) -> p
     names = {(m.design, m.estimator, m.with_replacement): name for name, m in METHODS_SHOWN.items()}
     keys = zip(summary["design"], summary["estimator"], summary["with_replacement"], strict=True)
     table = summary.assign(method=[names.get(key) for key in keys], spent=summary["spent"] / cost.mean())
-    spread = {f"{k}_se": np.sqrt(table[k] * (1 - table[k]) / arguments.repetitions) for k in ("resolved", "wrong")}
-    chosen = table.assign(**spread).dropna(subset="method").rename(columns={"n_judged": "judged"})
+    chosen = table.dropna(subset="method").rename(columns={"n_judged": "judged"})
     return chosen[["method", "resolved", "resolved_se", "wrong", "wrong_se", "spent", "judged"]]
 
 
@@ -108,8 +107,8 @@ def draw(table: pd.DataFrame) -> Figure:
 def print_ends(table: pd.DataFrame) -> None:
     """Print the results of each method, and a warning that the procedure is not a test."""
     print("\nLabels spent (average queries) | share of samples with a winner | with a wrong winner:")
-    columns = zip(table["spent"], table["resolved"], table["wrong"], strict=True)
-    cells = [f"{spent:.0f} | {resolved:.0%} | {wrong:.1%}" for spent, resolved, wrong in columns]
+    columns = zip(*(table[name] for name in ("spent", "resolved", "wrong", "wrong_se")), strict=True)
+    cells = [f"{spent:.0f} | {found:.0%} | {wrong:.1%} ± {error:.1%}" for spent, found, wrong, error in columns]
     wide = table.assign(cell=cells).pivot(index=["data", "measure", "pair"], columns="method", values="cell")
     order = table[["data", "measure", "pair"]].drop_duplicates().itertuples(index=False, name=None)
     print(wide.reindex(order)[list(METHODS_SHOWN)].to_string())

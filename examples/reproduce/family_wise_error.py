@@ -1,7 +1,8 @@
 """How often a test separates five equally good rankers, with and without correction.
 
 The pool is simulated: values of five correlated rankers with exactly equal means over 400 queries, and a grade model of
-medium quality. Samples are drawn without replacement, and differences are estimated by ``regression``.
+medium quality. Samples are drawn without replacement, and differences are estimated by ``regression``. Each share has
+its Monte Carlo error.
 
     python examples/reproduce/family_wise_error.py [--repetitions 4000] [--docs pt_active/pt_docs/many-rankers.md]
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from leagues import insert, markdown, with_error
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.significance import tukey_pvalues, two_sided_pvalue
@@ -62,15 +64,9 @@ def error_rates(repetitions: int) -> pd.DataFrame:
             for name, spread in SPREADS.items():
                 least = least_pvalues(q, spread, draws, repetitions, seed=draws)
                 row["effective"] = f"{least.pop('effective').mean():.0f}"
-                row |= {f"{c}, {name}": f"{(p < 0.05).mean():.3f}" for c, p in least.items()}
+                row |= {f"{c}, {name}": with_error((p < 0.05).mean(), repetitions) for c, p in least.items()}
             rows.append(row)
     return pd.DataFrame(rows)
-
-
-def as_markdown(table: pd.DataFrame) -> str:
-    """The table for the documentation."""
-    lines = [list(table.columns), ["---"] * len(table.columns), *table.astype(str).to_numpy().tolist()]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:
@@ -79,12 +75,10 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=4000)
     parser.add_argument("--docs", type=Path)
     arguments = parser.parse_args()
-    table = as_markdown(error_rates(arguments.repetitions))
+    table = markdown(error_rates(arguments.repetitions))
     print(table)
     if arguments.docs is not None:
-        page = arguments.docs.read_text(encoding="utf-8")
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
-        arguments.docs.write_text(f"{before}{BEGIN}\n\n{table}\n\n{END}{after}", encoding="utf-8")
+        insert(table, arguments.docs, (BEGIN, END))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.frames.trec import read_qrels
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
+from pt_active.inference.replays import share_columns
 from pt_active.sampling.draws import priorities
 from pt_active.studies.simulate import labelled_population, replays
 
@@ -101,7 +102,7 @@ def cases(pool: JudgedPool, train_fold: int, judge: Path | None) -> Iterator[Cas
 
 
 def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, object]]:
-    """One row per method: ratio of squared errors to passive sampling, and coverage."""
+    """One row per method: ratio of squared errors to passive sampling, and coverage with its Monte Carlo error."""
     budget = budget_of(case.population)
     methods = {n: m for n, m in METHODS.items() if case.population.compared or m.design != "risk_mixture"}
     settings = {"budgets": [budget], "seed": seed, "progress": False}
@@ -111,10 +112,11 @@ def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, obje
     head |= {"queries": len(case.population.cost), "judged": replays_of[YARDSTICK].n_judged.mean()}
     for name, method in methods.items():
         coverage = covered(replays_of[method], *replays_of[method].intervals(0.95))
-        yield head | {"method": name, "ratio": yardstick / (replays_of[method].error ** 2).mean(), "coverage": coverage}
+        ratio = yardstick / (replays_of[method].error ** 2).mean()
+        yield head | {"method": name, "ratio": ratio} | share_columns("coverage", coverage, repetitions)
     for name, (errors, coverage) in peers(case.population, budget, min(repetitions, 1000), seed).items():
         ratio = 1.0 if name == "paired t-test" else errors["plain mean"] / errors[name]
-        yield head | {"method": name, "ratio": ratio, "coverage": coverage}
+        yield head | {"method": name, "ratio": ratio} | share_columns("coverage", coverage, min(repetitions, 1000))
 
 
 def peers(
@@ -186,7 +188,9 @@ def page(table: pd.DataFrame) -> str:
         short_table(table),
     ]
     for model in SPOILERS:
-        parts.append(f"### Grade model: {model}\n\nLabel-equivalents, in brackets the coverage of 95 % intervals.")
+        error = table.loc[(table["model"] == model) & table["method"].isin(SHOWN), "coverage_se"].max()
+        brackets = f"in brackets the coverage of 95 % intervals (Monte Carlo errors up to {error:.3f})"
+        parts.append(f"### Grade model: {model}\n\nLabel-equivalents, {brackets}.")
         parts.append(long_table(table, model))
     return "\n\n".join(parts)
 

@@ -13,7 +13,10 @@ from judged_pools import JudgedPool, read_judged_pool
 from tqdm import tqdm
 
 from pt_active.inference.replay import Population
-from pt_active.inference.replays import Replays
+from pt_active.inference.replays import Replays, share_error
+
+AT_ONCE = {"additive": "spread", "cascade": "depth"}
+"""Family of a measure → how the documents of a sample are drawn at once."""
 
 DRAWS = 60
 """Average queries that the budget pays for; at most `LARGEST_SHARE` of the pool."""
@@ -66,11 +69,25 @@ def covered(replay: Replays, low: np.ndarray, high: np.ndarray) -> float:
     return float(((low <= replay.truth) & (replay.truth <= high)).mean())
 
 
+def with_error(share: float, repetitions: int) -> str:
+    """A share of repetitions with its Monte Carlo error, as text."""
+    return f"{share:.3f} ± {share_error(share, repetitions):.3f}"
+
+
 def averaged(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
-    """Means over all but the keys; geometric means of ratios, and the smallest ratio."""
-    smallest = rows.groupby(keys, sort=False)["ratio"].min().to_numpy()
+    """Means over all but the keys; geometric means of ratios, and the smallest ratio.
+
+    The Monte Carlo error of a mean coverage is that of independent samples.
+    """
+    groups = rows.groupby(keys, sort=False)
+    smallest, error = groups["ratio"].min().to_numpy(), groups["coverage_se"].agg(independent_error).to_numpy()
     table = rows.assign(ratio=np.log(rows["ratio"])).groupby(keys, sort=False).mean(numeric_only=True).reset_index()
-    return table.assign(ratio=np.exp(table["ratio"]), smallest=smallest)
+    return table.assign(ratio=np.exp(table["ratio"]), smallest=smallest, coverage_se=error)
+
+
+def independent_error(errors: pd.Series) -> float:
+    """The error of a mean of independent numbers, from the error of each."""
+    return float(np.sqrt((errors**2).sum()) / len(errors))
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -134,8 +151,9 @@ def tabled(description: str | None, rows: Callable[[JudgedPool, bool], Iterable[
     print(table)
 
 
-def insert(text: str, path: Path) -> None:
+def insert(text: str, path: Path, markers: tuple[str, str] = (BEGIN, END)) -> None:
     """Put a text between the marker lines of a page."""
-    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    path.write_text(f"{before}{BEGIN}\n\n{text}\n\n{END}{after}", encoding="utf-8")
+    begin, end = markers
+    before, rest = path.read_text(encoding="utf-8").split(begin)
+    after = rest.split(end)[1]
+    path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")

@@ -97,7 +97,11 @@ def print_table(over_labels: pd.DataFrame, over_quality: pd.DataFrame) -> None:
     """Print the numbers behind the picture."""
     at = with_worth(over_labels[over_labels["labels"] == QUALITY_LABELS], ["kind"]).set_index(["kind", "method"])
     print(f"\nAt {QUALITY_LABELS} labels; worth: labels of passive sampling that one label is worth")
-    print(at[["risk", "likelihood", "rmse", "worth", "width", "coverage", "no_interval"]].round(3).to_string())
+    print(
+        at[["risk", "likelihood", "rmse", "worth", "width", "coverage", "coverage_se", "no_interval"]]
+        .round(3)
+        .to_string()
+    )
     print_ratios(over_quality, "kind")
 
 

@@ -35,7 +35,7 @@ from audit_replays import (
 from figures import legend_below, log_errors, panels, parsed, parser, train_folds, write
 from grade_predictors import Predictors, judging, learned
 from judged_pools import JudgedPool, judges_of, read_judged_pool, read_judges
-from leagues import markdown
+from leagues import independent_error, markdown
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
@@ -135,7 +135,10 @@ def worth_table(over_labels: pd.DataFrame) -> pd.DataFrame:
 
 
 def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
-    """The docs' table of coverage at `SHOWN` labels and mean width at the middle one; means over predictors."""
+    """The docs' table of coverage at `SHOWN` labels and mean width at the middle one; means over predictors.
+
+    A last column has the largest Monte Carlo error of a row.
+    """
     rows = []
     for data, risk in [(data, risk) for data in over_labels["data"].unique() for risk in RISKS]:
         group = over_labels[(over_labels["data"] == data) & (over_labels["risk_name"] == risk)]
@@ -144,6 +147,8 @@ def coverage_table(over_labels: pd.DataFrame) -> pd.DataFrame:
             at = group[group["method"] == name].groupby("labels")[["coverage", "width"]].mean()
             covered = " / ".join(f"{at['coverage'].get(number, np.nan):.3f}".lstrip("0") for number in SHOWN)
             row[name] = f"{covered} ({at['width'].get(QUALITY_LABELS, np.nan):.2f})"
+        errors = group[group["labels"].isin(SHOWN)].groupby(["method", "labels"])["coverage_se"].agg(independent_error)
+        row["error of coverage"] = f"{errors.max():.3f}".lstrip("0")
         rows.append(row)
     return pd.DataFrame(rows)
 

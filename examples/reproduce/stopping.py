@@ -4,7 +4,8 @@
 
 The default design draws queries without replacement up to a quarter of the pool's cost, with 60 looks on the way
 (planned looks: 5). Documents are drawn in five rounds. The column ``wrong`` is the share of null replays (the rankers
-trade places in a random half of the queries) in which any interval misses the truth. The columns ``found`` and
+trade places in a random half of the queries) in which any interval misses the truth, with its Monte Carlo error. The
+columns ``found`` and
 ``spent`` are for the true pair: how often a difference is resolved by the end, and the mean cost until then as a share
 of the fixed budget (for documents from a fifth of the repetitions).
 """
@@ -15,12 +16,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from judged_pools import GRADE_MODELS, JudgedPool
-from leagues import tabled, tasks
+from leagues import AT_ONCE, tabled, tasks, with_error
 from tqdm import tqdm
 
 from pt_active import UnitCost
 from pt_active.inference.methods import Method
-from pt_active.inference.replay import LabelledPool, Population, Repetitions, replay
+from pt_active.inference.replay import LabelledPool, Population, Repetitions, random_swaps, replay
 from pt_active.inference.replays import Replays, joined
 from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
@@ -28,19 +29,19 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import PLANNED_LOOKS, critical_values, information, look_names
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
-from pt_active.sampling.documents import natural_drawing
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, BUDGET_SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
 LOOK_RULES = (None, *look_names())
 ROUNDS = 5
+ROUNDING = 1e-9
 
 
 def looked_at(looks: str | None) -> np.ndarray:
     """The indices of the peeks that a kind of looks uses."""
     if looks is None:
         return np.array([PEEKS - 1])
-    return np.arange(PEEKS) if looks == "always" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
+    return np.arange(PEEKS) if looks == "asymptotic" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
 
 
 def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
@@ -86,34 +87,36 @@ def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, st
     real, ahead = rounds_of(population, repetitions // 5, False, 4)
     low, high = null.intervals(1 - ALPHA)
     missed = (null.truth < low) | (null.truth > high)
-    yield {"looks": "every time, plain interval", "wrong": f"{missed.any(axis=0).mean():.3f}", "found": "", "spent": ""}
-    for looks, at in ((None, np.array([ROUNDS - 1])), ("always", np.arange(ROUNDS))):
-        wrong = (np.abs(null.error[at]) > _half(null, time, looks, at)).any(axis=0).mean()
-        resolved = np.abs(real.estimate[at]) > _half(real, ahead, looks, at)
+    naive = with_error(missed.any(axis=0).mean(), repetitions)
+    yield {"looks": "every time, plain interval", "wrong": naive, "found": "", "spent": ""}
+    for looks, at in ((None, np.array([ROUNDS - 1])), ("asymptotic", np.arange(ROUNDS))):
+        wrong = (np.abs(null.error[at]) > half_of_rounds(null, time, looks, at)).any(axis=0).mean()
+        resolved = np.abs(real.estimate[at]) > half_of_rounds(real, ahead, looks, at)
         stop = np.where(resolved.any(axis=0), at[resolved.argmax(axis=0)], ROUNDS - 1)
         spent = real.spent[stop, np.arange(len(stop))].mean() / real.spent[-1].mean()
         found = {"found": f"{resolved.any(axis=0).mean():.2f}", "spent": f"{spent:.2f}"}
-        yield {"looks": looks or "once, at the end", "wrong": f"{wrong:.3f}"} | found
+        yield {"looks": looks or "once, at the end", "wrong": with_error(wrong, repetitions)} | found
 
 
 def rounds_of(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
     """Estimates after each round, and the expected information by then, float64[L, R]."""
     pool, rng = population.single, np.random.default_rng(seed)
     assert pool is not None
-    settings = RoundSettings(natural_drawing(pool.graded.seen.form))
+    settings = RoundSettings(AT_ONCE[pool.graded.seen.form.family])
     samples, clocks = [], []
     for _ in tqdm(range(repetitions), unit="sample", leave=False):
-        now = pool.swapped(rng) if null else pool
+        now = pool.swapped(random_swaps(len(pool.weight), rng)[0]) if null else pool
         sample, clock = _rounds(now, settings, BUDGET_SHARE * population.cost.sum() / ROUNDS, rng)
         samples.append(sample)
         clocks.append(clock)
     return joined(samples), np.column_stack(clocks)
 
 
-def _half(replayed: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
-    """float64[L, R], half-widths after the rounds ``at``."""
+def half_of_rounds(replayed: Replays, time: np.ndarray, looks: str | None, at: np.ndarray) -> np.ndarray:
+    """float64[L, R], half-widths after the rounds ``at``; a rounding error once all that matters is judged."""
     critical = np.column_stack([critical_values(looks, at + 1, clock[at], ALPHA) for clock in time.T])
-    return half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
+    half = half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
+    return np.where(np.isinf(time[at]), ROUNDING, half)
 
 
 def _rounds(
@@ -123,7 +126,8 @@ def _rounds(
     drawn: list[Round] = []
     label, seen, rows = np.full(len(pool.label), -1), pool.graded.seen, []
     for _ in range(ROUNDS):
-        drawn.append(draw_round(pool.graded, settings, budget, rng, labels=label if drawn else None))
+        if not drawn or drawn[-1].expected > 0:
+            drawn.append(draw_round(pool.graded, settings, budget, rng, labels=label if drawn else None))
         label = np.where(drawn[-1].sample.drawn, pool.label, label)
         estimate = estimate_rounds(seen, drawn, label, pool.contrast, "regression")
         judged = int((label >= 0).sum())
@@ -133,23 +137,27 @@ def _rounds(
         )
     value, error, degrees, judged_, spent_, effective = np.array(rows).T[..., None]
     fields = {"n_draws": judged_, "n_queries": judged_, "n_judged": judged_, "spent": spent_, "n_effective": effective}
-    time = np.cumsum([drawn[0].expected / each.expected for each in drawn])
+    expected = np.array([each.expected for each in drawn])
+    with np.errstate(divide="ignore"):
+        time = np.full(ROUNDS, np.inf)
+        time[: len(drawn)] = np.cumsum(expected[0] / expected)
     return Replays(truth=np.array([pool.truth]), estimate=value, standard_error=error, degrees=degrees, **fields), time
 
 
 def _naive(null: Replays) -> dict[str, str]:
     low, high = null.intervals(1 - ALPHA)
-    return {"wrong": f"{((null.truth < low) | (null.truth > high)).any(axis=0).mean():.3f}", "found": "", "spent": ""}
+    missed = ((null.truth < low) | (null.truth > high)).any(axis=0)
+    return {"wrong": with_error(missed.mean(), len(missed)), "found": "", "spent": ""}
 
 
 def _row(null: Replays, real: Replays, time: np.ndarray, looks: str | None) -> dict[str, str]:
     at = looked_at(looks)
-    wrong = (np.abs(null.error[at]) > half_of(null, time, looks)).any(axis=0).mean()
+    wrong = (np.abs(null.error[at]) > half_of(null, time, looks)).any(axis=0)
     resolved = np.abs(real.estimate[at]) > half_of(real, time, looks)
     found = resolved.any(axis=0)
     stop = np.where(found, at[resolved.argmax(axis=0)], PEEKS - 1)
     spent = real.spent[stop, np.arange(len(stop))].mean() / real.spent[-1].mean()
-    return {"wrong": f"{wrong:.3f}", "found": f"{found.mean():.2f}", "spent": f"{spent:.2f}"}
+    return {"wrong": with_error(wrong.mean(), len(wrong)), "found": f"{found.mean():.2f}", "spent": f"{spent:.2f}"}
 
 
 def main() -> None:

@@ -47,7 +47,7 @@ from tqdm import tqdm
 from pt_active.inference.intervals import REFERENCES, reference_degrees
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Population
-from pt_active.inference.replays import Replays
+from pt_active.inference.replays import Replays, share_error
 from pt_active.studies.simulate import labelled_population, replays
 
 ALPHA = 0.05
@@ -107,7 +107,10 @@ def tested(population: Population, arguments: argparse.Namespace, null: bool) ->
             columns = {"rejected": pvalue < ALPHA, "pvalue": pvalue}
             head = {"method": name, "reference": reference, "step": np.arange(len(budgets))}
             means = {key: value.mean(axis=1) for key, value in columns.items()}
-            spread = {f"{k}_se": value.std(axis=1) / np.sqrt(value.shape[1]) for k, value in columns.items()}
+            spread = {
+                "rejected_se": share_error(means["rejected"], arguments.repetitions),
+                "pvalue_se": columns["pvalue"].std(axis=1) / np.sqrt(arguments.repetitions),
+            }
             rows.append(pd.DataFrame(head | {"budget": budgets / population.cost.mean()} | means | spread))
     return pd.concat(rows, ignore_index=True)
 
@@ -164,8 +167,11 @@ def print_type_1(table: pd.DataFrame) -> None:
     """Print the type I error, averaged over the budgets, by method and reference."""
     print(f"\nType I error at the level {ALPHA}, averaged over the budgets of at least 15 average queries:")
     large = table[table["budget"] >= 15]
-    wide = large.pivot_table("rejected", "method", ["data", "measure", "reference"], sort=False)
-    print(wide.round(3).T.to_string())
+    keys = ["data", "measure", "reference"]
+    # The budgets of a sample are not independent, so the error of their mean is taken to be that of one.
+    means = large.groupby([*keys, "method"], sort=False)[["rejected", "rejected_se"]].mean().reset_index()
+    cells = [f"{share:.3f} ± {error:.3f}" for share, error in zip(means["rejected"], means["rejected_se"], strict=True)]
+    print(means.assign(cell=cells).pivot(index=keys, columns="method", values="cell")[list(COMPARED)].to_string())
 
 
 def print_type_2(table: pd.DataFrame) -> None:

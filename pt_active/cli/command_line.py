@@ -213,8 +213,9 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
 
 
 def _earlier(plan: Plan) -> list[str]:
-    extended = len(plan.tables.rounds) > 1 or plan.tables.manifest.extensions
-    return ["EARLIER-LABELS"] if extended else []
+    manifest = plan.tables.manifest
+    longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
+    return ["EARLIER-LABELS"] if longer or manifest.extensions else []
 
 
 @contextlib.contextmanager

@@ -78,9 +78,13 @@ class Population:
         """The q of a design, float64[m] [theory 4]."""
         return sampling_distribution(design, self.moments, self.cost, self.weight, defensive, self.uniform)
 
-    def swapped(self, rng: np.random.Generator) -> Population:
-        """The population with its two systems swapped in a random half of the queries [AC 4.2]."""
-        order = np.where(rng.integers(0, 2, (len(self.cost), 1)), [[0, 1]], [[1, 0]])
+    def swapped(self, traded: np.ndarray) -> Population:
+        """The population with its two systems swapped in some of the queries [AC 4.2].
+
+        Args:
+            traded: bool[m], the queries in which they are swapped.
+        """
+        order = np.where(traded[:, None], [[1, 0]], [[0, 1]])
         row = np.arange(len(order))[:, None]
         return replace(
             self,
@@ -112,22 +116,76 @@ class LabelledPool:
         return len(self.graded.seen.ranks) == 2
 
     @property
+    def weight(self) -> np.ndarray:
+        """float64[m], p, the weights of the queries."""
+        return self.graded.seen.weight
+
+    @property
     def contrast(self) -> np.ndarray:
         """float64[k], the contrast to be estimated: 1 for a system, 1 and −1 for a difference."""
         return np.array([1.0, -1.0])[: len(self.graded.seen.ranks)]
 
+    @cached_property
+    def target(self) -> np.ndarray:
+        """float64[m], the contrast in each query."""
+        seen = self.graded.seen
+        return np.asarray(seen.values(seen.form.values[self.label]) @ self.contrast)
+
     @property
     def truth(self) -> float:
         """The mean of the contrast over queries."""
-        seen = self.graded.seen
-        return float(seen.weight @ (seen.values(seen.form.values[self.label]) @ self.contrast))
+        return float(self.weight @ self.target)
 
-    def swapped(self, rng: np.random.Generator) -> LabelledPool:
-        """The pool with its two systems swapped in a random half of the queries [AC 4.2]."""
+    def swapped(self, traded: np.ndarray) -> LabelledPool:
+        """The pool with its two systems swapped in some of the queries [AC 4.2].
+
+        Args:
+            traded: bool[m], the queries in which they are swapped.
+        """
         seen = self.graded.seen
-        turn = rng.integers(0, 2, len(seen.weight))[seen.query] > 0
-        ranks = np.ascontiguousarray(np.where(turn, seen.ranks[::-1], seen.ranks))
+        ranks = np.ascontiguousarray(np.where(traded[seen.query], seen.ranks[::-1], seen.ranks))
         return replace(self, graded=replace(self.graded, seen=replace(seen, ranks=ranks)))
+
+
+def random_swaps(queries: int, rng: np.random.Generator, repetitions: int = 1) -> np.ndarray:
+    """A random half of the queries for each repetition, bool[R, m]: those in which two systems are to be swapped."""
+    return rng.integers(0, 2, (repetitions, queries), dtype=np.int8) > 0
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """What is drawn and estimated in R repetitions that are computed together; arrays are of one or of R rows.
+
+    Attributes:
+        target: float64[..., m], the values to be averaged.
+        model: float64[..., m], the values that the grade model expects.
+        q: float64[..., m], the distribution that queries are drawn from.
+    """
+
+    target: np.ndarray
+    model: np.ndarray
+    q: np.ndarray
+
+    @classmethod
+    def of(cls, pool: Population, design: str, defensive: float, traded: np.ndarray | None) -> Chunk:
+        """All repetitions see the population as it is, or each with its systems swapped in queries of its own.
+
+        Args:
+            pool: The population.
+            design: A name in `designs.DESIGNS`.
+            defensive: ε of the design.
+            traded: bool[R, m], the queries in which the systems are swapped; None for the population as it is.
+        """
+        if traded is None:
+            return cls(pool.target, pool.model, pool.distribution(design, defensive))
+        # A design can depend on the swap: `optimal` measures distances from the mean difference that the model expects.
+        q = np.stack([pool.swapped(row).distribution(design, defensive) for row in traded])
+        return cls(_signed(pool.target, traded), _signed(pool.model, traded), q)
+
+
+def _signed(differences: np.ndarray, traded: np.ndarray) -> np.ndarray:
+    """Differences of two systems after swaps, float64[R, m]."""
+    return np.where(traded, -differences, differences)
 
 
 @dataclass(frozen=True)
@@ -137,7 +195,8 @@ class Repetitions:
     Attributes:
         number: Number of samples.
         seed: Seed of all random numbers; what a repetition draws does not depend on the number of repetitions.
-        null: Whether each chunk swaps the two systems at random, so that they differ only by chance [AC 4.2].
+        null: Whether each repetition swaps the two systems in a random half of the queries of its own, so that they
+            differ only by chance [AC 4.2].
         defensive: ε of the design; None for the default of queries or of documents.
         reference: The reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
     """
@@ -200,34 +259,28 @@ def _chunk(
     seed: np.random.SeedSequence,
 ) -> dict[str, Replays]:
     draw_seed, swap_seed = seed.spawn(2)
-    rng = np.random.default_rng(draw_seed)
-    pool = pool.swapped(np.random.default_rng(swap_seed)) if how.null else pool
+    rng, queries = np.random.default_rng(draw_seed), len(pool.weight)
+    traded = random_swaps(queries, np.random.default_rng(swap_seed), size) if how.null else None
+    target = pool.target if traded is None else _signed(pool.target, traded)
+    truth = np.broadcast_to(target @ pool.weight, size)
     if isinstance(pool, LabelledPool):
-        rows = [_of_documents(pool, methods, budget, how, size, rng) for budget in budgets]
+        rows = [_of_documents(pool, traded, methods, budget, how, size, rng) for budget in budgets]
     else:
-        rows = [
-            _of_queries(pool, methods, sample, how) for sample in _samples(pool, methods[0], budgets, how, size, rng)
-        ]
-    return {method.estimator: _stacked([row[method.estimator] for row in rows], pool.truth) for method in methods}
+        chunk = Chunk.of(pool, methods[0].design, DEFENSIVE_SHARE if how.defensive is None else how.defensive, traded)
+        draw = races if methods[0].with_replacement else priorities
+        samples = draw(chunk.q, pool.cost, budgets, size, rng)
+        rows = [_of_queries(pool, chunk, methods, sample, how.reference) for sample in samples]
+    return {method.estimator: _stacked([row[method.estimator] for row in rows], truth) for method in methods}
 
 
-def _stacked(rows: list[dict[str, np.ndarray]], truth: float) -> Replays:
+def _stacked(rows: list[dict[str, np.ndarray]], truth: np.ndarray) -> Replays:
     """Replays with one row per budget."""
-    fields = {name: np.stack([row[name] for row in rows]) for name in rows[0]}
-    return Replays(truth=np.full(fields["estimate"].shape[1], truth), **fields)
+    return Replays(truth=truth, **{name: np.stack([row[name] for row in rows]) for name in rows[0]})
 
 
-def _samples(
-    pool: Population, kind: Method, budgets: Sequence[float], how: Repetitions, size: int, rng: np.random.Generator
-) -> Iterator[Sample]:
-    """Samples of queries, ``size`` at each budget."""
-    q = pool.distribution(kind.design, DEFENSIVE_SHARE if how.defensive is None else how.defensive)
-    return (races if kind.with_replacement else priorities)(q, pool.cost, budgets, size, rng)
-
-
-def _of_queries(pool: Population, methods: Sequence[Method], sample: Sample, how: Repetitions) -> Rows:
+def _of_queries(pool: Population, chunk: Chunk, methods: Sequence[Method], sample: Sample, reference: str) -> Rows:
     """The estimates of all methods from samples of queries."""
-    drawn, target, controls = sample.count > 0, sample.of(pool.target), Controls(pool.weight, pool.model)
+    drawn, target, controls = sample.count > 0, sample.of(chunk.target), Controls(pool.weight, chunk.model)
     about = {
         "n_draws": sample.draws,
         "n_queries": drawn.sum(axis=1),
@@ -242,26 +295,28 @@ def _of_queries(pool: Population, methods: Sequence[Method], sample: Sample, how
         rows[method.estimator] = about | {
             "estimate": mean.value,
             "standard_error": np.where(constant, 0.0, mean.standard_error),
-            "degrees": reference_degrees(how.reference, mean.degrees_of_freedom, sample.draws),
+            "degrees": reference_degrees(reference, mean.degrees_of_freedom, sample.draws),
         }
     return rows
 
 
 def _of_documents(
     pool: LabelledPool,
+    traded: np.ndarray | None,
     methods: Sequence[Method],
     budget: float,
     how: Repetitions,
     size: int,
     rng: np.random.Generator,
 ) -> Rows:
-    """The estimates of all methods from ``size`` samples of documents."""
+    """The estimates of all methods from ``size`` samples of documents, each with its own swaps if there are any."""
     kind, defensive = methods[0], DEFENSIVE_VARIANCE if how.defensive is None else how.defensive
     settings, share = RoundSettings(kind.design, defensive), budget / kind.rounds
     rows = []
-    for _ in range(size):
-        drawn, label = _drawn_rounds(pool, settings, share, kind.rounds, rng)
-        rows.append({method.estimator: _fields(pool, drawn, label, method, how.reference) for method in methods})
+    for repetition in range(size):
+        now = pool if traded is None else pool.swapped(traded[repetition])
+        drawn, label = _drawn_rounds(now, settings, share, kind.rounds, rng)
+        rows.append({method.estimator: _fields(now, drawn, label, method, how.reference) for method in methods})
     names = [method.estimator for method in methods]
     return {name: {field: np.array([row[name][field] for row in rows]) for field in rows[0][name]} for name in names}
 

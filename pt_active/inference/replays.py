@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from pt_active.inference.intervals import interval
 from pt_active.inference.significance import two_sided_pvalue
 
 CHUNK = 100
-"""Repetitions that are computed together, and that share one random swap of the systems in null replays."""
+"""Repetitions that are computed together."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,28 @@ def joined(chunks: Sequence[Replays]) -> Replays:
 
 
 _FIELDS = tuple(Replays.__dataclass_fields__)
+
+
+def share_error(share: np.ndarray | float, repetitions: np.ndarray | int) -> np.ndarray:
+    """The Monte Carlo error of a share of R repetitions, such as a coverage or a type I error [Agresti and Coull 1998].
+
+    ``√(p̃ (1 − p̃)/(R + 4))`` with ``p̃ = (p R + 2)/(R + 4)``, two successes and two failures added. It is close to
+    ``√(p (1 − p)/R)``, but not 0 for a share of 0 or 1: twice the error is then close to ``3/R``, the rule of three.
+
+    Args:
+        share: float64[...], p.
+        repetitions: int64[...], R.
+
+    Returns:
+        float64[...].
+    """
+    padded = (np.asarray(share) * repetitions + 2) / (repetitions + 4)
+    return np.sqrt(padded * (1 - padded) / (repetitions + 4))[()]
+
+
+def share_columns(name: str, share: np.ndarray | float, repetitions: int) -> dict[str, Any]:
+    """A share and its Monte Carlo error as columns of a table: ``name`` and ``name_se``."""
+    return {name: share, f"{name}_se": share_error(share, repetitions)}
 
 
 def ratio_of_means(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -95,6 +95,7 @@ class Plan(KeptArtifact[PlanTables]):
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
                 `documents.DOCUMENT_DRAWINGS`; if left out, ``spread`` for additive measures and ``depth`` for cascades.
+                With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
                 [theory 9] but supports additive and cascade measures only.
             seed: Seed of all random draws.
@@ -130,7 +131,7 @@ class Plan(KeptArtifact[PlanTables]):
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
-        usual_design, usual_defensive = _usual(level, arrays, measure)
+        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query)
         arguments = PlanArguments(
             measure=str(measure),
             cost=repr(cost),
@@ -199,9 +200,12 @@ class Plan(KeptArtifact[PlanTables]):
         the budgets would have drawn; a plan by a number of draws counts with what its draws cost. A round of documents
         learns from the labels so far.
 
+        If the plan's design is ``successive`` and no grades are given, it goes on in its order instead: the last round
+        becomes longer, and the labels are not read.
+
         Args:
             budget: What may be spent on top, in the unit of the cost.
-            qrels: The labels of all rounds so far; not needed, and not read, for queries.
+            qrels: The labels so far; not needed, and not read, where the plan goes on in its order.
             grades: For documents, grades of a model that was fitted again on those labels: a frame with grade columns
                 for every document of the plan, or a pipeline that makes it from the topics. If left out, the plan's own
                 grades are used; if the labels say that the model misleads, they are mixed with the shares of each grade
@@ -224,8 +228,6 @@ class Plan(KeptArtifact[PlanTables]):
         if not self.tables.rounds:
             check_no_refit(grades, seed)
             return self._of(extended_by_queries(self.tables, budget, texts))
-        if qrels is None:
-            raise ValueError("a round of documents learns from the labels so far, and there are none")
         seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
         return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
 
@@ -267,7 +269,8 @@ class Plan(KeptArtifact[PlanTables]):
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
             qrels: Labels that are known already; the format ``prels`` writes them next to the inclusion probabilities.
-            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which `status` can use the queries.
+            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which queries were drawn or, if the
+                design is ``successive``, documents.
 
         Returns:
             The path.
@@ -450,8 +453,8 @@ class Plan(KeptArtifact[PlanTables]):
         return in_words(self.tables)
 
 
-def _usual(level: str, pool: Pool, measure: irm.Measure) -> tuple[str, float]:
+def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float) -> tuple[str, float]:
     """The default design of a level, and its default defensive share or variance."""
     if level == "query":
         return DESIGN, DEFENSIVE_SHARE
-    return natural_drawing(seen_by(measure, pool).form), DEFENSIVE_VARIANCE
+    return natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query), DEFENSIVE_VARIANCE

@@ -13,7 +13,7 @@ from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes
-from pt_active.sampling.successive import succession_design
+from pt_active.sampling.successive import largest_below, succession_design
 
 SUCCESSIVE = "successive"
 """The drawing in which documents come one after the other, so that judging can end or go on at any of them."""
@@ -39,7 +39,7 @@ _MIXED_SHARE = 0.01
 """Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
 equal weight that is added to the weight of each pair of rankers."""
 
-RANGE_SHARE = 0.3
+RANGE_SHARE = 0.1
 """Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
 bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
 
@@ -93,9 +93,21 @@ def succession_unit(form: RankForm, overhead: float) -> str:
     return "query" if overhead > 0 else "document"
 
 
-def natural_drawing(form: RankForm) -> str:
-    """The drawing that suits a measure: ``spread`` for additive ones, ``depth`` for cascades."""
-    return "spread" if form.family == "additive" else "depth"
+def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
+    """The drawing that suits what is measured.
+
+    Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
+    costs nothing: that is as precise as spreading them, and judging may stop at any of them. For the value of a single
+    ranker, documents that are spread over the queries are more precise. Cascades are judged from the top.
+
+    Args:
+        form: The form of the measure.
+        rankers: How many rankers there are.
+        overhead: λ₀, the cost of opening a query.
+    """
+    if form.family == "cascade":
+        return "depth"
+    return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
@@ -302,16 +314,8 @@ def succession_sizes(
         pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes)
         size, most = sizes[order], most / np.sqrt(price)
     if unit == "step":
-        most = _largest_below(most, query)
+        most = largest_below(most, query)
     return np.asarray((1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum())
-
-
-def _largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """float64[n], the largest value of each document and those after it in its query."""
-    # Queries are told apart by offsets that grow from the last query to the first.
-    rank = np.unique(values, return_inverse=True)[1] + (query[-1] - query) * (len(values) + 1)
-    largest = np.maximum.accumulate(rank[::-1])[::-1] - (query[-1] - query) * (len(values) + 1)
-    return np.asarray(np.unique(values)[largest])
 
 
 def document_design(

@@ -106,7 +106,7 @@ def races(
     repeat. At each budget a sample continues where it stopped at the budget before.
 
     Args:
-        q: float64[m], sums to 1.
+        q: float64[m], sums to 1; float64[R, m] if it differs by sample.
         cost: float64[m], λ.
         budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
         repetitions: How many samples, R.
@@ -115,16 +115,16 @@ def races(
     Yields:
         For each budget, R samples of up to D distinct queries, in the order in which they came.
     """
-    reachable = np.flatnonzero(q > 0)
-    arrival = rng.exponential(size=(repetitions, len(reachable))) / q[reachable]
+    reachable = _reachable(q)
+    arrival = _over(rng.exponential(size=(repetitions, len(reachable))), q[..., reachable])
     order = np.argsort(arrival, axis=1, kind="stable")
     arrival = _ended(np.take_along_axis(arrival, order, axis=1))
     order = reachable[order]
-    spent, rate = np.cumsum(cost[order], axis=1), q[order]
+    spent, rate = _spent(cost[order], arrival), _of(q, order)
     count, start = np.zeros_like(order), np.zeros((repetitions, 1))
     for budget in budgets:
         distinct = within_budget(spent, budget).sum(axis=1, keepdims=True)
-        end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), MAX_DRAWS_PER_QUERY * len(q))
+        end = np.minimum(np.take_along_axis(arrival, distinct, axis=1), MAX_DRAWS_PER_QUERY * len(cost))
         drawn = np.s_[:, : distinct.max()]
         came = arrival[drawn] < end  # The limit on draws may end a sample before its budget is spent.
         waited = np.where(came, end - np.maximum(arrival[drawn], start), 0.0)
@@ -153,7 +153,7 @@ def priorities(
     ``U/q(x)``, U uniform, with ``π = min(1, q(x) T)`` (Ohlsson 1998; Duffield, Lund and Thorup 2007).
 
     Args:
-        q: float64[m], sums to 1.
+        q: float64[m], sums to 1; float64[R, m] if it differs by sample.
         cost: float64[m], λ.
         budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
         repetitions: How many samples, R.
@@ -167,11 +167,18 @@ def priorities(
 
 
 def draw_priorities(q: np.ndarray, repetitions: int, rng: np.random.Generator, law: Law = EXPONENTIAL) -> np.ndarray:
-    """Random priorities ``E/q`` of queries, float64[R, m], E drawn by the law; infinite where q is 0."""
-    reachable = q > 0
-    clock = np.ones((repetitions, len(q)))
-    clock[:, reachable] = law.clocks(rng, (repetitions, int(reachable.sum())))
-    return _by_clock(clock, q)
+    """Random priorities ``E/q`` of queries, float64[R, m]; infinite where q is 0.
+
+    Args:
+        q: float64[m], or float64[R, m] if it differs by sample.
+        repetitions: R.
+        rng: Source of randomness.
+        law: The law of E.
+    """
+    priority = np.full((repetitions, q.shape[-1]), np.inf)
+    reachable = _reachable(q)
+    priority[:, reachable] = _over(law.clocks(rng, (repetitions, len(reachable))), q[..., reachable])
+    return priority
 
 
 def prefixes(
@@ -181,7 +188,7 @@ def prefixes(
 
     Args:
         priority: float64[R, m], as `draw_priorities` returns it.
-        q: float64[m], sums to 1.
+        q: float64[m], sums to 1; float64[R, m] if it differs by sample.
         cost: float64[m], λ.
         budgets: Increasing; each pays for any single query, and for less than all that can be drawn.
         law: The law of the priorities.
@@ -189,15 +196,15 @@ def prefixes(
     Yields:
         For each budget, R samples of up to D queries, in the order in which they come.
     """
-    order = np.argsort(priority, axis=1, kind="stable")[:, : int((q > 0).sum())]
+    order = np.argsort(priority, axis=1, kind="stable")[:, : len(_reachable(q))]
     priority = _ended(np.take_along_axis(priority, order, axis=1))
-    spent = np.cumsum(cost[order], axis=1)
+    spent, rate = _spent(cost[order], priority), _of(q, order)
     for budget in budgets:
         came = within_budget(spent, budget)
         distinct = came.sum(axis=1, keepdims=True)
         drawn = np.s_[:, : distinct.max()]
         threshold = np.take_along_axis(priority, distinct, axis=1)
-        yield Sample.by_priority(order[drawn], came[drawn].astype(np.int64), q[order[drawn]], threshold, law)
+        yield Sample.by_priority(order[drawn], came[drawn].astype(np.int64), rate[drawn], threshold, law)
 
 
 def first_within(
@@ -230,6 +237,27 @@ def _priority(q: np.ndarray, clock: np.ndarray | None, rng: np.random.Generator,
 def _by_clock(clock: np.ndarray, q: np.ndarray) -> np.ndarray:
     """``E/q``, float64[..., m]; infinite where q is 0."""
     return np.divide(clock, q, out=np.full_like(clock, np.inf), where=q > 0)
+
+
+def _reachable(q: np.ndarray) -> np.ndarray:
+    """The queries that can be drawn in some sample, as rows of the population."""
+    return np.flatnonzero((q > 0).any(axis=0) if q.ndim == 2 else q > 0)
+
+
+def _over(random: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """Random times over rates, float64[R, r]; infinite where a rate is 0."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(random / q)
+
+
+def _of(q: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """The q of each unit of an order, float64[R, r]."""
+    return np.asarray(q[order] if q.ndim == 1 else np.take_along_axis(q, order, axis=1))
+
+
+def _spent(cost: np.ndarray, times: np.ndarray) -> np.ndarray:
+    """What has been spent after each unit of an order; infinite from the first that never comes."""
+    return np.cumsum(np.where(np.isfinite(times[:, : cost.shape[1]]), cost, np.inf), axis=1)
 
 
 def _ended(times: np.ndarray) -> np.ndarray:

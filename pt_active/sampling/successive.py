@@ -164,11 +164,22 @@ def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray)
     following = np.r_[np.where(query[1:] == query[:-1], rate[order][1:], 0.0), 0.0]
     own = rate[order] - following
     with np.errstate(divide="ignore"):
-        priority[order] = np.where(own > 0, clock[order] / own, np.inf)
-    for x in np.unique(query):
-        mine = order[query == x]
-        priority[mine] = np.minimum.accumulate(priority[mine][::-1])[::-1]
+        alone = np.where(own > 0, clock[order] / own, np.inf)
+    priority[order] = -largest_below(-alone, query)
     return priority
+
+
+def largest_below(values: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """The largest of the values of each document and those after it in its query, float64[n].
+
+    Args:
+        values: float64[n], query by query.
+        query: int64[n], increasing.
+    """
+    distinct, rank = np.unique(values, return_inverse=True)
+    # Offsets that fall from query to query keep the largest of one query apart from those of the next.
+    offset = (query[-1] - query) * len(distinct)
+    return np.asarray(distinct[np.maximum.accumulate((rank + offset)[::-1])[::-1] - offset])
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
 from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
 from pt_active.inference.replay import LabelledPool, Population, Repetitions, check_budgets, replay
-from pt_active.inference.replays import Replays, joined, ratio_of_means, savings
+from pt_active.inference.replays import Replays, joined, ratio_of_means, savings, share_columns
 from pt_active.plans.making.labelled import match_labels, measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -119,8 +119,10 @@ def _labels(pool: pd.DataFrame, arrays: Pool, measure: irm.Measure) -> np.ndarra
 
 def default_designs(population: Population) -> list[str]:
     """`DESIGN_NAMES`, and the document drawing that suits the measure if single documents can be judged."""
-    single = population.single
-    return [*DESIGN_NAMES, *([] if single is None else [natural_drawing(single.graded.seen.form)])]
+    if population.single is None:
+        return list(DESIGN_NAMES)
+    pool = population.single.graded
+    return [*DESIGN_NAMES, natural_drawing(pool.seen.form, len(pool.seen.ranks), pool.per_query)]
 
 
 def default_budgets(population: Population, count: int = 8) -> list[float]:
@@ -162,9 +164,10 @@ def simulate(
     Returns:
         One row per method and budget: ``design, with_replacement, estimator, budget, repetitions, truth``, then
         ``bias``; ``rmse``; ``mae, mae_se`` (mean absolute error and its Monte Carlo standard error); ``coverage,
-        width`` (of 95 % intervals; the mean width of finite ones). For two systems: ``selection_error`` (share of
-        samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
-        ``type_2_error`` and ``mean_pvalue`` (tests at .05). Means over the samples: ``n_draws, n_queries, n_judged,
+        coverage_se, width`` (of 95 % intervals; the mean width of finite ones). For two systems: ``selection_error``
+        (share of samples that favour the worse one; a tie counts half), ``type_1_error`` (NaN without ``null``),
+        ``type_2_error``, each with its Monte Carlo error (`replays.share_error`) in a column ending in ``_se``, and
+        ``mean_pvalue`` (tests at .05). Means over the samples: ``n_draws, n_queries, n_judged,
         n_effective, spent``. ``label_equivalents, label_equivalents_se``: mean squared error of passive sampling
         without replacement ÷ that of the method; ``label_equivalents_source``: of passive sampling with replacement.
         ``saving``: share of the budget that the method saves at the error of passive sampling; NaN outside the budgets.
@@ -261,7 +264,7 @@ def _rows(
         "rmse": np.sqrt((error**2).mean(axis=1)),
         "mae": np.abs(error).mean(axis=1),
         "mae_se": np.abs(error).std(axis=1) / np.sqrt(size),
-        "coverage": ((low <= true.truth) & (true.truth <= high)).mean(axis=1),
+        **share_columns("coverage", ((low <= true.truth) & (true.truth <= high)).mean(axis=1), size),
         "width": np.where(finite, high - low, 0.0).sum(axis=1) / np.maximum(finite.sum(axis=1), 1),
     }
     if population.compared:
@@ -270,16 +273,17 @@ def _rows(
     return pd.DataFrame(columns | {name: getattr(true, name).mean(axis=1) for name in counts})
 
 
-def _decisions(true: Replays, swapped: Replays | None) -> dict[str, np.ndarray]:
-    """Error rates of selection and test at each budget, float64[B] each."""
+def _decisions(true: Replays, swapped: Replays | None) -> dict[str, Any]:
+    """Error rates of selection and test at each budget, and their Monte Carlo errors, float64[B] each."""
     pvalue, favours = true.pvalues(), np.sign(true.estimate) * np.sign(true.truth)
     type_1 = np.full(len(pvalue), np.nan)
     if swapped is not None:
         type_1 = (swapped.pvalues(swapped.truth) < 1 - LEVEL).mean(axis=1)
+    size = pvalue.shape[1]
     return {
-        "selection_error": ((1 - favours) / 2).mean(axis=1),
-        "type_1_error": type_1,
-        "type_2_error": (pvalue >= 1 - LEVEL).mean(axis=1),
+        **share_columns("selection_error", ((1 - favours) / 2).mean(axis=1), size),
+        **share_columns("type_1_error", type_1, size),
+        **share_columns("type_2_error", (pvalue >= 1 - LEVEL).mean(axis=1), size),
         "mean_pvalue": pvalue.mean(axis=1),
     }
 
@@ -332,8 +336,8 @@ def draw_until_significant(
 
     Returns:
         One row per method: ``design, with_replacement, estimator, resolved`` (share of samples with a winner),
-        ``wrong`` (share whose winner is not the better system; with ``null`` any winner is wrong), and the means at
-        the end of ``spent``, ``n_draws``, ``n_judged``.
+        ``wrong`` (share whose winner is not the better system; with ``null`` any winner is wrong), ``resolved_se``
+        and ``wrong_se`` (their Monte Carlo errors), and the means at the end of ``spent``, ``n_draws``, ``n_judged``.
 
     Raises:
         ValueError: If the population has one system, a name is unknown, or a number is out of range.
@@ -349,7 +353,7 @@ def draw_until_significant(
     return pd.DataFrame([vars(method) | _ending(replayed[method], alpha, null) for method in methods])
 
 
-def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, float]:
+def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, Any]:
     """Shares of resolved and wrong samples of one method, and their mean counts when drawing ends."""
     significant = replayed.pvalues(replayed.truth if null else 0.0) < alpha
     resolved = significant.any(axis=0)
@@ -357,7 +361,7 @@ def _ending(replayed: Replays, alpha: float, null: bool) -> dict[str, float]:
     sample = np.arange(len(at))
     wrong = resolved & (null | (np.sign(replayed.estimate[at, sample]) != np.sign(replayed.truth)))
     means = {name: float(getattr(replayed, name)[at, sample].mean()) for name in ("spent", "n_draws", "n_judged")}
-    return {"resolved": float(resolved.mean()), "wrong": float(wrong.mean())} | means
+    return share_columns("resolved", resolved.mean(), len(at)) | share_columns("wrong", wrong.mean(), len(at)) | means
 
 
 _EXACT = 1e9
@@ -378,11 +382,13 @@ def in_short(table: pd.DataFrame) -> str:
             "estimator": table["estimator"],
             "judged": table["n_judged"].map("{:,.0f}".format),
             "rmse": table["rmse"].map("{:.4f}".format),
-            "coverage": table["coverage"].map("{:.3f}".format),
+            "coverage": _cells(table, "coverage"),
         }
     )
     if "selection_error" in table.columns:
-        shown["wrong winner"] = table["selection_error"].map("{:.3f}".format)
+        shown["wrong winner"] = _cells(table, "selection_error")
+        if table["type_1_error"].notna().any():
+            shown["type I error"] = _cells(table, "type_1_error")
     shown["label-equivalents"] = [
         f"{ratio:.2f} ± {error:.2f}" if ratio < _EXACT else "exact"
         for ratio, error in zip(table["label_equivalents"], table["label_equivalents_se"], strict=True)
@@ -390,9 +396,14 @@ def in_short(table: pd.DataFrame) -> str:
     shown["saving"] = table["saving"].map(lambda share: "" if np.isnan(share) else f"{share:.0%}")
     order = np.lexsort([-table["label_equivalents"], table["budget"]])
     legend = (
-        f"truth {table['truth'].iloc[0]:.4f}, {how_many('repetition', table['repetitions'].iloc[0])}. "
-        "label-equivalents: judgments that passive sampling\n(drawn once, plain mean) would need for each judgment of "
-        "the method; ± standard error. saving: share of\nthe budget that is not needed for its error; blank where that "
-        "lies outside the budgets."
+        f"truth {table['truth'].iloc[0]:.4f}, {how_many('repetition', table['repetitions'].iloc[0])}; ± Monte Carlo "
+        "error. label-equivalents: judgments that passive\nsampling (drawn once, plain mean) would need for each "
+        "judgment of the method. saving: share of the budget that\nis not needed for its error; blank where that lies "
+        "outside the budgets."
     )
     return f"{shown.iloc[order].to_string(index=False)}\n\n{legend}"
+
+
+def _cells(table: pd.DataFrame, share: str) -> list[str]:
+    """A column of shares with their Monte Carlo errors, as text."""
+    return [f"{value:.3f} ± {error:.3f}" for value, error in zip(table[share], table[f"{share}_se"], strict=True)]

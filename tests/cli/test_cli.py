@@ -487,6 +487,21 @@ def test_queries_are_extended_without_labels(files):
     assert said == "a round of documents learns from the labels so far, and there are none"
 
 
+def test_documents_that_come_one_after_the_other(files):
+    words = (*RUNS, *UNIFORM, "--level", "document", "--design", "successive", "--measure", "DCG@5")
+    said = run("plan", *words, "--budget", "30", "--out", "p1")
+    assert "--order drawn" in said
+    run("export", "p1", "--out", "p1.csv", "--format", "csv", "--order", "drawn")
+    first = pd.read_csv("p1.csv", dtype=str).assign(label=1)
+    first.to_csv("judged.csv", index=False)
+    text = run("extend", "p1", "judged.csv", "--budget", "10", "--out", "p2")
+    assert "judge     10 more documents of" in text
+    assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    pd.read_csv("p2.csv", dtype=str).assign(label=0).to_csv("judged2.csv", index=False)
+    found = json.loads(run("compare", "p2", "judged.csv", "judged2.csv", "--json"))
+    assert (found["n_judged"], found["n_rounds"]) == (40, 1)
+
+
 def test_documents_refuse_what_does_not_fit(files):
     words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
     assert "cannot be estimated from single documents" in complaint("plan", *words, "--measure", "nDCG@5")

@@ -12,7 +12,7 @@ from scipy import stats
 
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Population, Repetitions, replay
-from pt_active.inference.replays import joined
+from pt_active.inference.replays import joined, share_error
 from pt_active.inference.stopping.boundaries import betting_sequence, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import critical_values, information
@@ -83,7 +83,8 @@ def test_the_reproduction_counts_what_it_says(script: Callable[[str], ModuleType
     assert {row["found"] for row in rows.values()} == {"1.00"}
     assert float(rows["pocock"]["spent"]) < 0.6
     missed = np.abs(null.error[-1]) > half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
-    assert rows[None]["wrong"] == f"{missed.mean():.3f}"
+    share = missed.mean()
+    assert rows[None]["wrong"] == f"{share:.3f} ± {share_error(share, 100):.3f}"
 
 
 def test_weighted_draws_are_covered_at_all_times() -> None:

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 
-from pt_active.inference.replay import LabelledPool
+from pt_active.inference.replay import LabelledPool, random_swaps
 from pt_active.inference.rounds import draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.stopping.looks import critical_values
@@ -33,7 +33,7 @@ def null_rounds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     pool, contrast = LabelledPool(GradedPool(seen, grades, np.ones(m * n), 0.0), label), np.array([1.0, -1.0])
     found = np.empty((4, REPETITIONS, 5))
     for r in range(REPETITIONS):
-        now, drawn, known = pool.swapped(rng), [], np.full(m * n, -1)
+        now, drawn, known = pool.swapped(random_swaps(m, rng)[0]), [], np.full(m * n, -1)
         for k in range(5):
             drawn.append(draw_round(now.graded, RoundSettings("spread"), 20.0, rng, labels=known if drawn else None))
             known = np.where(drawn[-1].sample.drawn, label, known)

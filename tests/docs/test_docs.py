@@ -41,6 +41,7 @@ from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
 from pt_active.sampling import documents as document_design
 from pt_active.sampling import draws as round_drawing
+from pt_active.studies.populations import POPULATIONS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "pt_active" / "pt_docs"
@@ -205,6 +206,7 @@ LISTED = {
     "losses": ("auditing", LOSSES),
     "binomial references": ("auditing", BINOMIAL_REFERENCES),
     "objectives": ("documents", document_design.OBJECTIVES),
+    "populations": ("stopping", POPULATIONS),
 }
 
 

@@ -109,7 +109,9 @@ def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -
         for task in ("clear pair", "near-tied pair")
         for drawn, number in (("queries", 5), ("5 rounds of documents", 3))
     }
-    wrong = rows.assign(wrong=rows["wrong"].astype(float)).pivot_table(index="looks", values="wrong")["wrong"]
+    shares = rows["wrong"].str.split(" ± ", expand=True).astype(float)
+    assert shares[1].between(0.01, 0.1).all()
+    wrong = rows.assign(wrong=shares[0]).pivot_table(index="looks", values="wrong")["wrong"]
     assert wrong["every time, plain interval"] > wrong["always"]
     spent = rows[rows["spent"] != ""].assign(spent=lambda table: table["spent"].astype(float))
     assert spent.loc[spent["looks"] == "once, at the end", "spent"].eq(1).all()

@@ -14,13 +14,14 @@ from pt_active import DCG, ColumnCost, measure_values
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.intervals import interval
 from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.replay import Population, Repetitions, replay
-from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings
+from pt_active.inference.replay import Population, Repetitions, random_swaps, replay
+from pt_active.inference.replays import CHUNK, Replays, joined, ratio_of_means, savings, share_error
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DESIGNS, sampling_distribution
-from pt_active.sampling.draws import draw_to_budget
+from pt_active.sampling.draws import draw_to_budget, priorities, races
+from pt_active.sampling.sample import Sample
 from pt_active.studies.simulate import (
     default_budgets,
     draw_until_significant,
@@ -136,7 +137,7 @@ def test_one_system_alone():
 
 def test_swapping_trades_places_in_half_of_the_queries():
     pool = population(queries=2000)
-    swapped = pool.swapped(np.random.default_rng(0))
+    swapped = pool.swapped(random_swaps(2000, np.random.default_rng(0))[0])
     traded = swapped.values[:, 0] == pool.values[:, 1]
     assert 0.45 < traded.mean() < 0.55
     np.testing.assert_array_equal(swapped.target, np.where(traded, -pool.target, pool.target))
@@ -144,6 +145,30 @@ def test_swapping_trades_places_in_half_of_the_queries():
     for here, there in ((swapped.moments, pool.moments), (swapped.uniform, pool.uniform)):
         expected = np.where(traded[:, None, None], there.covariance[:, ::-1, ::-1], there.covariance)
         np.testing.assert_array_equal(here.covariance, expected)
+
+
+@pytest.mark.parametrize("with_replacement", [True, False])
+@pytest.mark.parametrize("design", ["optimal", "hedged", "passive"])
+def test_each_repetition_is_drawn_and_estimated_from_a_swap_of_its_own(design, with_replacement):
+    """One repetition at a time: the systems swapped, the design of what came of it, the same random numbers."""
+    method, size = Method(design, "regression", with_replacement), 7
+    found = all_replays(POOL, method, size, null=True)
+    draw_seed, swap_seed = np.random.SeedSequence(1).spawn(1)[0].spawn(2)
+    traded = random_swaps(40, np.random.default_rng(swap_seed), size)
+    assert len(np.unique(found.truth)) == size
+    pools = [POOL.swapped(row) for row in traded]
+    q = np.stack([pool.distribution(design, 0.1) for pool in pools])
+    draw = races if with_replacement else priorities
+    for b, sample in enumerate(draw(q, POOL.cost, BUDGETS, size, np.random.default_rng(draw_seed))):
+        for r, pool in enumerate(pools):
+            kept = sample.count[r] > 0
+            one = Sample(sample.rows[r][kept], sample.count[r][kept], sample.expected[r][kept], with_replacement)
+            mean = (
+                ESTIMATORS["regression"].weigh(one, Controls(pool.weight, pool.model)).estimate(pool.target[one.rows])
+            )
+            assert found.truth[r] == pytest.approx(pool.truth)
+            assert found.estimate[b, r] == pytest.approx(float(mean.value))
+            assert found.standard_error[b, r] == pytest.approx(float(mean.standard_error))
 
 
 def test_without_label_swapping_there_is_no_type_one_error():
@@ -202,6 +227,24 @@ def test_a_ratio_of_means_and_its_error():
     ratio, error = ratio_of_means(first, second)
     assert ratio == pytest.approx(first.mean(axis=1) / second.mean(axis=1))
     assert error.mean() == pytest.approx(ratio.std(), rel=0.1)
+
+
+def test_a_share_and_its_error():
+    """The binomial formula in the middle; at the ends, twice the error is within a tenth of the rule of three."""
+    for share, repetitions in ((0.05, 1000), (0.5, 300), (0.95, 4000)):
+        plain = math.sqrt(share * (1 - share) / repetitions)
+        assert share_error(share, repetitions) == pytest.approx(plain, rel=0.05)
+    assert 2 * share_error(np.array([0.0, 1.0]), 1000) == pytest.approx(3 / 1000, rel=0.1)
+
+
+def test_shares_of_the_tables_have_their_errors():
+    table = simulate(POOL, designs=["optimal"], budgets=BUDGETS, repetitions=150, progress=False)
+    drawn = draw_until_significant(POOL, designs=["hedged"], looks=BUDGETS, repetitions=150, progress=False, null=True)
+    names = ("coverage", "selection_error", "type_1_error", "type_2_error")
+    for frame, name in [*((table, name) for name in names), (drawn, "resolved"), (drawn, "wrong")]:
+        np.testing.assert_array_equal(frame[f"{name}_se"], share_error(frame[name], 150))
+    line = table.iloc[0]
+    assert f"{line['type_1_error']:.3f} ± {line['type_1_error_se']:.3f}" in in_short(table)
 
 
 def test_savings_are_read_off_the_curve():

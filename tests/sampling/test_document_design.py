@@ -414,5 +414,7 @@ def test_what_is_refused():
 
 
 def test_the_natural_drawing():
-    assert natural_drawing(form_of("DCG", np.array([[1]]))) == "spread"
-    assert natural_drawing(form_of("RR", np.array([[1]]))) == "depth"
+    additive, cascade = (form_of(name, np.array([[1]])) for name in ("DCG", "RR"))
+    assert [natural_drawing(additive, k, 0.0) for k in (1, 2, 3)] == ["spread", "successive", "successive"]
+    assert natural_drawing(additive, 2, 1.0) == "spread"
+    assert {natural_drawing(cascade, k, cost) for k in (1, 2) for cost in (0.0, 1.0)} == {"depth"}

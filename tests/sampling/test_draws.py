@@ -383,3 +383,20 @@ def test_what_is_not_a_distribution(q, message):
         draw_number(q, q, 3, rng)
     with pytest.raises(ValueError, match=message):
         draw_to_budget(q, q, np.ones(len(q)), 5.0, rng)
+
+
+@pytest.mark.parametrize("drawing", [races, priorities])
+def test_each_sample_can_have_a_distribution_of_its_own(drawing):
+    """Rows of q draw as each would for all samples; a query with q = 0 in one row is never drawn there."""
+    rng = np.random.default_rng(0)
+    q, cost = rng.dirichlet(np.ones(20), 2), np.ones(20)
+    (mixed,) = drawing(q[[0, 1, 0]], cost, [9.0], 3, np.random.default_rng(3))
+    for row, which in enumerate((0, 1, 0)):
+        (alone,) = drawing(q[which], cost, [9.0], 3, np.random.default_rng(3))
+        np.testing.assert_array_equal(mixed.rows[row], alone.rows[row])
+        if drawing is priorities:
+            np.testing.assert_array_equal(mixed.expected[row], alone.expected[row])
+    partly = np.where(np.arange(20) < [[12], [20]], q, 0.0)
+    (sample,) = drawing(partly / partly.sum(axis=1, keepdims=True), cost, [11.0], 2, rng)
+    assert (sample.rows[0][sample.count[0] > 0] < 12).all()
+    assert (sample.count > 0).sum(axis=1).tolist() == [11, 11]

@@ -293,5 +293,3 @@ def test_steps_stop_at_a_threshold_that_is_fixed_beforehand():
             cut += 1
             assert (sample.design.inclusion <= chance.inclusion).all()
     assert 0 < cut < 60
-
-

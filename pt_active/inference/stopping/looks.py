@@ -19,8 +19,11 @@ ASYMPTOTIC = "asymptotic"
 """The name for looks at any time whose intervals hold for large samples only, by a normal mixture."""
 
 MIN_DEGREES = 50
-"""Looks that rest on normal approximations have no interval with fewer degrees of freedom, except a single look at the
-end: where few queries carry the difference, they would name a winner falsely far more often than they promise."""
+"""Looks at any time by a normal mixture have no interval with fewer degrees of freedom."""
+
+MIN_PLANNED = 200
+"""Planned looks have no interval with fewer degrees of freedom. With so many, a single look keeps its level where one
+query in eight carries the difference; where one in 32 does, it needs 1,200 (``examples/reproduce/hostile.py``)."""
 
 PLANNED_LOOKS = 5
 """Number of looks of a group-sequential plan, at equal steps."""
@@ -153,14 +156,16 @@ def critical_values(looks: str | None, sizes: np.ndarray, time: np.ndarray, alph
     return critical
 
 
-def sufficient(looks: str | None, degrees: np.ndarray) -> np.ndarray:
-    """bool[L], whether looks have an interval: all but a single one at the end need `MIN_DEGREES`.
+def needed_degrees(looks: str | None) -> int:
+    """The degrees of freedom that a look needs for an interval.
+
+    Where few queries carry the difference, looks that rest on normal approximations would otherwise name a winner
+    falsely far more often than they promise. A single look at the end keeps its interval at any size.
 
     Args:
-        looks: One of `look_names`, or None.
-        degrees: float64[L], the degrees of freedom at each look.
+        looks: One of `look_names` but `ALWAYS`, or None.
     """
-    return np.full(len(degrees), looks is None) | (degrees >= MIN_DEGREES)
+    return 0 if looks is None else MIN_DEGREES if looks == ASYMPTOTIC else MIN_PLANNED
 
 
 def check_looks(looks: str | None) -> None:

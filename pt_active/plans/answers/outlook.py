@@ -24,7 +24,7 @@ from pt_active.plans.making.artifact import KeptArtifact, Printed
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments
-from pt_active.plans.making.pool import Pool, graded_frame, graded_pool
+from pt_active.plans.making.pool import Pool, graded_frame, graded_pool, seen_by
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
@@ -89,7 +89,8 @@ class Ahead:
         if not has_rank_form(self.measure):
             return np.zeros(len(self.pool.docno))
         graded = graded_pool(self.pool, self.measure, 0.0)
-        return expected_gain(graded, drawing or natural_drawing(graded.seen.form), self.seed)
+        usual = natural_drawing(graded.seen.form, len(self.pool.names), self.per_query)
+        return expected_gain(graded, drawing or usual, self.seed)
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ class Outlook(Printed):
         parsed = parse_measure(measure, max_grade=len(columns) - 1 if columns else None)
         arrays = Pool.from_frame(frame, parsed, cost)
         learned = None if pilot is None else _pilot(pilot, artifact.digest(frame), parsed)
-        methods = _default_methods(arrays, parsed) if methods is None else methods
+        methods = _default_methods(arrays, parsed, check_per_query(cost)) if methods is None else methods
         return cls.looked(Ahead(arrays, parsed, check_per_query(cost), seed=seed), methods, learned)
 
     @classmethod
@@ -170,7 +171,8 @@ class Outlook(Printed):
         """
         ahead = Ahead.of(plan.tables)
         if methods is None:
-            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *_default_methods(ahead.pool, ahead.measure)]))
+            usual = _default_methods(ahead.pool, ahead.measure, ahead.per_query)
+            methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *usual]))
         return cls.looked(ahead, methods, None if qrels is None else Pilot.of(plan, qrels, missing))
 
     @classmethod
@@ -323,10 +325,10 @@ def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
     return Method(arguments.design, estimator, with_replacement=False)
 
 
-def _default_methods(pool: Pool, measure: irm.Measure) -> list[Method]:
+def _default_methods(pool: Pool, measure: irm.Measure, per_query: float) -> list[Method]:
     methods = [YARDSTICK, Method(DESIGN, ESTIMATOR, with_replacement=False)]
     if has_rank_form(measure):
-        drawing = natural_drawing(graded_pool(pool, measure, 0.0).seen.form)
+        drawing = natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query)
         methods.append(Method(drawing, ESTIMATOR, with_replacement=False))
     return methods
 

@@ -18,13 +18,12 @@ from pt_active.inference.stopping.boundaries import SPENDING
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import (
     ASYMPTOTIC,
-    MIN_DEGREES,
     Looks,
     critical_values,
     information,
     look_sizes,
+    needed_degrees,
     nested_estimates,
-    sufficient,
 )
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
@@ -176,7 +175,7 @@ def _large_enough(sizes: np.ndarray, order: DrawingOrder, spent: np.ndarray, loo
     if looks not in SPENDING:
         return sizes
     degrees = np.array([order.curve.degrees_of_freedom(float(spent[size - 1])) for size in sizes])
-    return sizes[(degrees >= MIN_DEGREES) | (sizes == sizes[-1])]
+    return sizes[(degrees >= needed_degrees(looks)) | (sizes == sizes[-1])]
 
 
 def _past(
@@ -196,7 +195,7 @@ def _past(
     still = is_rounding(estimates.standard_error, np.ones((len(sizes), 1)), largest[:, None])
     error = np.where(np.isinf(looks.time), 0.0, np.where(still, np.nan, estimates.standard_error))
     degrees = estimates.degrees_of_freedom
-    critical = np.where(sufficient(question.looks, degrees), looks.critical, np.inf)
+    critical = np.where(degrees >= needed_degrees(question.looks), looks.critical, np.inf)
     return replace(looks, value=estimates.value, standard_error=error, degrees=degrees, critical=critical)
 
 
@@ -253,7 +252,7 @@ def grown_documents(tables: PlanTables, qrels: pd.DataFrame, question: Question)
     at = sizes - 1
     inferences = [_inference(tables, label, question, size) for size in sizes[:passed].tolist()]
     value, error, degrees = np.array(inferences).reshape(-1, 3).T
-    large = np.where(sufficient(question.looks, degrees), critical[:passed], np.inf)
+    large = np.where(degrees >= needed_degrees(question.looks), critical[:passed], np.inf)
     past = Looks(spent[at][:passed], time[at][:passed], value, error, degrees, large)
     rest = _rest_of_documents(tables, label, float(spent[-1]), float(time[-1]), question)
     return Growth(

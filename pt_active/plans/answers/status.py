@@ -19,6 +19,7 @@ from pt_active.inference.stopping.looks import (
     SECOND,
     WITHIN,
     cost_to_resolve,
+    needed_degrees,
     prospect,
     verdicts,
 )
@@ -205,7 +206,8 @@ class Status(Printed):
         if self.looks == ALWAYS and not (self.low <= self.value <= self.high) and np.isfinite(self.value):
             return "the estimate lies outside the interval, which no later label widens"
         if self.looks not in (None, ALWAYS) and np.isfinite(self.value) and not np.isfinite(self.low):
-            return f"no interval with fewer than {MIN_DEGREES} degrees of freedom; looks at any time need none"
+            least = needed_degrees(self.looks)
+            return f"these looks have no interval below {least} degrees of freedom; looks at any time have one"
         return None
 
     def counted(self, number: int) -> str:
@@ -359,7 +361,7 @@ def _ahead(grown: Growth, question: Question) -> dict[str, float]:
     now = past.part(slice(-1, None))
     if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
         return {"chance": np.nan, "further": np.nan, "needed": np.nan}
-    least = 0.0 if question.looks is None else float(MIN_DEGREES)
+    least = float(needed_degrees(question.looks))
     chance, cost = prospect(now, grown.plan, margin, question.compared, least)
     needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)
     return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}

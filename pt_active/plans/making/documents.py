@@ -64,7 +64,7 @@ def size_frame(
         ValueError: If the measure or an argument is out of range, or a cascade is to be drawn successively.
     """
     graded = graded_pool(pool, measure, per_query)
-    drawing = design or natural_drawing(graded.seen.form)
+    drawing = design or natural_drawing(graded.seen.form, len(pool.names), per_query)
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
     sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs), graded.grades)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, some
+from pt_active.frames.checks import some
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import MISLEADING_FACTOR
@@ -33,7 +33,7 @@ class Extension:
 
     Attributes:
         budget: What the round may spend.
-        qrels: The labels so far.
+        qrels: The labels so far; None where a plan goes on in its order.
         grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
             that makes them; None keeps the grades.
         topics: ``qid, query``, for a pipeline.
@@ -43,7 +43,7 @@ class Extension:
     """
 
     budget: float
-    qrels: pd.DataFrame
+    qrels: pd.DataFrame | None
     grades: pt.Transformer | pd.DataFrame | None
     topics: pd.DataFrame | None
     texts: pd.DataFrame | None
@@ -77,9 +77,6 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
         ValueError: If the plan cannot be extended, an argument is out of range, topics are needed, labels are missing,
             a document of the pool has no grades, or nothing is left to judge.
     """
-    if not tables.rounds:
-        by_documents = Argument("level", "document")
-        raise ArgumentError("only a plan with ", by_documents, " can be extended; make a new plan for more queries")
     if tables.manifest.cut:
         raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")
     if later := tables.manifest.later_rankers:
@@ -87,7 +84,9 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     frame, texts = asked.frames()
     if frame is None and tables.rounds[-1].sample.priority is not None:
         return _continued(tables, asked, texts)
-    new = _next_round(tables, asked, frame)
+    if asked.qrels is None:
+        raise ValueError("a round of documents learns from the labels so far, and there are none")
+    new = _next_round(tables, asked, asked.qrels, frame)
     entry = RoundEntry(
         budget=float(asked.budget),
         seed=asked.seed,
@@ -160,11 +159,11 @@ def _continued(tables: PlanTables, asked: Extension, texts: pd.DataFrame | None)
     return _with_rounds(tables, rounds, entries, worklist(tables.pool, more, texts))
 
 
-def _next_round(tables: PlanTables, asked: Extension, frame: pd.DataFrame | None) -> Round:
+def _next_round(tables: PlanTables, asked: Extension, qrels: pd.DataFrame, frame: pd.DataFrame | None) -> Round:
     """Draw the round, with the grades of the frame if it is given."""
     check_policy(asked.missing)
     pool, manifest, drawn = tables.pool, tables.manifest, judged_before(tables.rounds)
-    given, _ = labels_of_drawn(pool, drawn, checked_qrels(asked.qrels))
+    given, _ = labels_of_drawn(pool, drawn, checked_qrels(qrels))
     missing_pairs(pool.keys, drawn & (given < 0), asked.missing)
     labels = np.where(drawn & (given < 0), 0, given) if asked.missing == "nonrelevant" else given
     grades = _shrunk_grades(tables, given) if frame is None else _refitted(pool, frame)
@@ -182,7 +181,7 @@ def _with_rounds(
     """The plan with other rounds in its tables and manifest; the assessments are those of what is new."""
     manifest, pool, new = tables.manifest, tables.pool, drawn[-1]
     queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
-    sampled, spent = int((queries["q_draws"] > 0).sum()), float(sum(each.spent for each in rounds))
+    sampled, spent = int(assessments["qid"].nunique()), float(sum(each.spent for each in rounds))
     counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
     census = manifest.census or new.expected <= 0
     manifest = replace(manifest, rounds=tuple(rounds), counts=counts, spent=spent, census=census)

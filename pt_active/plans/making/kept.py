@@ -58,7 +58,9 @@ def in_words(tables: PlanTables) -> str:
     again, queries = f" in round {rounds}" if rounds > 1 else "", counts.sampled_queries
     if manifest.extensions and not manifest.cut:
         again, queries = f" in extension {len(manifest.extensions)}", manifest.extensions[-1].queries
-    judge = f"{how_many('document', counts.assessments)} of {how_many('query', queries)}"
+    longer = manifest.rounds and manifest.rounds[-1].assessments > counts.assessments
+    what = "more document" if longer else "document"
+    judge = f"{how_many(what, counts.assessments)} of {how_many('query', queries)}"
     names = tables.pool.names
     rankers = ", ".join(names) if len(names) <= _MAX_NAMED_RANKERS else how_many("ranker", len(names))
     cut = manifest.cut

@@ -285,3 +285,11 @@ def test_documents_of_different_costs_are_drawn_within_the_budget(graded: pd.Dat
     price = priced.merge(plan.assessments[["qid", "docno"]])["price"].sum()
     assert plan.manifest["spent"] == pytest.approx(price)
     assert plan.compare(labels).standard_error > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_successive_plan_is_reported(kind, graded: pd.DataFrame, demo: DemoCollection, tmp_path: Path) -> None:
+    plan = made(graded, kind)
+    report = plan.report(tmp_path / "report.html", judged(plan, demo))
+    assert np.isfinite(report.budget["half_width"].iloc[-1])
+    assert "successive" in (tmp_path / "report.html").read_text(encoding="utf-8")
