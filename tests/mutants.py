@@ -73,6 +73,12 @@ cascade moments: chance of reaching not squared [test_moments]
     reach_squared *= (1.0 - mu[i]) - cross => reach_squared *= 1.0 - mu[i]
 cascade pairs, tree: wrong side of the climb [test_moments]
     s = before + scale * s + p * after => s = before + scale * s + stop_p * after
+bounds: a difference of equal rankings is not 0 [test_bounds]
+    return low * differ, high * differ => return low, high
+bounds: the last rank that counts is not compared [test_bounds]
+    ranks[involved] > len(form.weights) => ranks[involved] >= len(form.weights)
+bounds: a positive weight for the smallest value [test_bounds]
+    ends = low * contrast, high * contrast => ends = low * np.abs(contrast), high * np.abs(contrast)
 nDCG: ideal ranking beyond the cutoff [test_moments]
     if place < cutoff and gain[grade] > 0.0: => if gain[grade] > 0.0:
 log-length cost: averages one a document [test_pool]
@@ -184,6 +190,36 @@ always-valid boundary: level not squared [test_boundaries]
     (rho * alpha**2) => (rho * alpha)
 betting: a stake knows the draw that it is on [test_boundaries]
     np.r_[0.25, variance][:-1] => variance
+bets: the draw weighted as if all units were left [test_bets]
+    error[drawn] * self.left[:draws] / self.rate[drawn] => error[drawn] * self.left[0] / self.rate[drawn]
+bets: what is known does not enter the sum [test_bets]
+    base = expected + self._so_far(error, draws) => base = expected + 0 * self._so_far(error, draws)
+bets: a later block goes on from the sum of the first [test_bets]
+    base=np.r_[self.base[:-1], later.base], => base=np.r_[self.base, later.base[1:]],
+bets: the cap of the mirrored bets from the wrong side [test_bets]
+    worst=-self.best, => worst=-self.worst,
+bets: the worst draw of the unit drawn, not of all that are left [test_bets]
+    np.minimum.accumulate(least[::-1])[::-1] * self.left => least * self.left
+bets: a draw can lose more than everything [test_bets]
+    LARGEST_STAKE = 0.95 => LARGEST_STAKE = 1.5
+bets: a stake knows the draw that it is on [test_bets]
+    self.expected * self.trust[:-1] => self.expected * self.trust[1:]
+bets: excluded at half of the capital [test_bets]
+    truth, stakes.share, 1 / alpha) => truth, stakes.share, 0.5 / alpha)
+bets: the lower bound of what is known from the upper [test_bets]
+    np.where(known, contribution - self.low, 0.0) => np.where(known, contribution - self.high, 0.0)
+bets: rounding excludes [test_bets]
+    draws.least > truth + draws.rounding => draws.least > truth
+bets: the upper end at the level of both [test_bets]
+    _end(draws.mirrored, stakes, alpha / 2) => _end(draws.mirrored, stakes, alpha)
+holm: all hypotheses count as if nothing were rejected [test_bets]
+    np.arange(evidence.shape[-1], 0, -1) => evidence.shape[-1]
+foresight: growth without its half [test_foresight]
+    bet * score - 0.5 * bet**2 => bet * score - bet**2
+foresight: caps from the wrong sides [test_foresight]
+    (1.0, ahead.down) if claim.above else (-1.0, ahead.up) => (1.0, ahead.up) if claim.above else (-1.0, ahead.down)
+foresight: one claim is enough for a verdict [test_foresight]
+    proved &= _proved( => proved = _proved(
 verdict: within the margin at the near end [test_boundaries]
     np.abs(value) + half_width <= margin => np.abs(value) - half_width <= margin
 look ahead: the estimate is taken for the truth [test_boundaries]

@@ -9,8 +9,8 @@ from pt_active.relevance.measures import RankForm, has_rank_form, rank_form
 from pt_active.relevance.moments import discounts, variable_values
 
 UNIT_MEASURES = (
-    *("alpha_nDCG", "AP", "Bpref", "Compat", "infAP", "IPrec", "Judged", "nDCG", "P", "R", "RBP", "Rprec", "RR"),
-    *("SetAP", "SetF", "SetP", "SetR", "SetRelP", "Success"),
+    *("AP", "Bpref", "Compat", "infAP", "IPrec", "Judged", "nDCG", "P", "R", "RBP", "Rprec", "RR"),
+    *("SetAP", "SetF", "SetP", "SetR", "Success"),
 )
 """Measures of `ir_measures` whose values lie between 0 and 1 whatever the labels are."""
 
@@ -20,8 +20,9 @@ def contrast_bounds(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The smallest and the largest value that a contrast of rankers can have in each query [theory 14].
 
-    For additive measures they are exact: each document has the grade that is best or worst for the contrast. For others
-    each ranker is bounded by itself; a contrast of rankings that agree above the cutoff is 0.
+    For additive measures they are exact: each document has the grade that is best or worst for the contrast. For
+    cascade measures each ranker is bounded by itself, and a contrast of rankings that agree above the cutoff is 0. For
+    `UNIT_MEASURES` each ranker lies between 0 and 1.
 
     Args:
         measure: As `parse_measure` returns it.

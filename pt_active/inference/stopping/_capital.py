@@ -12,20 +12,20 @@ def crossing(
     worst: np.ndarray,
     variance: np.ndarray,
     signal: np.ndarray,
-    share: np.ndarray,
     largest: float,
+    rounding: float,
     truth: float,
+    share: np.ndarray,
     threshold: float,
 ) -> int:
     """The number of draws after which bets that the mean lies above ``truth`` first reach a capital; -1 if never.
 
-    A bet loses at most the share ``largest`` of its capital in one draw.
+    A bet loses at most the share ``largest`` of its capital in one draw. It wins at most that share for each
+    ``rounding`` of the gain, so that rounding makes nobody rich.
     """
     capital = share.copy()
     for t in range(len(value)):
-        gain, most = value[t] - truth, np.inf
-        if truth > worst[t]:
-            most = largest / (truth - worst[t])
+        gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
         total = 0.0
         for j in range(len(signal)):
             capital[j] *= 1 + min(signal[j] / variance[t], most) * gain
@@ -42,15 +42,14 @@ def log_capitals(
     variance: np.ndarray,
     signal: np.ndarray,
     largest: float,
+    rounding: float,
     truth: float,
     logs: np.ndarray,
     path: np.ndarray,
 ) -> None:
     """Go on from the logarithms of the capitals in ``logs``; ``path`` gets that of their sum after each draw."""
     for t in range(len(value)):
-        gain, most = value[t] - truth, np.inf
-        if truth > worst[t]:
-            most = largest / (truth - worst[t])
+        gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
         top = -np.inf
         for j in range(len(signal)):
             logs[j] += np.log1p(min(signal[j] / variance[t], most) * gain)

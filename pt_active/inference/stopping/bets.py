@@ -33,7 +33,13 @@ _BELIEVED = 20.0
 """Number of draws that the model's expectation of the variance counts for."""
 
 _NO_VARIANCE = 1e-15
-"""A variance below this share of the largest counts as this share, since it is what rounding left of 0."""
+"""A variance below this share of that of the first draw counts as this share, since it is what rounding left of 0."""
+
+_ROUNDING = 1e-10
+"""Sums of contributions that differ by less than this share of their bounds count as equal."""
+
+_SMALLEST = 1e-100
+"""The smallest size of a difference, where all bounds are 0."""
 
 _BISECTIONS = 60
 """Steps of the search for the ends of an interval, at most."""
@@ -68,6 +74,20 @@ class Units:
     known_at: np.ndarray
     drawn_at: np.ndarray
     settled: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise a ValueError if nothing could be proved of the units.
+
+        A rate of 0 would leave no bound on what a draw can show, and NaN compares with nothing.
+        """
+        with np.errstate(all="ignore"):
+            numbers = self.rate, self.mean, self.variance, self.low, self.high, self.rate.sum() / self.rate
+        if not ((self.rate > 0).all() and np.isfinite(np.r_[self.settled, np.concatenate(numbers)]).all()):
+            raise ValueError("rates must be positive, and all numbers of the units finite")
+        if not ((self.low <= self.high).all() and (self.variance >= 0).all()):
+            raise ValueError("the bounds of a unit are in the wrong order, or a variance is negative")
+        if not (self.known_at[self.drawn_at] == np.arange(len(self.drawn_at))).all():
+            raise ValueError("a draw must make its own unit known, which was not known before")
 
     @classmethod
     def one_by_one(
@@ -104,8 +124,11 @@ class Units:
 
     @cached_property
     def expected(self) -> np.ndarray:
-        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/q``."""
-        return self._rest(self.variance / self.rate) * self.left
+        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/q``, but above 0."""
+        expected = self._rest(self.variance / self.rate) * self.left
+        # A model that is sure of everything may be wrong.
+        least = max(_ROUNDING * float((self.high - self.low).sum()), _SMALLEST) ** 2
+        return np.asarray(np.maximum(expected, _NO_VARIANCE * expected.max(initial=0.0) + least))
 
     def _rest(self, values: np.ndarray) -> np.ndarray:
         """float64[T], the sum over the units that are not known before each draw."""
@@ -127,14 +150,17 @@ class Units:
         inside = (contribution >= self.low - slack) & (contribution <= self.high + slack)
         if not inside[known].all():
             raise ValueError("a contribution lies outside the bounds of its unit")
+        contribution = np.clip(contribution, self.low, self.high)
         error = np.where(known, contribution - self.mean, 0.0)
         expected, least, most = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
         base = expected + self._so_far(error, draws)
         drawn = self.drawn_at[:draws]
+        worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
         return Draws(
-            value=base[:-1] + error[drawn] * self.left[:draws] / self.rate[drawn],
-            worst=base[:-1] + self.worst[:draws],
-            best=base[:-1] + self.best[:draws],
+            # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
+            value=np.clip(base[:-1] + error[drawn] * self.left[:draws] / self.rate[drawn], worst, best),
+            worst=worst,
+            best=best,
             expected=self.expected[:draws],
             least=least + self._so_far(np.where(known, contribution - self.low, 0.0), draws),
             most=most + self._so_far(np.where(known, contribution - self.high, 0.0), draws),
@@ -169,18 +195,22 @@ class Draws:
     most: np.ndarray
     base: np.ndarray
 
+    @property
+    def rounding(self) -> float:
+        """The size below which a difference of two sums may be rounding."""
+        return max(_ROUNDING * float(abs(self.least[0]) + abs(self.most[0])), _SMALLEST)
+
     @cached_property
     def trust(self) -> np.ndarray:
         """float64[n+1], the variance that the draws so far showed over the one that the model expected of them."""
-        shown = (self.value - self.base[:-1]) ** 2 / np.maximum(self.expected, np.finfo(np.float64).tiny)
+        shown = (self.value - self.base[:-1]) ** 2 / self.expected
         count = np.arange(len(self.value) + 1)
         return np.asarray((_BELIEVED + np.r_[0.0, np.cumsum(shown)]) / (_BELIEVED + count))
 
     @cached_property
     def variance(self) -> np.ndarray:
         """float64[n], the variance foreseen of each draw from those before it."""
-        least = max(_NO_VARIANCE * self.expected.max(initial=0.0), np.finfo(np.float64).tiny)
-        return np.maximum(self.expected * self.trust[:-1], least)
+        return np.asarray(self.expected * self.trust[:-1])
 
     def first(self, n: int) -> Draws:
         """The first n draws."""
@@ -217,16 +247,15 @@ class Draws:
         )
 
     def estimate(self) -> tuple[float, float]:
-        """The mean of Z, each weighted by the inverse of its expected variance, and its standard error.
-
-        Weights that are known before each draw keep the mean unbiased.
-        """
+        """The mean of Z, each weighted by the inverse of its expected variance, and its standard error."""
         if len(self.value) == 0:
             return np.nan, np.nan
-        if not self.most[-1] - self.least[-1] > _NO_VARIANCE * (self.most[0] - self.least[0]):
+        if not self.most[-1] - self.least[-1] > self.rounding:
             return float(self.base[-1]), 0.0
-        weight = 1 / np.maximum(self.expected, _NO_VARIANCE * self.expected.max())
-        return float(weight @ self.value / weight.sum()), float(np.sqrt(self.trust[-1] / weight.sum()))
+        weight = self.expected.min() / self.expected
+        return float(weight @ self.value / weight.sum()), float(
+            np.sqrt(self.trust[-1] * self.expected.min() / weight.sum())
+        )
 
 
 @dataclass(frozen=True)
@@ -280,7 +309,7 @@ def log_capital(draws: Draws, stakes: Stakes, truth: float = 0.0) -> np.ndarray:
     from pt_active.inference.stopping._capital import log_capitals
 
     path = np.empty(len(draws.value))
-    log_capitals(draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, truth, stakes.logs, path)
+    log_capitals(*_bets(draws, stakes), truth, stakes.logs, path)
     return path
 
 
@@ -289,7 +318,7 @@ def log_capitals_of_bets(draws: Draws, stakes: Stakes, truth: float) -> np.ndarr
     from pt_active.inference.stopping._capital import log_capitals
 
     logs, path = stakes.logs, np.empty(len(draws.value))
-    log_capitals(draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, truth, logs, path)
+    log_capitals(*_bets(draws, stakes), truth, logs, path)
     return logs
 
 
@@ -300,10 +329,15 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     """
     from pt_active.inference.stopping._capital import crossing
 
-    bets = stakes.signal, stakes.share, LARGEST_STAKE
-    bet = crossing(draws.value, draws.worst, draws.variance, *bets, truth, 1 / alpha)
-    known = int((draws.least > truth).argmax()) if (draws.least > truth).any() else -1
+    bet = crossing(*_bets(draws, stakes), truth, stakes.share, 1 / alpha)
+    beyond = draws.least > truth + draws.rounding
+    known = int(beyond.argmax()) if beyond.any() else -1
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
+
+
+def _bets(draws: Draws, stakes: Stakes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]:
+    """The first arguments of the compiled loops."""
+    return draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, draws.rounding
 
 
 def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:

@@ -52,16 +52,21 @@ class Ahead:
 
     @classmethod
     def of(cls, units: Units, judged: int, trust: float) -> Ahead:
-        """Blocks of nearly the same share of what is left; the last one ends with the population.
+        """Blocks that are the longer the later they come; the last one ends with the population.
 
         Args:
             units: The population in the order in which it comes.
             judged: The number of draws so far.
             trust: The variance shown so far over the one expected.
+
+        Raises:
+            ValueError: If there are no draws to come.
         """
         n = len(units.drawn_at)
+        if judged >= n:
+            raise ValueError("nothing is left to judge, so there are no draws to foresee")
         last = np.unique(np.ceil(judged + (n - judged) * (np.arange(1, _BLOCKS + 1) / _BLOCKS) ** 2).astype(np.int64))
-        variance = np.maximum(units.expected[judged:] * trust, np.finfo(np.float64).tiny)
+        variance = units.expected[judged:] * trust
         parts = np.r_[0, last[:-1] - judged]
         middle = (np.r_[judged, last[:-1]] + last - 1) // 2
         return cls(
@@ -132,7 +137,7 @@ def _proved(
     sign, edge = (1.0, ahead.down) if claim.above else (-1.0, ahead.up)
     distance = sign * (truths - claim.value)
     score = distance[:, None] * ahead.information + sign * noise
-    room = np.maximum(edge[None, :] - distance[:, None], np.finfo(np.float64).tiny)
+    room = np.maximum(edge[None, :] - distance[:, None], draws.rounding)
     cap = LARGEST_STAKE * ahead.variance / room
     capital = np.zeros(noise.shape)
     for log, signal in zip(log_capitals_of_bets(side, stakes, sign * claim.value), stakes.signal, strict=True):

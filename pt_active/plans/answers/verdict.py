@@ -65,8 +65,8 @@ def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[in
     other = draws.mirrored
     times = {FIRST: excluded(draws, stakes, 0.0, alpha / 2), SECOND: excluded(other, stakes, 0.0, alpha / 2)}
     inside = [excluded(each, stakes, -margin, alpha / 2) for each in (draws, other)] if margin > 0 else [-1]
-    known = draws.most - draws.least <= 0
-    if known.any() and draws.base[-1] == 0:
+    known = draws.most - draws.least <= draws.rounding
+    if known.any() and abs(draws.base[-1]) <= draws.rounding:
         return {WITHIN: int(known.argmax())}
     return times | {WITHIN: max(inside) if min(inside) >= 0 else -1}
 
@@ -83,7 +83,7 @@ def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> i
 
 def _evidence(draws: Draws, stakes: Stakes, low: float, high: float) -> float:
     """The largest of the means of both capitals at 0 so far, an e-value for ``R = 0``."""
-    if draws.least[-1] > 0 or draws.most[-1] < 0:
+    if draws.least[-1] > draws.rounding or draws.most[-1] < -draws.rounding:
         return np.inf
     both = np.logaddexp(log_capital(draws, stakes), log_capital(draws.mirrored, stakes)) - np.log(2)
     return float(np.exp(min(both.max(initial=0.0), _MAX_LOG)))
@@ -151,7 +151,7 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
     sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
     evidence = np.ones((len(proofs[0].draws.value) + 1, len(sides)))
     for column, (side, stakes) in enumerate(sides):
-        log = np.where(side.least[1:] > 0, _MAX_LOG, log_capital(side, stakes))
+        log = np.where(side.least[1:] > side.rounding, _MAX_LOG, log_capital(side, stakes))
         evidence[1:, column] = np.exp(np.minimum(np.maximum.accumulate(log), _MAX_LOG))
     adjusted = holm(evidence[-1])
     verdicts = []
@@ -160,7 +160,7 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
         proved = bool(adjusted[column] >= 1 / alpha)
         resolution = (FIRST if column % 2 == 0 else SECOND) if proved else 0
         at = _proved_at(evidence, column, alpha) if proved else 0
-        if not proved and proof.draws.most[-1] - proof.draws.least[-1] <= 0:
+        if not proved and proof.draws.most[-1] - proof.draws.least[-1] <= proof.draws.rounding:
             resolution, at = WITHIN, len(proof.draws.value)
         ends = interval(proof.draws, proof.stakes, alpha / len(proofs))
         verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, float(adjusted[column])))

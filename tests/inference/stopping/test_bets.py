@@ -1,0 +1,581 @@
+"""Bets against enumeration of all orders of small pools, and hostile populations by simulation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+from itertools import chain, combinations, pairwise, product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active.inference.stopping.bets import (
+    Draws,
+    Stakes,
+    Units,
+    excluded,
+    holm,
+    interval,
+    log_capital,
+    log_capitals_of_bets,
+)
+
+LEVELS = (0.05, 0.2, 0.5, 0.8)
+
+LOW, HIGH = np.array([-1.0, 0.0, -0.5, -2.0]), np.array([1.0, 3.0, 0.25, -0.5])
+
+STAKES = Stakes(np.array([0.2, 1.5, 40.0]), np.array([0.5, 0.3, 0.2]))
+
+BOLD = Stakes(np.array([1e6]), np.ones(1))
+"""A bet that is as large as its cap allows."""
+
+
+# --- all orders of a pool ---------------------------------------------------------------------------------------------
+
+
+@lru_cache
+def orders(
+    rates: tuple[float, ...], made_known: tuple[frozenset[int], ...]
+) -> list[tuple[float, list[int], list[int]]]:
+    """All orders in which units can be drawn: probability, the unit of each draw, the draw that makes each known."""
+
+    def go_on(known: dict[int, int], drawn: list[int], chance: float) -> Iterator[tuple[float, list[int], list[int]]]:
+        rest = [x for x in range(len(rates)) if x not in known]
+        if not rest:
+            yield chance, drawn, [known[x] for x in range(len(rates))]
+        for x in rest:
+            new = {y: len(drawn) for y in made_known[x] if y not in known}
+            yield from go_on(known | new, [*drawn, x], chance * rates[x] / sum(rates[y] for y in rest))
+
+    return list(go_on({}, [], 1.0))
+
+
+def alone(n: int) -> tuple[frozenset[int], ...]:
+    return tuple(frozenset([x]) for x in range(n))
+
+
+RINGS = tuple(frozenset(range(first, x + 1)) for first, last in ((0, 3), (3, 5)) for x in range(first, last))
+"""Two queries, of three and two steps: a step makes those above it known."""
+
+
+def populations(
+    rates: tuple[float, ...], made_known: tuple[frozenset[int], ...], contribution: np.ndarray, **model: np.ndarray
+) -> list[tuple[float, Draws]]:
+    """The probability of each order, and what it shows when everything is judged."""
+    return [
+        (chance, Units(np.array(rates), **model, known_at=np.array(known), drawn_at=np.array(drawn)).judged(
+            contribution, len(drawn)
+        ))
+        for chance, drawn, known in orders(rates, made_known)
+    ]  # fmt: skip
+
+
+def check_fairness(paths: list[tuple[float, Draws]], stakes: Stakes, truth: float) -> list[float]:
+    """Check both sides at the truth; returns the probability of an exclusion on each side at each level."""
+    chances = np.array([chance for chance, _ in paths])
+    assert chances.sum() == pytest.approx(1)
+    found = []
+    for sign in (1, -1):
+        sides = [draws if sign > 0 else draws.mirrored for _, draws in paths]
+        longest = max(len(draws.value) for draws in sides)
+        logs = [log_capital(draws, stakes, sign * truth) for draws in sides]
+        capital = np.exp([np.r_[log, np.full(longest - len(log), log[-1])] for log in logs])
+        np.testing.assert_allclose(chances @ capital, 1, rtol=1e-6)  # Bets near a bound magnify rounding.
+        for alpha in LEVELS:
+            ever = chances @ [excluded(draws, stakes, sign * truth, alpha) >= 0 for draws in sides]
+            assert ever <= alpha + 1e-9
+            found.append(float(ever))
+    return found
+
+
+def corners(low: np.ndarray, high: np.ndarray, seed: int) -> list[np.ndarray]:
+    inside = np.random.default_rng(seed).uniform(low, high, (4, len(low)))
+    return [*(np.array(corner) for corner in product(*zip(low, high, strict=True))), *inside]
+
+
+MODELS = {
+    "middle": ((LOW + HIGH) / 2, (HIGH - LOW) ** 2 / 12),
+    "overconfident and wrong": (HIGH, np.full(4, 1e-12)),
+    "sure of everything": (LOW, np.zeros(4)),
+    "sure of one": (LOW + 0.1, np.array([0, 1.0, 1.0, 1.0])),
+    "outside reason": (np.array([9.0, -7.0, 30.0, 0.0]), np.array([1e6, 1e-9, 1.0, 0.1])),
+}
+
+RATES = {"equal": (1.0, 1.0, 1.0, 1.0), "unequal": (1.0, 30.0, 0.2, 4.0), "tiny": (1.0, 1e-7, 1.0, 1e3)}
+
+
+@pytest.mark.parametrize("rates", RATES)
+@pytest.mark.parametrize("model", MODELS)
+def test_the_game_is_fair_at_the_truth_for_any_labels_model_and_rates(model: str, rates: str) -> None:
+    mean, variance = MODELS[model]
+    found = []
+    for contribution in corners(LOW, HIGH, 1):
+        paths = populations(
+            RATES[rates], alone(4), contribution, mean=mean, variance=variance, low=LOW, high=HIGH
+        )  # fmt: skip
+        for stakes in (STAKES, BOLD):
+            found.append(check_fairness(paths, stakes, float(contribution.sum())))
+    # The level is nearly used up for some labels, so that a game that favours the gambler would show.
+    assert np.max(found) > (1e-8 if rates == "tiny" else 0.2)
+
+
+def test_a_pool_of_five_with_equal_rates_reaches_the_level() -> None:
+    low, high = np.zeros(5), np.array([1.0, 1.0, 1.0, 1.0, 6.0])
+    found = []
+    for contribution in corners(low, high, 2):
+        model = {"mean": np.full(5, 0.2), "variance": np.full(5, 0.1), "low": low, "high": high}
+        found += check_fairness(
+            populations((1.0, 2.0, 1.0, 1.0, 2.0), alone(5), contribution, **model), STAKES, float(contribution.sum())
+        )
+    assert max(found) > 0.4
+
+
+def test_steps_of_a_query_that_one_draw_makes_known_together_keep_the_game_fair() -> None:
+    low, high = np.array([-1.0, 0, -0.5, 0, -2.0]), np.array([1.0, 2.0, 0.5, 1.0, 0.0])
+    rates, found = (3.0, 1.0, 0.5, 2.0, 0.1), []
+    assert len({len(drawn) for _, drawn, _ in orders(rates, RINGS)}) > 1
+    for contribution in corners(low, high, 3):
+        for mean, variance in ((low, np.full(5, 0.01)), ((low + high) / 2, np.arange(5.0)), (high + 1, np.ones(5))):
+            paths = populations(rates, RINGS, contribution, mean=mean, variance=variance, low=low, high=high)
+            found += check_fairness(paths, STAKES, float(contribution.sum()))
+    assert max(found) > 0.4
+
+
+def in_blocks(
+    contribution: np.ndarray, rates: tuple[float, ...], first: int, renewed: Callable[..., tuple[np.ndarray, ...]]
+) -> list[tuple[float, Draws]]:
+    """All orders if model and rates of the rest are chosen anew after the first draws, from the labels so far."""
+    n, paths = len(rates), {}
+    for chance, drawn, known in orders(rates, alone(n)):
+        head = tuple(drawn[:first])
+        before, _ = paths.get(head, (0.0, None))
+        model = {"mean": (LOW + HIGH) / 2, "variance": np.full(n, 0.3), "low": LOW, "high": HIGH}
+        units = Units(np.array(rates), **model, known_at=np.array(known), drawn_at=np.array(drawn))
+        paths[head] = before + chance, units.judged(np.where(np.isin(range(n), head), contribution, np.nan), first)
+    whole = []
+    for head, (chance, begun) in paths.items():
+        rest = np.array([x for x in range(n) if x not in head])
+        seen = contribution[list(head)]
+        again, mean, variance, low, high = renewed(seen, rest)
+        model = {"mean": mean, "variance": variance, "low": low, "high": high}
+        for later_chance, drawn, known in orders(tuple(again), alone(len(rest))):
+            units = Units(
+                again, **model, known_at=np.array(known), drawn_at=np.array(drawn), settled=float(seen.sum())
+            )  # fmt: skip
+            whole.append((chance * later_chance, begun.then(units.judged(contribution[rest], len(rest)))))
+    return whole
+
+
+def greedy(seen: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
+    """The gambler who follows the labels: certain that all goes on in their direction."""
+    up = seen.sum() > 0
+    rate = 1.0 + 20 * (rest == rest[-1]) if up else 1.0 + rest
+    return rate, (LOW if up else HIGH)[rest], np.full(len(rest), 1e-6 if up else 50.0), LOW[rest], HIGH[rest]
+
+
+def sure(seen: np.ndarray, rest: np.ndarray) -> tuple[np.ndarray, ...]:
+    """A model that is sure after large labels, and tighter bounds than before, as labels of the query may allow."""
+    wide = float(seen[-1] < 0.5)
+    return (
+        1.0 + seen[0] ** 2 * rest,
+        (LOW + HIGH)[rest] / 2 + seen[0],
+        np.full(len(rest), wide),
+        LOW[rest],
+        HIGH[rest],
+    )
+
+
+@pytest.mark.parametrize("renewed", [greedy, sure])
+@pytest.mark.parametrize("first", [0, 1, 2, 3])
+def test_model_and_rates_may_be_chosen_anew_from_the_labels_so_far(
+    first: int, renewed: Callable[..., tuple[np.ndarray, ...]]
+) -> None:
+    found = []
+    for contribution in corners(LOW, HIGH, 4):
+        if first == 0:
+            renew = lambda seen, rest: renewed(np.r_[seen, 1.0], rest)  # noqa: E731
+        else:
+            renew = renewed
+        paths = in_blocks(contribution, (1.0, 5.0, 1.0, 0.5), first, renew)
+        for stakes in (STAKES, BOLD):
+            found += check_fairness(paths, stakes, float(contribution.sum()))
+    assert max(found) > 0.3
+
+
+def test_a_stake_knows_nothing_of_the_draws_to_come() -> None:
+    """Neither the bets of the first draws nor their trust may change with what comes later."""
+    contribution = np.array([0.5, 1.0, 0.0, -1.0])
+    rate, other = (
+        np.ones(4),
+        Units.one_by_one(np.ones(2), np.zeros(2), np.full(2, 1e20), np.full(2, -1e4), np.full(2, 1e4)),
+    )
+    begun = Units.one_by_one(rate, (LOW + HIGH) / 2, np.full(4, 1e-3), LOW, HIGH).judged(contribution, 2)
+    whole = begun.then(other.judged(np.array([1e4, -5.0]), 2))
+    np.testing.assert_array_equal(whole.variance[:2], begun.variance)
+    np.testing.assert_array_equal(log_capital(whole, STAKES, 0.3)[:2], log_capital(begun, STAKES, 0.3))
+    np.testing.assert_array_equal(whole.first(2).variance, begun.variance)
+    np.testing.assert_array_equal(whole.first(2).most, begun.most)
+
+
+def test_the_errors_of_a_later_block_are_those_of_its_own_model() -> None:
+    begun = Units.one_by_one(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH).judged(np.array([0.5, 1.0, 0.0, -1.0]), 2)
+    later = Units.one_by_one(np.ones(2), np.array([0.2, -0.9]), np.full(2, 0.5), LOW[2:], HIGH[2:], settled=1.5)
+    second = later.judged(np.array([0.0, -1.0]), 2)
+    whole = begun.then(second)
+    error = np.r_[begun.value - begun.base[:-1], second.value - second.base[:-1]]
+    assert whole.trust[-1] == pytest.approx((20 + (error**2 / whole.expected).sum()) / 24)
+    np.testing.assert_array_equal(whole.base, np.r_[begun.base[:-1], second.base])
+    assert whole.least[-1] == whole.most[-1] == pytest.approx(0.5)
+    assert whole.estimate() == (pytest.approx(0.5), 0.0)
+
+
+def test_values_are_the_sums_of_the_definition() -> None:
+    """Z, its bounds and its expected variance, term by term, with one draw that makes several units known."""
+    rate, mean, variance = (
+        np.array([3.0, 1.0, 0.5, 2.0]),
+        np.array([0.1, 0.7, 0.0, -1.0]),
+        np.array([1.0, 2.0, 3.0, 4.0]),
+    )
+    known, drawn, c = np.array([1, 0, 0, 2]), np.array([2, 0, 3]), np.array([0.3, 2.0, -0.25, -1.5])
+    draws = Units(rate, mean, variance, LOW, HIGH, known, drawn, settled=7.0).judged(c, 3)
+    for t, x in enumerate(drawn):
+        rest = known >= t
+        base, left = 7 + c[~rest].sum() + mean[rest].sum(), rate[rest].sum()
+        ends = np.array([LOW - mean, HIGH - mean])[:, rest] / rate[rest] * left
+        assert draws.value[t] == pytest.approx(base + (c[x] - mean[x]) * left / rate[x])
+        assert draws.worst[t] == pytest.approx(base + min(0, ends[0].min()))
+        assert draws.best[t] == pytest.approx(base + max(0, ends[1].max()))
+        assert draws.expected[t] == pytest.approx(left * (variance / rate)[rest].sum())
+        assert draws.base[t] == pytest.approx(base)
+    for t in range(4):
+        rest = known >= t
+        assert draws.least[t] == pytest.approx(7 + c[~rest].sum() + LOW[rest].sum())
+        assert draws.most[t] == pytest.approx(7 + c[~rest].sum() + HIGH[rest].sum())
+
+
+def test_capital_is_the_product_of_the_definition() -> None:
+    draws = Units.one_by_one(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH).judged(np.array([1, 2, 0.25, -0.5]), 4)
+    shown, capital = 20.0, STAKES.share.copy()
+    for t in range(4):
+        variance = draws.expected[t] * shown / (20 + t)
+        bet = np.minimum(STAKES.signal / variance, 0.95 / max(0.3 - draws.worst[t], 1e-12))
+        capital *= 1 + bet * (draws.value[t] - 0.3)
+        shown += (draws.value[t] - draws.base[t]) ** 2 / draws.expected[t]
+        assert np.exp(log_capital(draws, STAKES, 0.3)[t]) == pytest.approx(capital.sum())
+        part = draws.first(t + 1)
+        np.testing.assert_allclose(np.exp(log_capitals_of_bets(part, STAKES, 0.3)), capital)
+
+
+# --- rounding and extremes --------------------------------------------------------------------------------------------
+
+
+def test_a_tie_is_not_excluded_by_rounding() -> None:
+    """Contributions that sum to 0, of which floating-point sums leave 5e-17."""
+    contribution = np.tile([0.1, 0.2, -0.3], 5)
+    units = Units.one_by_one(np.ones(15), np.zeros(15), np.full(15, 0.1), np.full(15, -1.0), np.ones(15))
+    draws = units.judged(contribution, 15)
+    assert draws.least[-1] != 0
+    assert excluded(draws, STAKES, 0.0, 0.99) != 15
+    assert max(draws.least[-1], draws.mirrored.least[-1]) > 0
+    quiet = Stakes(np.array([1e-9]), np.ones(1))
+    assert excluded(draws, quiet, 0.0, 0.05) == excluded(draws.mirrored, quiet, 0.0, 0.05) == -1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_draws_that_show_nothing_win_nothing_by_rounding(sign: int) -> None:
+    """Many units of which all is known and the model is sure, after a few that summed to 0 but for rounding."""
+    many = 500
+    c = np.r_[0.1, 0.2, -0.3, np.zeros(many)] * sign
+    mean = np.r_[0.0, 0.0, 0.0, np.zeros(many)]
+    width = np.r_[np.ones(3), np.zeros(many)] * 1e-3 + np.abs(c)
+    variance = np.r_[np.full(3, 1e-10), np.zeros(many)]
+    draws = Units.one_by_one(np.ones(many + 3), mean, variance, -width, width).judged(c, many + 3)
+    stakes = Stakes.planned(float(draws.expected[0]), many, 10, 0.05)
+    logs = [log_capital(side, stakes, 0.0) for side in (draws, draws.mirrored)]
+    np.testing.assert_allclose(np.diff([log[3:] for log in logs]), 0, atol=1e-5)
+
+
+@pytest.mark.parametrize("variance", [0.0, 1e-300, 1e200])
+def test_a_model_that_is_sure_or_boundless_gives_numbers(variance: float) -> None:
+    c = np.array([1.0, 3.0, 0.25, -0.5])
+    units = Units.one_by_one(np.array([1e-9, 1.0, 1e9, 1.0]), LOW, np.full(4, variance), LOW, HIGH)
+    stakes = Stakes.planned(float(units.expected[0]), 4, 2, 0.05)
+    draws = units.judged(c, 4)
+    for side in (draws, draws.mirrored):
+        for truth in (-1e9, -3.75, 0.0, 3.75, 1e9):
+            assert np.isfinite(log_capital(side, stakes, truth)).all()
+            assert np.isfinite(log_capital(side, BOLD, truth)).all()
+    assert np.isfinite(draws.first(2).estimate()).all()
+    low, high = interval(draws.first(2), stakes, 0.05)
+    assert low <= 3.75 <= high
+
+
+def test_a_capital_without_end_stays_a_number() -> None:
+    """5,000 draws against a value that is far off: the capital exceeds the largest float."""
+    n = 5000
+    units = Units.one_by_one(np.ones(n), np.full(n, 0.5), np.full(n, 0.01), np.zeros(n), np.ones(n))
+    draws = units.judged(np.ones(n), n)
+    stakes = Stakes.planned(float(units.expected[0]), n, 100, 0.05)
+    path = log_capital(draws, stakes, 0.5 * n)
+    assert np.isfinite(path).all()
+    assert path[-1] > 710
+    assert 0 < excluded(draws, stakes, 0.5 * n, 1e-300) < n
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"rate": np.array([1.0, 0, 1, 1])},
+        {"rate": np.array([1.0, -1, 1, 1])},
+        {"rate": np.array([1.0, np.nan, 1, 1])},
+        {"rate": np.array([1.0, 5e-324, 1, 1])},
+        {"mean": np.array([0.0, np.nan, 0, 0])},
+        {"variance": np.array([0.0, -1.0, 0, 0])},
+        {"low": HIGH + 1},
+        {"high": np.array([1.0, np.inf, 1, 1])},
+        {"settled": np.nan},
+        {"known_at": np.array([0, 1, 3, 2])},
+        {"known_at": np.array([0, 0, 1, 2])},
+    ],
+)
+def test_units_of_which_nothing_could_be_proved_raise(change: dict[str, object]) -> None:
+    sound = {"rate": np.ones(4), "mean": np.zeros(4), "variance": np.ones(4), "low": LOW, "high": HIGH}
+    order = {"known_at": np.arange(4), "drawn_at": np.arange(4)}
+    Units(**sound, **order)
+    with pytest.raises(ValueError, match=r"positive|wrong order|make its own unit known"):
+        Units(**sound | order | change)
+
+
+@pytest.mark.parametrize("outside", [-1.1, 1.1, np.nan])
+def test_a_contribution_outside_its_bounds_raises(outside: float) -> None:
+    units = Units.one_by_one(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH)
+    contribution = np.array([outside, 0.0, 0.0, -1.0])
+    with pytest.raises(ValueError, match="outside the bounds"):
+        units.judged(contribution, 1)
+    units.judged(contribution[[1, 1, 2, 0]], 1)
+
+
+# --- intervals --------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def judged_units(draw: st.DrawFn) -> tuple[Units, np.ndarray]:
+    n = draw(st.integers(1, 12))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    low = rng.normal(size=n)
+    high = low + rng.exponential(size=n) * (rng.random(n) < draw(st.sampled_from([0.5, 1.0])))
+    c = np.where(rng.random(n) < 0.3, low, np.where(rng.random(n) < 0.3, high, rng.uniform(low, high)))
+    mean = rng.uniform(low - 0.5, high + 0.5)
+    variance = rng.exponential(size=n) * draw(st.sampled_from([0.0, 1e-4, 0.3]))
+    units = Units.one_by_one(rng.exponential(size=n) ** 2 + 1e-3, mean, variance, low, high, rng.normal())
+    return units, c
+
+
+def truth_of(units: Units, contribution: np.ndarray) -> float:
+    return units.settled + float(contribution.sum())
+
+
+def stakes_of(units: Units, alpha: float = 0.3) -> Stakes:
+    return Stakes.planned(float(units.expected[0]), len(units.rate), 5, alpha)
+
+
+@settings(deadline=None, max_examples=60)
+@given(judged_units(), st.sampled_from([0.05, 0.5, 0.9]))
+def test_an_interval_holds_what_is_not_excluded(case: tuple[Units, np.ndarray], alpha: float) -> None:
+    units, c = case
+    stakes = stakes_of(units)
+    for n in {0, len(c) // 2, len(c)}:
+        draws = units.judged(c, n)
+        low, high = interval(draws, stakes, alpha)
+        close = 1e-8 + 1e-3 * (draws.estimate()[1] if n else 0.0)
+        grid = np.linspace(draws.least[0] - 1, draws.most[0] + 1, 60)
+        up = np.array([excluded(draws, stakes, r, alpha / 2) for r in grid])
+        down = np.array([excluded(draws.mirrored, stakes, -r, alpha / 2) for r in grid])
+        # What lies below an excluded value is excluded no later, and above likewise.
+        first_up, first_down = np.where(up < 0, n + 1, up), np.where(down < 0, n + 1, down)
+        assert (np.diff(first_up) >= 0).all()
+        assert (np.diff(first_down) <= 0).all()
+        outside = (up >= 0) | (down >= 0)
+        if not ((up >= 0) & (down >= 0)).any():
+            assert outside[(grid < low - close) | (grid > high + close)].all()
+            assert not outside[(grid > low + close) & (grid < high - close)].any()
+
+
+@settings(deadline=None, max_examples=40)
+@given(judged_units(), st.floats(-5, 5), st.sampled_from([0.01, 3.0, 100.0]))
+def test_intervals_are_nested_bounded_and_equivariant(
+    case: tuple[Units, np.ndarray], shift: float, scale: float
+) -> None:
+    units, c = case
+    stakes, every, truth = stakes_of(units), [], truth_of(units, c)
+    for n in range(len(c) + 1):
+        draws = units.judged(c, n)
+        low, high = interval(draws, stakes, 0.3)
+        close = 1e-8 + 1e-3 * (draws.estimate()[1] if n else 0.0)
+        assert draws.least[0] - 1e-9 <= low <= high <= draws.most[0] + 1e-9
+        every.append((low, high, close))
+    # An interval that turned out to be empty has ends that move on.
+    wrong = max(excluded(draws, stakes, truth, 0.15), excluded(draws.mirrored, stakes, -truth, 0.15)) >= 0
+    for (low, high, close), (next_low, next_high, more) in pairwise(every):
+        assert wrong or (next_low >= low - close - more and next_high <= high + close + more)
+    n = len(c) // 2 + 1
+    low, high, close = every[n]
+    moved = Units.one_by_one(
+        units.rate * 7, units.mean * scale + shift, units.variance * scale**2, units.low * scale + shift,
+        units.high * scale + shift, units.settled,
+    ).judged(c * scale + shift, n)  # fmt: skip
+    elsewhere = interval(moved, Stakes(stakes.signal * scale, stakes.share), 0.3)
+    by = np.array([low, high]) * scale + units.settled * (1 - scale) + shift * len(c)
+    np.testing.assert_allclose(elsewhere, by, atol=(2 * close + 1e-7) * max(scale, 1))
+    np.testing.assert_allclose(interval(units.judged(c, n).mirrored, stakes, 0.3), [-high, -low], atol=1e-8)
+
+
+@settings(deadline=None, max_examples=40)
+@given(judged_units())
+def test_an_interval_collapses_to_the_truth_when_everything_is_judged(case: tuple[Units, np.ndarray]) -> None:
+    units, c = case
+    draws, truth = units.judged(c, len(c)), truth_of(units, c)
+    low, high = interval(draws, stakes_of(units, 0.01), 1e-9)
+    assert low == pytest.approx(truth, abs=1e-9)
+    assert high == pytest.approx(truth, abs=1e-9)
+    assert draws.estimate() == (pytest.approx(truth, abs=1e-9), 0.0)
+
+
+def test_nothing_judged_and_nothing_to_judge() -> None:
+    units = Units.one_by_one(np.ones(4), np.zeros(4), np.ones(4), LOW, HIGH, 2.0)
+    draws = units.judged(np.full(4, np.nan), 0)
+    assert interval(draws, STAKES, 0.05) == (2 + LOW.sum(), 2 + HIGH.sum())
+    assert excluded(draws, STAKES, 0.0, 0.05) == -1
+    assert excluded(draws, STAKES, -2.0, 0.05) == 0
+    assert len(log_capital(draws, STAKES)) == 0
+    assert np.isnan(draws.estimate()).all()
+    empty = Units.one_by_one(*np.zeros((5, 0)), settled=3.0).judged(np.zeros(0), 0)
+    assert interval(empty, STAKES, 0.05) == (3.0, 3.0)
+    sure = Units.one_by_one(np.ones(3), np.zeros(3), np.ones(3), np.arange(3.0), np.arange(3.0))
+    assert interval(sure.judged(np.arange(3.0), 1), STAKES, 0.05) == (3.0, 3.0)
+    one = Units.one_by_one(np.ones(1), np.zeros(1), np.ones(1), np.zeros(1), np.ones(1))
+    assert interval(one.judged(np.ones(1), 1), STAKES, 0.05) == (1.0, 1.0)
+
+
+def test_the_estimate_weights_draws_by_the_inverse_of_their_variance() -> None:
+    units = Units.one_by_one(np.ones(4), np.zeros(4), np.arange(1.0, 5.0), LOW, HIGH)
+    draws = units.judged(np.array([1.0, 2.0, 0.0, -1.0]), 3)
+    weight = 1 / draws.expected
+    value, error = draws.estimate()
+    assert value == pytest.approx(weight @ draws.value / weight.sum())
+    assert error == pytest.approx(np.sqrt(draws.trust[-1] / weight.sum()))
+
+
+# --- hostile populations ----------------------------------------------------------------------------------------------
+
+
+def skewed(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """One ranker slightly better in 7/8, the other much better in 1/8 of the units; the truth is 0."""
+    c = np.where(np.arange(n) % 8 == 0, -0.7, 0.1)
+    return c, np.zeros(n), np.full(n, 0.07), np.full(n, -1.0), np.ones(n), np.ones(n)
+
+
+def dominant(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """One unit carries half of everything, and the model expects nothing of it."""
+    size = np.r_[float(n), np.ones(n - 1)]
+    return size * np.r_[1.0, rng.random(n - 1) < 0.1], size * 0.1, size**2 * 0.01, np.zeros(n), size, np.sqrt(size)
+
+
+def heavy(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """Heavy tails, and a model that expects a hundredth of the variance."""
+    c = np.minimum(rng.pareto(1.1, n), 200)
+    return c, np.full(n, 0.5), np.full(n, 0.5), np.zeros(n), np.full(n, 200.0), np.ones(n)
+
+
+def opposed(rng: np.random.Generator, n: int) -> tuple[np.ndarray, ...]:
+    """The model has the wrong sign, and draws are made where it expects most."""
+    c = rng.uniform(-1, 1, n)
+    return c, -c, np.full(n, 0.01), np.full(n, -1.0), np.ones(n), np.abs(c) + 0.05
+
+
+HOSTILE = {each.__name__: each for each in (skewed, dominant, heavy, opposed)}
+
+
+def in_order(population: tuple[np.ndarray, ...], rng: np.random.Generator) -> tuple[np.ndarray, Units]:
+    c, mean, variance, low, high, rate = population
+    order = np.argsort(rng.exponential(size=len(rate)) / rate)
+    return c[order], Units.one_by_one(*(part[order] for part in (rate, mean, variance, low, high)))
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_peeking_after_every_label_seldom_excludes_the_truth(name: str) -> None:
+    runs, alpha, wrong = 400, 0.2, 0
+    rng = np.random.default_rng(5)
+    for _ in range(runs):
+        c, units = in_order(HOSTILE[name](rng, 160), rng)
+        draws, truth = units.judged(c, 160), float(c.sum())
+        stakes = Stakes.planned(float(units.expected[0]), 160, 40, alpha)
+        wrong += (
+            excluded(draws, stakes, truth, alpha / 2) >= 0 or excluded(draws.mirrored, stakes, -truth, alpha / 2) >= 0
+        )
+    assert wrong / runs <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / runs)
+
+
+def small_units(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarray, ...]:
+    """Labels that the model describes: c is 0 or the size of the unit, up to its sign."""
+    size, chance = rng.normal(size=n), rng.beta(0.6, 1.8, n)
+    size += shift
+    c = size * (rng.random(n) < chance)
+    variance = size**2 * chance * (1 - chance)
+    return c, size * chance, variance, np.minimum(size, 0), np.maximum(size, 0), np.sqrt(variance) + 0.2 * np.abs(size)
+
+
+def test_a_verdict_takes_fewer_draws_than_by_a_bound_without_a_model() -> None:
+    """Against Hoeffding's bound for units drawn at random, at level 6/π² α/n² after n draws."""
+    rng, alpha, taken, trivial, n = np.random.default_rng(6), 0.05, [], [], 2000
+    count = np.arange(1, n + 1)
+    for _ in range(40):
+        c, units = in_order(small_units(rng, n, 0.4), rng)
+        stakes = Stakes.planned(float(units.expected[0]), n, 300, alpha)
+        verdict = excluded(units.judged(c, n), stakes, 0.0, alpha / 2)
+        taken.append(verdict if verdict >= 0 else n)
+        values = c[rng.permutation(n)]
+        level = 6 / np.pi**2 * alpha / count**2
+        width = float(units.high.max() - units.low.min()) * np.sqrt(np.log(2 / level) / (2 * count))
+        beyond = np.cumsum(values) / count > width
+        trivial.append(int(beyond.argmax()) + 1 if beyond.any() else n)
+    assert np.mean(taken) < 0.5 * np.mean(trivial)
+    assert np.mean(taken) < 0.5 * n
+
+
+def test_the_interval_of_a_planned_sample_of_small_units_is_narrow() -> None:
+    rng, ratio, n = np.random.default_rng(7), [], 600
+    for _ in range(10):
+        c, units = in_order(small_units(rng, 6000, 0.0), rng)
+        draws = units.judged(c, n)
+        stakes = Stakes.planned(float(units.expected[0]), 6000, n, 0.05)
+        low, high = interval(draws, stakes, 0.05)
+        ratio.append((high - low) / 2 / (1.96 / np.sqrt((1 / draws.expected).sum())))
+    assert 1 < np.mean(ratio) < 1.5
+
+
+# --- stakes and many hypotheses ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("units", "planned"), [(0, 1.0), (1, 1.0), (8, 3.0), (9, 0.5), (100_000, 700.0)])
+def test_planned_stakes_share_the_whole_capital(units: int, planned: float) -> None:
+    stakes = Stakes.planned(2.0, units, planned, 0.05)
+    assert stakes.share.sum() == pytest.approx(1)
+    assert (stakes.share > 0).all()
+    np.testing.assert_allclose(np.exp(stakes.logs), stakes.share)
+    size = 2 * np.log(2 / 0.05) * 2.0 / stakes.signal**2
+    assert size.min() <= 8 + 1e-9
+    assert size.max() >= max(units, 4 * planned) - 1e-6
+    assert np.isclose(size[:, None], planned * np.array([0.25, 0.5, 1, 2, 4])).any(axis=0).all()
+
+
+@given(st.lists(st.sampled_from([0.0, 0.3, 1.0, 2.0, 7.5, 40.0, 1e300, np.inf]), min_size=1, max_size=6))
+def test_holm_rejects_what_the_tests_of_all_sets_reject(values: list[float]) -> None:
+    """Closed testing by Bonferroni: a set is rejected if its largest e-value reaches its size over the level."""
+    evidence, places = np.array(values), range(len(values))
+    sets = list(chain.from_iterable(combinations(places, size) for size in range(1, len(values) + 1)))
+    brute = [min(evidence[list(s)].max() / len(s) for s in sets if h in s) for h in places]
+    np.testing.assert_allclose(holm(evidence), brute, rtol=1e-12)
+    np.testing.assert_array_equal(holm(np.stack([evidence, evidence[::-1]]))[1][::-1], holm(evidence))

@@ -1,0 +1,170 @@
+"""The foreseen end of bets against real continuations of populations that the model describes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from pt_active.inference.stopping.bets import Draws, Stakes, Units, excluded
+from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
+
+ALPHA = 0.025
+
+WINNER = [[Claim(0.0, above=True)], [Claim(0.0, above=False)]]
+
+
+def population(rng: np.random.Generator, n: int, shift: float) -> tuple[np.ndarray, Units]:
+    """Contributions that are 0 or the size of their unit, in the order in which they come, and what is believed."""
+    size, chance = rng.normal(shift, 1, n), rng.beta(0.6, 1.8, n)
+    variance = size**2 * chance * (1 - chance)
+    rate = np.sqrt(variance) + 0.2 * np.abs(size)
+    order = np.argsort(rng.exponential(size=n) / rate)
+    model = size * chance, variance, np.minimum(size, 0), np.maximum(size, 0)
+    return (size * (rng.random(n) < chance))[order], Units.one_by_one(*(part[order] for part in (rate, *model)))
+
+
+def stakes_of(units: Units, planned: int) -> Stakes:
+    return Stakes.planned(float(units.expected[0]), len(units.rate), planned, 2 * ALPHA)
+
+
+def truths_of(draws: Draws, number: int, seed: int) -> np.ndarray:
+    """Truths as the draws so far leave them: the estimate, and its error."""
+    value, error = draws.estimate()
+    return value + error * np.random.default_rng(seed).standard_normal(number)
+
+
+def test_the_foreseen_share_of_decided_continuations_is_that_of_real_ones() -> None:
+    n, judged, runs = 1200, 100, 60
+    rng, foreseen, real = np.random.default_rng(0), [], []
+    marks = np.array([200, 350, 600, 1199])
+    for seed in range(runs):
+        c, units = population(rng, n, rng.choice([0.0, 0.1, 0.2]))
+        stakes, whole = stakes_of(units, 300), units.judged(c, n)
+        ends = [excluded(whole, stakes, 0.0, ALPHA), excluded(whole.mirrored, stakes, 0.0, ALPHA)]
+        end = min((x for x in ends if x >= 0), default=n)
+        if end <= judged:
+            continue
+        draws = whole.first(judged)
+        ahead = Ahead.of(units, judged, float(draws.trust[-1]))
+        block = decided_after(draws, stakes, ahead, WINNER, ALPHA, truths_of(draws, 80, seed), seed)
+        foreseen.append((ahead.last[block][:, None] <= marks).mean(axis=0))
+        real.append(end <= marks)
+    difference = np.array(foreseen) - np.array(real)
+    error = difference.std(axis=0, ddof=1) / np.sqrt(len(difference))
+    assert len(difference) > 30
+    assert 0.2 < np.mean(real) < 0.95
+    assert (np.abs(difference.mean(axis=0)) <= 3 * error + 0.1).all()
+
+
+def test_blocks_divide_all_draws_to_come() -> None:
+    _, units = population(np.random.default_rng(1), 700, 0.1)
+    ahead = Ahead.of(units, 60, 1.5)
+    starts = np.r_[60, ahead.last[:-1]]
+    assert (ahead.last > starts).all()
+    assert ahead.last[-1] == 700
+    assert ahead.ended.tolist() == [False] * (len(starts) - 1) + [True]
+    for block, (start, last) in enumerate(zip(starts, ahead.last, strict=True)):
+        variance = 1.5 * units.expected[start:last]
+        assert ahead.information[block] == pytest.approx((1 / variance).sum())
+        assert variance.min() <= ahead.variance[block] <= variance.max()
+        assert -units.worst[start] >= ahead.down[block] >= -units.worst[last - 1] >= 0
+        assert units.best[start] >= ahead.up[block] >= units.best[last - 1] >= 0
+
+
+def test_draws_that_make_several_units_known_are_counted_not_the_units() -> None:
+    rng = np.random.default_rng(2)
+    known = np.repeat(np.arange(50), 4)
+    low, high = np.zeros(200), np.ones(200)
+    units = Units(np.ones(200), low + 0.5, low + 0.25, low, high, known, np.arange(50) * 4 + 3)
+    draws = units.judged(rng.integers(0, 2, 200).astype(float), 10)
+    ahead = Ahead.of(units, 10, 1.0)
+    assert ahead.last[-1] == 50
+    assert ahead.ended[-1]
+    block = decided_after(draws, stakes_of(units, 20), ahead, WINNER, ALPHA, np.full(5, 100.0))
+    assert (ahead.last[block] <= 50).all()
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_without_noise_the_end_comes_sooner_for_a_larger_difference(sign: int) -> None:
+    c, units = population(np.random.default_rng(3), 1000, 0.0)
+    draws, stakes = units.judged(c, 20), stakes_of(units, 200)
+    ahead, claims = Ahead.of(units, 20, 1.0), [[Claim(0.0, sign > 0)]]
+    ends = [decided_without_noise(draws, stakes, ahead, claims, ALPHA, sign * truth) for truth in (0, 60, 120, 400)]
+    assert ends[0] == len(ahead.last) - 1
+    assert ends[0] > ends[1] > ends[2] > ends[3]
+    assert decided_without_noise(draws, stakes, ahead, claims, ALPHA, -sign * 400) == len(ahead.last) - 1
+
+
+def test_without_noise_the_end_is_that_of_the_formula() -> None:
+    """One bet whose cap is never met: θ R Σ 1/σ² − θ² Σ 1/σ²/2 reaches the logarithm of 1/α."""
+    n, truth, theta = 2000, 30.0, 25.0
+    low = np.full(n, -0.1)
+    units = Units.one_by_one(np.ones(n), np.zeros(n), np.full(n, 0.003), low, -low)
+    draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
+    ahead = Ahead.of(units, 0, 1.0)
+    growth = np.cumsum((theta * truth - theta**2 / 2) / units.expected)
+    count = int((growth >= np.log(1 / ALPHA)).argmax()) + 1
+    block = decided_without_noise(draws, stakes, ahead, [[Claim(0.0, above=True)]], ALPHA, truth)
+    assert 0 < block < len(ahead.last) - 1
+    assert ahead.last[block - 1] < count <= ahead.last[block]
+    again = decided_without_noise(draws, stakes, ahead, [[Claim(2 * truth, above=False)]], ALPHA, truth)
+    assert again == block
+
+
+@pytest.mark.parametrize("above", [True, False])
+def test_without_noise_a_cap_limits_the_bets_on_the_side_that_can_lose(above: bool) -> None:
+    """Contributions that can fall far short of the model on one side and hardly on the other."""
+    n, theta, sign = 2000, 200.0, 1.0 if above else -1.0
+    ends = np.sort([-0.2 * sign, 0.01 * sign])
+    low, high = np.full(n, ends[0]), np.full(n, ends[1])
+    units = Units.one_by_one(np.ones(n), np.zeros(n), np.full(n, 0.0005), low, high)
+    draws, stakes = units.judged(np.zeros(n), 0), Stakes(np.array([theta]), np.ones(1))
+    ahead, truth = Ahead.of(units, 0, 1.0), sign * 20.0
+    cap = 0.95 * ahead.variance / (0.2 * (n - np.r_[0, ahead.last[:-1]] - np.diff(np.r_[0, ahead.last]) // 2) - 20.0)
+    bet = np.minimum(theta, np.where(cap > 0, cap, np.inf))
+    growth = np.cumsum((bet * 20.0 - bet**2 / 2) * ahead.information)
+    assert (bet < theta)[:60].all()
+    block = decided_without_noise(draws, stakes, ahead, [[Claim(0.0, above)]], ALPHA, truth)
+    # The room about the middle of a block is known to within one draw.
+    assert abs(block - int((growth >= np.log(1 / ALPHA)).argmax())) <= 1
+    assert 0 < block < len(ahead.last) - 1
+
+
+def test_a_verdict_needs_all_of_its_claims_and_the_first_verdict_counts() -> None:
+    c, units = population(np.random.default_rng(4), 1000, 0.0)
+    draws, stakes, ahead = units.judged(c, 20), stakes_of(units, 200), None
+    ahead = Ahead.of(units, 20, 1.0)
+    near, far = Claim(-60.0, above=True), Claim(200.0, above=False)
+    single = [decided_without_noise(draws, stakes, ahead, [[claim]], ALPHA, 10.0) for claim in (near, far)]
+    assert single[0] != single[1]
+    assert decided_without_noise(draws, stakes, ahead, [[near, far]], ALPHA, 10.0) == max(single)
+    assert decided_without_noise(draws, stakes, ahead, [[near], [far]], ALPHA, 10.0) == min(single)
+
+
+def test_everything_is_decided_at_the_end_and_seeds_decide_the_noise() -> None:
+    c, units = population(np.random.default_rng(5), 300, 0.0)
+    draws, stakes = units.judged(c, 299), stakes_of(units, 50)
+    ahead = Ahead.of(units, 299, 1.0)
+    truth = float(c.sum())
+    block = decided_after(draws, stakes, ahead, [[Claim(truth, above=True)]], ALPHA, np.full(9, truth))
+    assert (ahead.last[block] == 300).all()
+    draws, ahead = units.judged(c, 10), Ahead.of(units, 10, 1.0)
+    first, same, other = (
+        decided_after(draws, stakes, ahead, WINNER, ALPHA, np.full(50, 20.0), seed) for seed in (0, 0, 1)
+    )
+    np.testing.assert_array_equal(first, same)
+    assert (first != other).any()
+    with pytest.raises(ValueError, match="nothing is left"):
+        Ahead.of(units, 300, 1.0)
+
+
+def test_a_model_that_is_sure_of_the_rest_foresees_numbers() -> None:
+    n = 50
+    variance = np.r_[np.ones(10), np.zeros(n - 10)]
+    units = Units.one_by_one(np.ones(n), np.zeros(n), variance, np.full(n, -1.0), np.ones(n))
+    draws = units.judged(np.r_[np.ones(10), np.zeros(n - 10)], 10)
+    with np.errstate(all="raise", under="ignore"):
+        ahead = Ahead.of(units, 10, float(draws.trust[-1]))
+        block = decided_after(draws, stakes_of(units, 20), ahead, WINNER, ALPHA, np.full(5, 10.0))
+    assert np.isfinite(ahead.information).all()
+    assert (block < len(ahead.last) - 1).all()
