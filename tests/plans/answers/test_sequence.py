@@ -66,8 +66,8 @@ def truth_of(demo: DemoCollection, labels: pd.DataFrame, kind: str) -> float:
     return float((first - second)[sorted(labels.qid.unique())].mean())
 
 
-def said(status: Status, *but: str) -> list[object]:
-    return [getattr(status, name) for name in SAID if name not in but]
+def said(status: Status) -> list[object]:
+    return [getattr(status, name) for name in SAID]
 
 
 # --- exact at the end, valid on the way -------------------------------------------------------------------------------
@@ -243,7 +243,10 @@ def test_the_order_of_rows_does_not_matter(pool: pd.DataFrame, plans: dict[str, 
     for kind, (measure, how) in KINDS.items():
         mixed = Plan.create(pool.sample(frac=1, random_state=2), None, measure, seed=3, **how)
         some = listed[kind].head(90).merge(labels)
-        assert said(mixed.status(some)) == pytest.approx(said(plans[kind].status(some)), rel=1e-9, nan_ok=True)
+        one, other = mixed.status(some), plans[kind].status(some)
+        assert (one.judged, one.resolution, one.waiting) == (other.judged, other.resolution, other.waiting)
+        for name in ("value", "low", "high", "standard_error", "e_value", "spent"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
 
 
 # --- longer plans -----------------------------------------------------------------------------------------------------
@@ -294,6 +297,7 @@ def test_a_refitted_model_goes_on_from_what_is_known(
     assert (status.judged, status.e_value) == (status.drawn, np.inf)
 
 
+@pytest.mark.filterwarnings("ignore:.*not sampled")
 def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
     plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
