@@ -30,6 +30,9 @@ def budget(
     width: Annotated[float | None, typer.Option(metavar="X", help="The half-width wanted of the interval.")] = None,
     difference: Annotated[float | None, typer.Option(metavar="X", help="The difference to find.")] = None,
     power: Annotated[float, typer.Option(metavar="X", help="The chance of finding it.")] = POWER,
+    until_known: Annotated[
+        bool, typer.Option("--until-known", help="Judging stops at the label that settles the difference.")
+    ] = False,
     budget: Annotated[list[float] | None, typer.Option(metavar="X", help="A budget to show; repeat it.")] = None,
     run: options.Run = None,
     pool: options.PoolFile = None,
@@ -53,6 +56,8 @@ def budget(
     """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
     if budget and width is not None:
         raise ValueError("say either --budget or --width, and not both")
+    if until_known and (difference is None or width is not None or budget):
+        raise ValueError("--until-known needs --difference, and neither --width nor --budget")
     check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
@@ -70,7 +75,10 @@ def budget(
         loaded, labels = read_judged(plan, qrels or [], so_far)
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
-    if budget or (width is None and difference is None):
+    if until_known and difference is not None:
+        table = outlook.until_known(difference, power, confidence)
+        hint = "" if plan is not None else _draw_until_known(table, again)
+    elif budget or (width is None and difference is None):
         table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
@@ -96,6 +104,16 @@ def _draw(table: pd.DataFrame, options: list[str]) -> str:
     how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best["budget"])]
     what = "the sample that costs least" if best["half_width"] > 0 else "everything, since nothing less does"
     return f"Next, draw {what}:\n  {command_line('plan', *options, *how, '--out', 'my-plan')}"
+
+
+def _draw_until_known(table: pd.DataFrame, options: list[str]) -> str:
+    """The hint with the command that draws the sample that is expected to settle it with the lowest cost."""
+    best = table.to_dict("records")[int(table["cost"].to_numpy().argmin())]
+    how = ["--level", best["level"], "--design", best["design"], "--budget", rounded_up(best["cost_90"])]
+    return (
+        f"Next, draw the sample that is expected to cost least, and ask for its status as labels come in:\n"
+        f"  {command_line('plan', *options, *how, '--out', 'my-plan')}"
+    )
 
 
 def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> str:

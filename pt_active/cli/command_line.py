@@ -207,9 +207,8 @@ def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
 
 def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
     """The command that says, from the labels so far, whether to go on judging."""
-    pair = ["--first", "NAME", "--second", "NAME"] if len(plan.rankers) > 2 else []
     margin = ["--margin", "X"] if len(plan.rankers) == 1 else []
-    return command_line("status", folder, *_earlier(plan), worklist, *pair, *margin)
+    return command_line("status", folder, *_earlier(plan), worklist, *margin)
 
 
 def _earlier(plan: Plan) -> list[str]:

@@ -17,7 +17,8 @@ from pt_active.inference.calibration import (
 )
 from pt_active.inference.methods import YARDSTICK
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.outlook import Ahead, Outlook, method_of
+from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.outlook import Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
 from pt_active.plans.making.kept import PlanTables

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import ir_measures.measures as irm
@@ -12,85 +12,30 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown, some
+from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown
 from pt_active.frames.columns import grade_columns
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.inference.methods import YARDSTICK, Method
-from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.pilot import Pilot
+from pt_active.plans.answers.until_known import replayed
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import KeptArtifact, Printed
-from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments
-from pt_active.plans.making.pool import Pool, graded_frame, graded_pool, seen_by
+from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
-from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random
+from pt_active.sampling.designs import contrasts
+from pt_active.sampling.documents import SUCCESSIVE, natural_drawing, opened_at_random
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""
 
 POWER = 0.8
 """Default probability of finding a difference."""
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """The pool and its costs from which errors are foreseen, and how the plan samples if there is one.
-
-    Attributes:
-        pool: All queries.
-        measure: What is to be measured.
-        per_query: The cost of opening a query.
-        settings: How the plan samples; None if there is no plan.
-        seed: Seed of Monte Carlo, for measures that need it.
-    """
-
-    pool: Pool
-    measure: irm.Measure
-    per_query: float
-    settings: RoundSettings | None = None
-    seed: int = 0
-
-    @classmethod
-    def of(cls, tables: PlanTables) -> Ahead:
-        """The pool, measure, costs and settings of a plan.
-
-        Raises:
-            ValueError: If rankers were added to the plan later: the costs of their documents are unknown.
-        """
-        arguments, pool = tables.manifest.arguments, tables.pool
-        if later := tables.manifest.later_rankers:
-            raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
-        settings = round_settings(arguments, pool.names)
-        return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
-
-    def settings_of(self, method: Method) -> RoundSettings | None:
-        """The plan's settings if the method has the plan's design; None for other methods."""
-        return self.settings if self.settings is not None and self.settings.drawing == method.design else None
-
-    @cached_property
-    def moments(self) -> Moments:
-        """Moments of the measure under the grade model."""
-        return self.pool.moments(self.measure, seed=self.seed)
-
-    @cached_property
-    def uniform_moments(self) -> Moments:
-        """Moments of the measure under uniform grades."""
-        return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
-
-    def document_gain(self, drawing: str | None = None) -> np.ndarray:
-        """float64[N], ``p² E δ²`` of each document under the model; 0 if the measure has no rank form."""
-        if not has_rank_form(self.measure):
-            return np.zeros(len(self.pool.docno))
-        graded = graded_pool(self.pool, self.measure, 0.0)
-        usual = natural_drawing(graded.seen.form, len(self.pool.names), self.per_query)
-        return expected_gain(graded, drawing or usual, self.seed)
 
 
 @dataclass(frozen=True)
@@ -103,12 +48,14 @@ class Outlook(Printed):
         curves: Method → its errors over the budget.
         optimism: Method → the variance that the pilot shows over the one that the grade model expects; empty without a
             pilot.
+        ahead: The pool and its costs.
     """
 
     measure: irm.Measure
     names: tuple[str, ...]
     curves: dict[Method, ErrorCurve]
     optimism: dict[Method, float]
+    ahead: Ahead = field(repr=False)
 
     @classmethod
     def of(
@@ -197,7 +144,7 @@ class Outlook(Printed):
             curve, ratio = foresee(ahead, method, pilot)
             curves[method] = curve.scaled(ratio)
             optimism[method] = ratio
-        return cls(ahead.measure, ahead.pool.names, curves, {} if pilot is None else optimism)
+        return cls(ahead.measure, ahead.pool.names, curves, {} if pilot is None else optimism, ahead)
 
     def table(
         self,
@@ -270,6 +217,55 @@ class Outlook(Printed):
         ]
         return pd.DataFrame(rows)
 
+    def until_known(
+        self, difference: float, power: float = POWER, confidence: float = 0.95, progress: bool = True
+    ) -> pd.DataFrame:
+        """The number of labels until a difference is known, if judging may stop at any of them [theory 14].
+
+        Evaluations are replayed with labels from the grade model, shifted so that the true difference is the given one;
+        with a pilot, the model's errors are scaled to those that it shows. More than two rankers take turns in pairs.
+
+        Args:
+            difference: The difference that is to be found (or a distance from a null value).
+            power: The bets are planned for the budget with which a fixed sample has this power.
+            confidence: 1 minus the level of the verdicts.
+            progress: Whether to show a progress bar.
+
+        Returns:
+            One row per method whose units come one after the other: ``level, design, budget`` (that of the fixed
+            sample), ``power`` (the share of replays with a verdict within it), ``labels`` and ``cost`` until the
+            verdict, on average, and ``labels_90`` and ``cost_90``, which suffice in nine of ten.
+
+        Raises:
+            ValueError: If an argument is out of range, or no method has such an order.
+        """
+        _check(confidence, power, difference)
+        methods = [each for each in self.curves if not each.of_documents or each.design == SUCCESSIVE]
+        if not methods:
+            by_one = Argument("design", SUCCESSIVE)
+            raise ArgumentError(
+                "no method draws one unit after the other; add one of queries, or documents with ", by_one
+            )
+        return pd.DataFrame([self._until_known(each, difference, power, confidence, progress) for each in methods])
+
+    def _until_known(
+        self, method: Method, difference: float, power: float, confidence: float, progress: bool
+    ) -> dict[str, object]:
+        curve = self.curves[method]
+        budget = curve.budget_for(lambda spent: curve.power(spent, difference, confidence) >= power)
+        scale = self.optimism.get(method, 1.0)
+        effort = replayed(self.ahead, method, abs(difference), budget, 1 - confidence, scale, progress)
+        return {
+            "level": "document" if method.of_documents else "query",
+            "design": method.design,
+            "budget": budget,
+            "power": float((effort.cost <= budget * (1 + 1e-9)).mean()),
+            "labels": float(effort.labels.mean()),
+            "labels_90": float(np.quantile(effort.labels, 0.9)),
+            "cost": float(effort.cost.mean()),
+            "cost_90": float(np.quantile(effort.cost, 0.9)),
+        }
+
     def _row(
         self, method: Method, budget: float, difference: float | None, power: float, confidence: float
     ) -> dict[str, object]:
@@ -303,7 +299,9 @@ class Outlook(Printed):
 
     def _remarks(self, table: pd.DataFrame) -> list[str]:
         remarks = []
-        if (census := table[table["half_width"] == 0]).size:
+        if "labels_90" in table.columns:
+            remarks.append("Judging stops at the verdict; 9 of 10 replays need no more than labels_90 labels.")
+        elif (census := table[table["half_width"] == 0]).size:
             names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
             remarks.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
         if not has_rank_form(self.measure):
@@ -350,10 +348,7 @@ def _is_plan(value: object) -> bool:
 
 def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
     """The curve of whole queries, and the pilot's variance over the curve's (1 without a pilot)."""
-    pool, moments, weight, own = ahead.pool, ahead.moments, ahead.pool.query_weight, ahead.settings_of(method)
-    uniform = ahead.uniform_moments if needs_uniform_grades(method.design) else None
-    defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
-    q = sampling_distribution(method.design, moments, pool.query_cost, weight, defensive, uniform, pairs=pairs)
+    pool, moments, weight, q = ahead.pool, ahead.moments, ahead.pool.query_weight, ahead.distribution(method)
     kind = estimator_named(method.estimator)
     parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
@@ -364,8 +359,7 @@ def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCu
 
 def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
     """The curve of single documents, and the pilot's variance over the curve's (1 without a pilot)."""
-    pool, graded = ahead.pool, graded_pool(ahead.pool, ahead.measure, ahead.per_query)
-    sizes = pool_sizes(graded, ahead.settings_of(method) or RoundSettings(method.design), pool.grades)
+    pool, sizes = ahead.pool, ahead.sizes(method)
     gain, order = ahead.document_gain(method.design), sizes.order
     together = sizes.unit == "step" or opened_at_random(method.design, ahead.per_query)
     cost, query = pool.document_cost[order], pool.query_of_document[order]

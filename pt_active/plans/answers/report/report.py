@@ -14,11 +14,12 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.methods import YARDSTICK
+from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.outlook import BUDGET_SHARES, Ahead, Outlook, method_of
+from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged

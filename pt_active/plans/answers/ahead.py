@@ -1,0 +1,88 @@
+"""What is known of a pool before anything is judged?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import ir_measures.measures as irm
+import numpy as np
+
+from pt_active.frames.checks import some
+from pt_active.inference.methods import Method
+from pt_active.inference.rounds import expected_gain, pool_sizes
+from pt_active.plans.making.documents import round_settings
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.measures import has_rank_form
+from pt_active.relevance.moments import Moments
+from pt_active.sampling.designs import DEFENSIVE_SHARE, needs_uniform_grades, sampling_distribution
+from pt_active.sampling.documents import RoundSettings, natural_drawing
+from pt_active.sampling.sample import DocumentSizes
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """The pool and its costs from which errors are foreseen, and how the plan samples if there is one.
+
+    Attributes:
+        pool: All queries.
+        measure: What is to be measured.
+        per_query: The cost of opening a query.
+        settings: How the plan samples; None if there is no plan.
+        seed: Seed of Monte Carlo, for measures that need it.
+    """
+
+    pool: Pool
+    measure: irm.Measure
+    per_query: float
+    settings: RoundSettings | None = None
+    seed: int = 0
+
+    @classmethod
+    def of(cls, tables: PlanTables) -> Ahead:
+        """The pool, measure, costs and settings of a plan.
+
+        Raises:
+            ValueError: If rankers were added to the plan later: the costs of their documents are unknown.
+        """
+        arguments, pool = tables.manifest.arguments, tables.pool
+        if later := tables.manifest.later_rankers:
+            raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
+        settings = round_settings(arguments, pool.names)
+        return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
+
+    def settings_of(self, method: Method) -> RoundSettings | None:
+        """The plan's settings if the method has the plan's design; None for other methods."""
+        return self.settings if self.settings is not None and self.settings.drawing == method.design else None
+
+    @cached_property
+    def moments(self) -> Moments:
+        """Moments of the measure under the grade model."""
+        return self.pool.moments(self.measure, seed=self.seed)
+
+    @cached_property
+    def uniform_moments(self) -> Moments:
+        """Moments of the measure under uniform grades."""
+        return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
+
+    def document_gain(self, drawing: str | None = None) -> np.ndarray:
+        """float64[N], ``p² E δ²`` of each document under the model; 0 if the measure has no rank form."""
+        if not has_rank_form(self.measure):
+            return np.zeros(len(self.pool.docno))
+        graded = graded_pool(self.pool, self.measure, 0.0)
+        usual = natural_drawing(graded.seen.form, len(self.pool.names), self.per_query)
+        return expected_gain(graded, drawing or usual, self.seed)
+
+    def distribution(self, method: Method) -> np.ndarray:
+        """float64[m], q of a design of queries."""
+        own = self.settings_of(method)
+        uniform = self.uniform_moments if needs_uniform_grades(method.design) else None
+        defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
+        cost, weight = self.pool.query_cost, self.pool.query_weight
+        return sampling_distribution(method.design, self.moments, cost, weight, defensive, uniform, pairs=pairs)
+
+    def sizes(self, method: Method) -> DocumentSizes:
+        """The sizes of the documents for a way to draw them."""
+        graded = graded_pool(self.pool, self.measure, self.per_query)
+        return pool_sizes(graded, self.settings_of(method) or RoundSettings(method.design), self.pool.grades)
