@@ -76,11 +76,10 @@ class PairStatus(Printed):
                 "low": each.low,
                 "high": each.high,
                 "e_value": each.e_value,
-                "better": each.winner,
             }
             for each in self.pairs
         ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows).assign(better=pd.Series([each.winner for each in self.pairs], dtype=object))
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON."""
@@ -103,7 +102,8 @@ def _in_words(state: Status) -> str:
     if not np.isfinite(state.value):
         return "nothing is judged"
     verdict = f"{state.winner} is better" if state.winner else "equal" if state.resolved else "open"
-    return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  e-value {state.e_value:.3g}  {verdict}"
+    evidence = "certain" if np.isinf(state.e_value) else f"e-value {state.e_value:.3g}"
+    return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  {evidence}  {verdict}"
 
 
 def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence: float) -> PairStatus:

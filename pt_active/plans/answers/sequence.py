@@ -125,9 +125,9 @@ class QuerySequence:
 
     @cached_property
     def _moments(self) -> Moments:
-        """The moments of the plan's measure, from its tables if they hold the covariance."""
+        """The moments of the plan's measure, from its tables if they hold the covariance of all rankers."""
         pool, queries = self.tables.pool, self.tables.queries
-        if len(pool.names) > 2 or self.measure != self.tables.measure:
+        if len(pool.names) > 2 or self.measure != self.tables.measure or self.tables.manifest.later_rankers:
             return pool.moments(self.measure)
         mean, variance = (queries[[f"q_{what}_{name}" for name in pool.names]].to_numpy() for what in ("mean", "var"))
         covariance = np.zeros((len(mean), len(pool.names), len(pool.names)))

@@ -198,14 +198,15 @@ class Status(Printed):
     @property
     def remark(self) -> str | None:
         """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
-        if self.winner is not None and (self.value > 0) != (self.winner == self.first):
+        known = np.isfinite(self.value)
+        if known and self.winner is not None and (self.value > 0) != (self.winner == self.first):
             return (
                 "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
-        if self.looks == ALWAYS and not (self.low <= self.value <= self.high) and np.isfinite(self.value):
+        if known and self.looks == ALWAYS and not self.low <= self.value <= self.high:
             return "the estimate lies outside the interval, which no later label widens"
-        if self.looks not in (None, ALWAYS) and np.isfinite(self.value) and not np.isfinite(self.low):
+        if known and self.looks not in (None, ALWAYS) and not np.isfinite(self.low):
             least = needed_degrees(self.looks)
             return f"these looks have no interval below {least} degrees of freedom; looks at any time have one"
         return None
