@@ -1,11 +1,11 @@
-"""Two real submissions of the TREC 2021 Deep Learning track, judged document by document until it is known which is better.
+"""Two real submissions of the TREC 2021 Deep Learning track, judged until it is known which is better.
 
 The script reads a folder with ``runs/<name>.gz``, ``qrels.txt``, ``topics.tsv`` and ``judges/umbrela-gpt-4.qrels`` (the
 track's own files and an LLM judge's labels, in TREC formats). The LLM judge is calibrated on half of the topics. The
 other half is the pool: its documents come one after the other, each gets its official label, and the status is asked
-after each batch.
+after each of them.
 
-    python examples/until_known_dl21.py FOLDER [--first ihsm_poly8q --second TUW_DR_Base --difference 1.5 --every 25]
+    python examples/until_known_dl21.py FOLDER [--first ihsm_poly8q --second TUW_DR_Base --difference 1.5]
 """
 
 from __future__ import annotations
@@ -77,17 +77,16 @@ def judged(plan: Plan, qrels: pd.DataFrame) -> pd.DataFrame:
     return asked.merge(qrels, how="left", on=["qid", "docno"]).fillna({"label": 0}).astype({"label": int})
 
 
-def campaign(plan: Plan, qrels: pd.DataFrame, every: int) -> Iterator[Status]:
-    """The status after each batch of labels, up to the one that settles the question.
+def campaign(plan: Plan, qrels: pd.DataFrame) -> Iterator[Status]:
+    """The status after each label, up to the one that settles the question.
 
     Args:
         plan: Of documents, in successive order.
         qrels: The official labels.
-        every: Labels in a batch.
     """
-    labels = judged(plan, qrels)
-    for number in range(every, len(labels) + every, every):
-        status = plan.status(labels.head(number))
+    labels, following = judged(plan, qrels), plan.follow()
+    for number in range(len(labels)):
+        status = following.add(labels.iloc[[number]])
         yield status
         if status.resolved:
             return
@@ -100,7 +99,7 @@ def main() -> None:
     parser.add_argument("--first", default="ihsm_poly8q")
     parser.add_argument("--second", default="TUW_DR_Base")
     parser.add_argument("--difference", type=float, default=1.5, help="the difference that the budget is made for")
-    parser.add_argument("--every", type=int, default=25, help="labels between two looks")
+    parser.add_argument("--every", type=int, default=25, help="print every so many labels")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -110,9 +109,10 @@ def main() -> None:
     budget = float(expected.loc[expected.level == "document", "cost_90"].iloc[0])
     plan = Plan.create(question.graded, question.topics, MEASURE, budget=budget, level="document", seed=given.seed)
     print(plan, end="\n\n")
-    for status in campaign(plan, question.qrels, given.every):
-        low, high = f"{status.low:+.2f}", f"{status.high:+.2f}"
-        print(f"{status.n_judged:4} labels  {status.point}  [{low}, {high}]  e-value {status.e_value:8.3g}")
+    for status in campaign(plan, question.qrels):
+        if status.n_judged % given.every == 0:
+            ends = f"[{status.low:+.2f}, {status.high:+.2f}]"
+            print(f"{status.n_judged:4} labels  {status.point}  {ends:17} e-value {status.e_value:.3g}")
     print(f"\n{status}\n\ntrue difference over all topics of the pool: {question.truth:+.4f}")
 
 
