@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
-from pt_active import Comparison
+from pt_active import Comparison, Status
 from pt_active.demo.collection import DemoCollection
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
@@ -26,7 +27,7 @@ def test_two_commands_set_everything_up() -> None:
 
 def test_python(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    planning, evaluation = block("In PyTerrier").split("result = ")
+    *planning, following, fixed = block("In PyTerrier").split("\n\n")
     names = {
         "old_run": demo.past_run,
         "old_qrels": demo.past_qrels,
@@ -34,8 +35,15 @@ def test_python(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.Monkey
         "bm25": demo.runs["production"],
         "neural": demo.runs["candidate"],
     }
-    exec(planning.replace("budget=2000", "budget=1000"), names)
-    names["qrels"] = names["qrels_so_far"] = demo.judge(names["plan"].assessments)
-    exec("result = " + evaluation.replace("import pyterrier", ""), names)
+    exec("\n".join(planning).replace("budget=2000", "budget=1000"), names)
+    worklist = pd.read_csv(tmp_path / "judge-me.csv", dtype=str)[["qid", "docno"]]
+    names["qrels_so_far"] = demo.judge(worklist.head(300))
+    exec(following, names)
+    assert isinstance(names["status"], Status)
+    assert (names["status"].n_judged, names["status"].left_out) == (300, 0)
+    assert (tmp_path / "release-7.html").is_file()
+    planned, results = fixed.replace("budget=2000", "budget=1000").split("\n", 1)
+    exec(planned, names)
+    names["qrels"] = demo.judge(names["plan"].assessments)
+    exec(results, names)
     assert isinstance(names["result"], Comparison)
-    assert (tmp_path / "judge-me.csv").is_file()

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import measure_values
+from pt_active import Plan, measure_values
 from pt_active.frames.trec import read_qrels, read_run
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +27,16 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def example() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("trec_dl21", ROOT / "examples" / "trec_dl21.py")
+def loaded(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, ROOT / "examples" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def example() -> ModuleType:
+    return loaded("trec_dl21")
 
 
 def test_ndcg_equals_the_published_values() -> None:
@@ -71,3 +75,15 @@ def test_an_llm_judge_narrows_the_interval(example: ModuleType) -> None:
         for name, (_, comparison) in results.items():
             errors[name].append(comparison.standard_error)
     assert np.median(errors["LLM judge"]) < np.median(errors["runs (ordered logit)"])
+
+
+def test_judging_ends_when_the_better_submission_is_known() -> None:
+    module = loaded("until_known_dl21")
+    question = module.read(FOLDER, "p_bm25", "NLE_P_v1")
+    plan = Plan.create(question.graded, question.topics, module.MEASURE, budget=286, level="document", seed=1)
+    states = list(module.campaign(plan, question.qrels))
+    assert [state.n_judged for state in states] == list(range(1, len(states) + 1))
+    assert [state.resolved for state in states] == [False] * (len(states) - 1) + [True]
+    assert len(states) < 100
+    assert states[-1].winner == "NLE_P_v1"
+    assert states[-1].low < question.truth < states[-1].high < 0
