@@ -478,7 +478,7 @@ def test_queries_are_extended_without_labels(files):
     assert "in extension 1 (drawn by hedged)" in text
     assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
-    (more,) = re.findall(r"Next, draw more queries:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
+    (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
     run(*shlex.split(more))
     assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
     said = complaint("extend", "plan", "--budget", "40", "--out", "p3", "--seed", "2")
