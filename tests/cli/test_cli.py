@@ -669,8 +669,13 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     (longer,) = Plan.load("plan-more").manifest["rounds"]
     assert longer["budget"] == 60 + float(proposed[proposed.index("--budget") + 1])
     assert run("budget", "plan", "plan.csv", "--width", "9").rstrip().endswith("The plan's own budget is enough.")
+    (more,) = re.findall(
+        r"Next, draw more:\n  pt-active extend plan --budget ([0-9]+)", run("budget", "plan", "--width", "0.05")
+    )
+    assert float(more) > 0
+    run("plan", *RUNS, *TRAINING, *PILOT, "--design", "spread", "--measure", "DCG@5", "--out", "spread")
     (again,) = re.findall(
-        r"plan again as before, but with --budget ([0-9]+) --seed 1\.", run("budget", "plan", "--width", "0.05")
+        r"plan again as before, but with --budget ([0-9]+) --seed 0\.", run("budget", "spread", "--width", "0.05")
     )
     assert float(again) > 60
 
