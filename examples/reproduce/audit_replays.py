@@ -19,6 +19,7 @@ from pt_active.relevance.introspection import Introspection, introspection, labe
 from pt_active.relevance.losses import Loss
 from pt_active.sampling.designs import GAP_DESIGNS, gap_distribution, sampling_distribution
 from pt_active.sampling.draws import priorities
+from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
@@ -101,8 +102,8 @@ def design_of(view: Introspection, design: str, predictions: np.ndarray | None =
 
 
 def drawn_samples(q: np.ndarray, labels: list[int], repetitions: int, seed: int) -> list[Sample]:
-    """Repeated samples without replacement, one batch for each number of labels."""
-    return list(priorities(q, np.ones(len(q)), labels, repetitions, np.random.default_rng(seed)))
+    """Repeated samples without replacement, as audits draw them, one batch for each number of labels."""
+    return list(priorities(q, np.ones(len(q)), labels, repetitions, np.random.default_rng(seed), UNIFORM))
 
 
 def estimates(problem: Problem, drawn: Sample, estimator: str) -> MeanEstimate:

@@ -17,6 +17,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -399,6 +400,25 @@ class Plan(KeptArtifact[PlanTables]):
             return pair_status(self.tables, qrels, ALWAYS, confidence)
         pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
         return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
+
+    def follow(
+        self,
+        margin: float | None = None,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> Following:
+        """Follow the plan while labels come in: ``add(qrels)`` takes new labels alone and returns the `status`.
+
+        The arguments are those of `status`, whose looks are ``"always"``.
+
+        Raises:
+            ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
+                not named.
+        """
+        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        return Following(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
 
     def report(
         self,

@@ -23,6 +23,7 @@ from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
 from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
 from pt_active.sampling.draws import draw_number, draw_to_budget
+from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import DEFAULT_STRATA, allocation, draw_strata, strata_by
 
@@ -53,7 +54,11 @@ def audit_distribution(pairs: Pairs, design: str, defensive: float) -> np.ndarra
 def draw_pairs(
     pairs: Pairs, design: str, budget: float | None, draws: int | None, replace: bool, defensive: float, seed: int
 ) -> Sample:
-    """Draw pairs to a budget, or a number of them; without replacement by clocks that depend on seed and ids alone.
+    """Draw pairs to a budget, or a number of them.
+
+    Without replacement, pairs come in the order of ``U/q``, with uniform clocks U that depend on the seed and the ids
+    alone. Where q is very uneven, as with rare errors, this law makes the pairs with the largest q certain, which
+    ``E/q`` does not.
 
     Args:
         pairs: All pairs of the audit.
@@ -72,11 +77,12 @@ def draw_pairs(
     rng = np.random.default_rng(seed)
     if design == STRATIFIED:
         return _draw_strata(pairs, budget, draws, replace, rng)
-    q, clock = audit_distribution(pairs, design, defensive), clocks(seed, pairs.keys["qid"], pairs.keys["docno"])
+    q = audit_distribution(pairs, design, defensive)
+    uniform = -np.expm1(-clocks(seed, pairs.keys["qid"], pairs.keys["docno"]))
     if draws is not None:
-        return draw_number(q, pairs.weight, draws, rng, replace, clock)
+        return draw_number(q, pairs.weight, draws, rng, replace, uniform, UNIFORM)
     _check_budget(float(budget or 0), pairs.cost[q > 0])
-    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace, clock)
+    return draw_to_budget(q, pairs.weight, pairs.cost, float(budget or 0), rng, replace, uniform, UNIFORM)
 
 
 def _draw_strata(

@@ -22,6 +22,7 @@ def draw_number(
     rng: np.random.Generator,
     replace: bool = True,
     clock: np.ndarray | None = None,
+    law: Law = EXPONENTIAL,
 ) -> Sample:
     """Draw a fixed number of times.
 
@@ -31,7 +32,8 @@ def draw_number(
         draws: How many, at least 1.
         rng: Source of randomness.
         replace: Whether a query can be drawn more than once; if not, queries are drawn by `priorities`.
-        clock: float64[m], E, by which queries come without replacement; drawn if left out.
+        clock: float64[m], by which queries come without replacement; drawn if left out.
+        law: The law of the clocks.
 
     Returns:
         The sample, with increasing rows; without replacement, a census if there are no more queries than draws.
@@ -46,7 +48,7 @@ def draw_number(
         count = rng.multinomial(draws, q / q.sum())
         rows = np.flatnonzero(count)
         return Sample(rows, count[rows], draws * q[rows], repeated=True, q=q)
-    return first_within(_priority(q, clock, rng), q, weight, np.ones_like(q), draws)
+    return first_within(_priority(q, clock, rng, law), q, weight, np.ones_like(q), draws, law)
 
 
 def draw_to_budget(
@@ -57,6 +59,7 @@ def draw_to_budget(
     rng: np.random.Generator,
     replace: bool = True,
     clock: np.ndarray | None = None,
+    law: Law = EXPONENTIAL,
 ) -> Sample:
     """Draw until the budget is spent, never beyond it [theory 4, T Alg. 2, 3].
 
@@ -75,7 +78,8 @@ def draw_to_budget(
         budget: Λ, in the unit of ``cost``.
         rng: Source of randomness.
         replace: Whether a query can be drawn more than once.
-        clock: float64[m], E, by which queries come without replacement; drawn if left out.
+        clock: float64[m], by which queries come without replacement; drawn if left out.
+        law: The law of the clocks.
 
     Returns:
         The sample, with increasing rows; a census if the budget pays for all queries with a positive weight.
@@ -86,7 +90,7 @@ def draw_to_budget(
     check_distribution(q)
     check_budget(budget, cost[q > 0])
     if not replace:
-        return first_within(_priority(q, clock, rng), q, weight, cost, budget)
+        return first_within(_priority(q, clock, rng, law), q, weight, cost, budget, law)
     if pays_for_all(budget, cost[weight > 0]):
         return _census(weight, q)
     return next(races(q, cost, [budget], 1, rng)).first
@@ -225,9 +229,9 @@ def first_within(
     return replace(next(prefixes(priority[None], q, cost, [budget], law)).first, q=q, priority=priority)
 
 
-def _priority(q: np.ndarray, clock: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """float64[m], the priorities of successive sampling, by given clocks or by random ones."""
-    return draw_priorities(q, 1, rng)[0] if clock is None else _by_clock(clock, q)
+def _priority(q: np.ndarray, clock: np.ndarray | None, rng: np.random.Generator, law: Law) -> np.ndarray:
+    """float64[m], the priorities by given clocks or by random ones of a law."""
+    return draw_priorities(q, 1, rng, law)[0] if clock is None else _by_clock(clock, q)
 
 
 def _by_clock(clock: np.ndarray, q: np.ndarray) -> np.ndarray:

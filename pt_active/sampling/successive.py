@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -200,26 +201,26 @@ class Succession:
     cost: np.ndarray
     overhead: float
 
-    @property
+    @cached_property
     def order(self) -> np.ndarray:
         """int64[n], the documents that can be drawn, in the order in which they come."""
         order = self.design.order
         return np.asarray(order[np.argsort(self.priority[order], kind="stable")])
 
-    @property
+    @cached_property
     def ends(self) -> np.ndarray:
         """int64[u], increasing: how many documents have come with each unit."""
         priority = self.priority[self.order]
-        return np.flatnonzero(np.r_[priority[1:] > priority[:-1], True]) + 1
+        return np.asarray(np.flatnonzero(np.r_[priority[1:] > priority[:-1], True]) + 1)
 
-    @property
+    @cached_property
     def spent(self) -> np.ndarray:
         """float64[n], the cost of the documents up to each one in `order`."""
         order = self.order
         query = np.searchsorted(self.indptr, order, side="right") - 1
         first = np.zeros(len(order), dtype=bool)
         first[np.unique(query, return_index=True)[1]] = True
-        return np.cumsum(self.cost[order] + self.overhead * first)
+        return np.asarray(np.cumsum(self.cost[order] + self.overhead * first))
 
     def threshold(self, documents: int) -> float:
         """T, the priority of the unit that comes after the first documents; infinite after the last.

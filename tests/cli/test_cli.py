@@ -161,9 +161,7 @@ def test_labels_come_in_bit_by_bit(files):
         assert "The planned looks are over." in run("status", "plan", "plan.csv", "--looks", "end")
     said = run("status", "plan", "plan.csv", "--confidence", "0.999999")
     found = json.loads(run("status", "plan", "plan.csv", "--confidence", "0.999999", "--json"))
-    more = re.search(
-        r"Next, draw more queries:\n  (pt-active extend plan plan.csv --budget [0-9.]+ --out plan-more)", said
-    )
+    more = re.search(r"Next, draw more:\n  (pt-active extend plan plan.csv --budget [0-9.]+ --out plan-more)", said)
     lacking, budget = found["needed"] - found["spent"], float(more[1].split()[5])
     assert lacking <= budget < 1.01 * lacking + 1
     assert "in extension 1 (drawn by hedged)" in run(*shlex.split(more[1])[1:])
@@ -459,11 +457,14 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
     assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
-    early = json.loads(run("status", "p2", "judged.csv", "--json"))
-    assert (early["unit"], early["judged"], early["drawn"]) == ("rounds", 1, 2)
-    said = run("status", "p2", "judged.csv", "judged2.csv", "--confidence", "0.999999")
+    said = complaint("status", "p2", "judged.csv")
+    assert "use --looks asymptotic after each round, or make a plan with --design successive" in said
+    large = ("--looks", "asymptotic")
+    early = json.loads(run("status", "p2", "judged.csv", *large, "--json"))
+    assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)
+    said = run("status", "p2", "judged.csv", "judged2.csv", *large, "--confidence", "0.999999")
     proposed = re.search(r"pt-active extend p2 judged.csv judged2.csv --budget ([0-9.]+) --out p2-more", said)
-    state = json.loads(run("status", "p2", "judged.csv", "judged2.csv", "--confidence", "0.999999", "--json"))
+    state = json.loads(run("status", "p2", "judged.csv", "judged2.csv", *large, "--confidence", "0.999999", "--json"))
     assert float(proposed[1]) == pytest.approx(state["needed"] - state["spent"], rel=1e-2)
     found = json.loads(run("compare", "p2", "judged.csv", "judged2.csv", "--json"))
     assert found["n_judged"] == len(labels) + len(second)
@@ -482,7 +483,7 @@ def test_queries_are_extended_without_labels(files):
     assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
     said = complaint("extend", "plan", "--budget", "40", "--out", "p3", "--seed", "2")
     assert said == "the order of the queries is drawn already: --seed is for plans with --level document"
-    planned("--level", "document", *TRAINING, "--out", "documents")
+    planned("--level", "document", "--design", "spread", *TRAINING, "--out", "documents")
     said = complaint("extend", "documents", "--budget", "40", "--out", "p3")
     assert said == "a round of documents learns from the labels so far, and there are none"
 
@@ -665,7 +666,8 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed[:4] == ["pt-active", "extend", "plan", "plan.csv"]
     run(*proposed[1:])
-    assert len(Plan.load("plan-more").manifest["rounds"]) == 2
+    (longer,) = Plan.load("plan-more").manifest["rounds"]
+    assert longer["budget"] == 60 + float(proposed[proposed.index("--budget") + 1])
     assert run("budget", "plan", "plan.csv", "--width", "9").rstrip().endswith("The plan's own budget is enough.")
     (again,) = re.findall(
         r"plan again as before, but with --budget ([0-9]+) --seed 1\.", run("budget", "plan", "--width", "0.05")
@@ -760,7 +762,9 @@ def test_what_is_judged_so_far_can_be_shown(stopped):
     assert data["status"] == status
     assert data["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}
     found = json.loads(run("compare", "plan", "part.csv", "--so-far", "--json"))
-    assert found["difference"] == pytest.approx(status["value"], rel=1e-12)
+    assert status["low"] < found["difference"] < status["high"]
+    large = json.loads(run("status", "plan", "part.csv", "--looks", "asymptotic", "--json"))
+    assert found["difference"] == pytest.approx(large["value"], rel=1e-12)
     assert "`status` has the one that holds" in found["note"]
     assert "estimates" in json.loads(run("estimate", "plan", "part.csv", "--so-far", "--json"))
     looked = json.loads(run("budget", "plan", "part.csv", "--so-far", "--width", "0.5", "--json"))

@@ -25,6 +25,7 @@ from pt_active.relevance.losses import Loss
 from pt_active.risk import F1, CostMatrix, Precision, Recall, Squared, ZeroOne
 from pt_active.sampling.designs import gap_distribution, sampling_distribution
 from pt_active.sampling.draws import priorities
+from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.strata import allocation, draw_strata, strata_by
 
@@ -63,7 +64,7 @@ def replayed_draws(loss: Loss, k: int, design: str, labels: int = LABELS) -> Sam
     view = introspection(tables, np.column_stack([1 - rho, rho]), p, loss.proportion)
     q = gap_distribution(design, f, cost, p) if design == "disagreement" else None
     q = sampling_distribution(design, view.moments, cost, p) if q is None else q
-    return next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13)))
+    return next(priorities(q, cost, [labels], REPLAYS, np.random.default_rng(13), UNIFORM))
 
 
 @cache
@@ -141,7 +142,7 @@ def covered(
     p = np.full(len(y), 1 / len(y))
     view = introspection(label_tables(loss, f, grades.shape[1], y >= 0), grades, p, loss.proportion)
     q = sampling_distribution(design, view.moments, np.ones(len(y)), p)
-    drawn = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22)))
+    drawn = next(priorities(q, np.ones(len(y)), [LABELS], REPLAYS, np.random.default_rng(22), UNIFORM))
     everything = Scores(*loss.terms(f[:, 0], y), view.numerator[:, 0], view.weight[:, 0])
     scores, truth = rows_of(everything, drawn.rows), everything.numerator.sum() / everything.weight.sum()
     if fixed:
@@ -227,7 +228,7 @@ def test_one_risk_from_draws_for_a_difference_is_not_covered_but_by_the_mixture(
     rng = np.random.default_rng(1)
     other = np.where(rng.random(len(y)) < 0.05, rng.integers(0, 4, len(y)), f[:, 0])
     both = np.column_stack([f[:, 0], other]), y, grades
-    assert covered(both, loss, 1.0, fixed)[0] < 0.83
+    assert covered(both, loss, 1.0, fixed)[0] < 0.8
     assert 0.93 - NOISE <= covered(both, loss, 1.0, fixed, "risk_mixture")[0] <= 0.97 + NOISE
 
 

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
+from pt_active.frames.clocks import clocks
 from pt_active.inference.ratios import risk_estimators
 from pt_active.relevance.losses import LOSSES as LOSS_TYPES
 from pt_active.relevance.losses import Loss
@@ -216,6 +217,17 @@ def test_pairs_come_by_clocks_of_their_ids(frame) -> None:
     assert ("x" + whole["docno"]).tolist() != renamed["docno"].tolist()
 
 
+@pytest.mark.parametrize("draws", [60, 380])
+def test_pairs_come_by_uniform_clocks_so_that_large_probabilities_are_certain(frame, draws: int) -> None:
+    pairs = Audit.create(frame, {"first": "a"}, Recall(), draws=draws, seed=5).pairs
+    priority = -np.expm1(-clocks(5, pairs["qid"], pairs["docno"])) / pairs["prob"]
+    order = np.argsort(priority)
+    assert sorted(order[:draws]) == np.flatnonzero(pairs["draws"]).tolist()
+    inclusion = np.minimum(1, pairs["prob"] * priority[order[draws]])[pairs["draws"] > 0]
+    np.testing.assert_allclose(pairs["inclusion"][pairs["draws"] > 0], inclusion, rtol=1e-12)
+    assert (inclusion == 1).any() == (draws == 380)
+
+
 def test_labels_that_stand_twice_count_once(frame, qrels) -> None:
     audit = Audit.create(frame, BOTH, F1(), budget=60, seed=6)
     known = labels(audit, qrels)
@@ -337,12 +349,12 @@ def test_predictors_that_agree_everywhere(frame, qrels) -> None:
 
 @pytest.fixture(scope="module")
 def one_by_chance() -> tuple[Audit, str]:
-    """An audit of ten pairs that are all but sure to be drawn and thirty of which four were, and one of those four."""
-    relevant = np.where(np.arange(40) < 10, 0.5, 1e-7)
+    """An audit of ten pairs that are sure to be drawn and thirty of which four were, and one of those four."""
+    relevant = np.where(np.arange(40) < 10, 0.5, 1e-3)
     frame = pd.DataFrame({"qid": "q", "docno": [f"d{i:02d}" for i in range(40)]})
     predicted = np.where(np.arange(40) < 10, np.arange(40) % 2, 0)
     frame = frame.assign(a=predicted, grade_0=1 - relevant, grade_1=relevant)
-    audit = Audit.create(frame, {"first": "a"}, Recall(), draws=14, defensive=0.005)
+    audit = Audit.create(frame, {"first": "a"}, Recall(), draws=14, defensive=0.05)
     drawn = audit.pairs.query("draws > 0")
     assert (drawn["inclusion"] == 1).tolist() == [True] * 10 + [False] * 4
     return audit, drawn["docno"].iloc[-1]

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.frames.qrels import checked_qrels
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status import Status, nothing_foreseen, status_of
+from pt_active.plans.answers.status import Status, labels_so_far, nothing_foreseen, status_of
 from pt_active.plans.answers.verdict import pair_verdicts
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
@@ -76,11 +76,10 @@ class PairStatus(Printed):
                 "low": each.low,
                 "high": each.high,
                 "e_value": each.e_value,
-                "better": each.winner,
             }
             for each in self.pairs
         ]
-        return pd.DataFrame(rows)
+        return pd.DataFrame(rows).assign(better=pd.Series([each.winner for each in self.pairs], dtype=object))
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON."""
@@ -103,7 +102,8 @@ def _in_words(state: Status) -> str:
     if not np.isfinite(state.value):
         return "nothing is judged"
     verdict = f"{state.winner} is better" if state.winner else "equal" if state.resolved else "open"
-    return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  e-value {state.e_value:.3g}  {verdict}"
+    evidence = "certain" if np.isinf(state.e_value) else f"e-value {state.e_value:.3g}"
+    return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  {evidence}  {verdict}"
 
 
 def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence: float) -> PairStatus:
@@ -118,12 +118,10 @@ def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence:
     Raises:
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
     """
-    qrels = checked_qrels(qrels, tables.pool.max_grade)
-    if len(qrels):
-        known_labels(tables.pool.keys, qrels)
+    label = labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade))
     measure, rankers = tables.measure, range(len(tables.pool.names))
     questions = [Question(pair, measure, looks, None, confidence) for pair in combinations(rankers, 2)]
-    sequence = sequence_of(tables, whole_labels(tables.pool.keys, qrels), measure)
+    sequence = sequence_of(tables, label, measure)
     alpha = 1 - confidence
     proofs = [sequence.proof(each.contrast, alpha / len(questions)) for each in questions]
     verdicts = pair_verdicts(proofs, alpha)

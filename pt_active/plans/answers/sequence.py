@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError
-from pt_active.inference.documents import steps
 from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Draws, Stakes, Units
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.units import (
+    Contributions,
+    QueryOrder,
+    document_stakes,
+    document_units,
+    planned_stakes,
+    query_units,
+)
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import foreign_labels, judged_values
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
-from pt_active.relevance.bounds import contrast_bounds, document_bounds
-from pt_active.relevance.moments import Moments, discounts
-from pt_active.sampling.chances import expected_size
+from pt_active.relevance.bounds import contrast_bounds
+from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.documents import hedged
 from pt_active.sampling.laws import EXPONENTIAL
-from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.successive import Succession, succession_of
-
-_RANGE_VARIANCE = 1e-3
-"""Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
 
 
 @dataclass(frozen=True)
@@ -78,18 +79,6 @@ class Proof:
     stakes: Stakes
 
 
-class QueryOrder(NamedTuple):
-    """Queries in the order in which they come.
-
-    Attributes:
-        rows: int64[r], their rows in the pool.
-        rate: float64[r], q.
-    """
-
-    rows: np.ndarray
-    rate: np.ndarray
-
-
 class QuerySequence:
     """A plan of queries, which come in successive order.
 
@@ -104,6 +93,8 @@ class QuerySequence:
 
     def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure) -> None:
         self.tables, self.label, self.measure = tables, label, measure
+        self._units: dict[Contrast, Units] = {}
+        self._measured = np.empty((0, len(tables.pool.names)))
         self.order = DrawingOrder.of(tables)
         if self.order.law is not EXPONENTIAL:
             raise ArgumentError(
@@ -115,7 +106,9 @@ class QuerySequence:
     def progress(self) -> Progress:
         """How far the queries are judged."""
         pool, order = self.tables.pool, self.order
-        drawn = self.tables.manifest.cut.of if self.tables.manifest.cut else order.drawn
+        cut = self.tables.manifest.cut
+        # A census asks for queries too that the design never draws.
+        drawn = min(cut.of if cut else order.drawn, len(order.rows))
         judged = queries_judged(pool, self.label, self.measure, order)
         place = np.full(len(pool.queries), len(order.rows))
         place[order.rows] = np.arange(len(order.rows))
@@ -134,9 +127,9 @@ class QuerySequence:
 
     @cached_property
     def _moments(self) -> Moments:
-        """The moments of the plan's measure, from its tables if they hold the covariance."""
+        """The moments of the plan's measure, from its tables if they hold the covariance of all rankers."""
         pool, queries = self.tables.pool, self.tables.queries
-        if len(pool.names) > 2 or self.measure != self.tables.measure:
+        if len(pool.names) > 2 or self.measure != self.tables.measure or self.tables.manifest.later_rankers:
             return pool.moments(self.measure)
         mean, variance = (queries[[f"q_{what}_{name}" for name in pool.names]].to_numpy() for what in ("mean", "var"))
         covariance = np.zeros((len(mean), len(pool.names), len(pool.names)))
@@ -146,10 +139,32 @@ class QuerySequence:
             covariance[:, 0, 1] = covariance[:, 1, 0] = queries["q_cov"].to_numpy()
         return Moments(mean, covariance)
 
-    @cached_property
+    def labelled(self, label: np.ndarray) -> QuerySequence:
+        """The same order with more labels; what the labels so far said is not computed again.
+
+        Args:
+            label: int64[N], which agrees with the labels so far; -1 where there is none.
+        """
+        other = copy(self)
+        vars(other).pop("progress", None)
+        other.label = label
+        return other
+
     def _values(self) -> np.ndarray:
         """float64[n, k], the values of the judged queries."""
-        return judged_values(self.tables.pool, self.label, self.measure, self.order.rows[: self.progress.judged])
+        known, judged = len(self._measured), self.progress.judged
+        if judged > known:
+            new = judged_values(self.tables.pool, self.label, self.measure, self.order.rows[known:judged])
+            self._measured = np.concatenate([self._measured, new])
+        return self._measured[:judged]
+
+    def _population(self, contrast: Contrast) -> Units:
+        if contrast not in self._units:
+            pool, order, weights = self.tables.pool, self.order, contrast.weights(len(self.tables.pool.names))
+            bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
+            moments = contrast_moments(self._moments, contrast.first, contrast.second)
+            self._units[contrast] = query_units(QueryOrder(order.rows, order.q), moments, bounds, pool.query_weight)
+        return self._units[contrast]
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
         """What the judged queries say of a contrast.
@@ -162,13 +177,9 @@ class QuerySequence:
             ValueError: If the design never draws a query that counts.
         """
         pool, order, judged = self.tables.pool, self.order, self.progress.judged
-        weight, rows = pool.query_weight, order.rows
-        weights = contrast.weights(len(pool.names))
-        bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
-        moments = contrast_moments(self._moments, contrast.first, contrast.second)
-        units = query_units(QueryOrder(rows, order.q), moments, bounds, weight)
+        rows, units = order.rows, self._population(contrast)
         contribution = np.full(len(rows), np.nan)
-        contribution[:judged] = weight[rows[:judged]] * contrast.of(self._values)
+        contribution[:judged] = pool.query_weight[rows[:judged]] * contrast.of(self._values())
         arguments = self.tables.manifest.arguments
         cost = order.cost if arguments.draws is None else np.ones(len(rows))
         stakes = planned_stakes(units, cost, float(arguments.budget or arguments.draws or 0), alpha)
@@ -188,6 +199,7 @@ class DocumentSequence:
 
     def __init__(self, tables: PlanTables, label: np.ndarray) -> None:
         self.tables, self.label = tables, label
+        self._units: dict[tuple[Contrast, int], tuple[Units, Contributions]] = {}
         pool, overhead = tables.pool, tables.manifest.arguments.per_query
         found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
@@ -199,6 +211,18 @@ class DocumentSequence:
                 " after each round, or make a plan with ",
                 Argument("design", "successive"),
             )
+
+    def labelled(self, label: np.ndarray) -> DocumentSequence:
+        """The same order with more labels; what does not depend on them is not computed again.
+
+        Args:
+            label: int64[N], which agrees with the labels so far; -1 where there is none.
+        """
+        other = copy(self)
+        for name in ("progress", "_blocks"):
+            vars(other).pop(name, None)
+        other.label = label
+        return other
 
     @cached_property
     def _blocks(self) -> list[tuple[Succession, int, int]]:
@@ -256,158 +280,21 @@ class DocumentSequence:
 
     def _proved(self, contrast: Contrast) -> Iterator[tuple[Draws, Units, int]]:
         """The draws, the units and the number of judged draws of each block, up to the last that is begun."""
-        pool, known = self.tables.pool, np.zeros(len(self.label), dtype=bool)
-        seen = seen_by(self.tables.measure, pool)
-        weights = contrast.weights(len(pool.names))
-        for (order, drawn, judged), each in zip(self._blocks, self.tables.rounds, strict=True):
-            before = np.where(known, self.label, -1)
-            units, contribution = document_units(seen, each.grades, order, before, self.label, weights)
-            yield units.judged(contribution, judged), units, judged
-            known |= each.sample.drawn
+        for number, (_, drawn, judged) in enumerate(self._blocks):
+            units, contributions = self._block(contrast, number)
+            yield units.judged(contributions(self.label), judged), units, judged
             if judged < drawn:
                 return
 
-
-def _check_reached(missed: np.ndarray, what: str) -> None:
-    if number := int(missed.sum()):
-        raise ValueError(f"{number} {what} that can change the result are never drawn, so nothing can be proved")
-
-
-def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
-    """Bets for about as many draws as a budget is expected to pay for.
-
-    Args:
-        units: The population, of which nothing is known.
-        cost: float64[N], the cost of each unit.
-        budget: Λ.
-        alpha: The level of the test.
-    """
-    variance = float(units.expected[0]) if len(units.expected) else 1.0
-    return Stakes.planned(variance, len(units.drawn_at), expected_size(units.rate, cost, budget), alpha)
-
-
-def document_stakes(units: Units, order: Succession, budget: float, alpha: float) -> Stakes:
-    """`planned_stakes` for documents; the cost of a step depends on what is known, so it counts with the mean."""
-    cost = np.diff(np.r_[0.0, order.spent[order.ends - 1]])
-    cost = cost if len(cost) == len(units.rate) else np.full(len(units.rate), cost.sum() / len(units.rate))
-    return planned_stakes(units, cost, budget, alpha)
-
-
-def query_units(
-    order: QueryOrder, moments: tuple[np.ndarray, np.ndarray], bounds: tuple[np.ndarray, np.ndarray], weight: np.ndarray
-) -> Units:
-    """The units of a plan of queries, for one contrast.
-
-    Args:
-        order: The rows of the queries in the order in which they come, and their q.
-        moments: Mean and variance of the contrast in each query under the grade model, float64[m] each.
-        bounds: The smallest and the largest value of the contrast in each query, float64[m] each.
-        weight: float64[m], p.
-
-    Raises:
-        ValueError: If a query that counts never comes.
-    """
-    rows, rate = order
-    mean, variance = moments
-    low, high = (weight * bound for bound in bounds)
-    _check_reached((high > low) & ~np.isin(np.arange(len(weight)), rows), "queries")
-    spread = weight**2 * (variance + weight @ variance) + _RANGE_VARIANCE * (high - low) ** 2
-    mean = np.clip(weight * mean, low, high)
-    settled = float(np.delete(low, rows).sum())
-    return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows], settled)
-
-
-def document_units(
-    seen: DocumentPool,
-    grades: np.ndarray,
-    order: Succession,
-    before: np.ndarray,
-    label: np.ndarray,
-    weights: np.ndarray,
-) -> tuple[Units, np.ndarray]:
-    """The units of a block of documents for one contrast, and what the labelled ones contribute.
-
-    Args:
-        seen: The pool as the measure sees it.
-        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the block.
-        order: The order of the block.
-        before: int64[N], the labels that were known before the block; -1 elsewhere.
-        label: int64[N], all labels; -1 where there is none.
-        weights: float64[k], the contrast.
-
-    Returns:
-        The units, and float64[number of units], NaN where a label is missing.
-
-    Raises:
-        ValueError: If a document that counts never comes.
-    """
-    variables = Variables.of(seen.form, grades, before)
-    form = _cascade if order.design.unit == "step" else _additive
-    return form(seen, variables, order, label, weights)
-
-
-def _additive(
-    seen: DocumentPool, variables: Variables, order: Succession, label: np.ndarray, weights: np.ndarray
-) -> tuple[Units, np.ndarray]:
-    """The units of an additive measure, documents or whole queries, and what the labelled ones contribute."""
-    weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
-    documents, ends = order.order, order.ends
-    ahead = np.zeros(len(weight), dtype=bool)
-    ahead[documents] = True
-    _check_reached((weight != 0) & ~ahead & ~variables.known, "documents")
-    low, high = document_bounds(seen.form, weight)
-    spread = weight**2 * hedged(variables, weight[None], 1.0).variance + _RANGE_VARIANCE * (high - low) ** 2
-    starts = np.r_[0, ends[:-1]]
-
-    def by_unit(values: np.ndarray) -> np.ndarray:
-        return np.add.reduceat(values[documents], starts)
-
-    settled = float((weight * variables.mean)[variables.known].sum())
-    rate = _rates(order)[documents][starts]
-    mean, spread, low, high = map(by_unit, (weight * variables.mean, spread, low, high))
-    units = Units.one_by_one(rate, mean, spread, low, high, settled)
-    return units, by_unit(weight * np.where(label >= 0, seen.form.values[label], np.nan))
-
-
-def _cascade(
-    seen: DocumentPool, variables: Variables, order: Succession, label: np.ndarray, weights: np.ndarray
-) -> tuple[Units, np.ndarray]:
-    """The steps of a cascade, and by how much the labelled ones change its expectation.
-
-    A step that has no rate of its own is taken together with the next deeper one. The label of a document changes the
-    expectation by ``(κ − μ) D``, where D of each ranker lies between 0 and the weight of its rank.
-    """
-    price = seen.weight[seen.query]
-    documents, rate = order.design.order, _rates(order)[order.design.order]
-    query = seen.query[documents]
-    own = rate - np.r_[np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0]
-    ends = np.flatnonzero(own > 0)
-    starts = np.r_[0, ends[:-1] + 1]
-    labelled = documents[label[documents] >= 0]
-    observed = np.where(label >= 0, seen.form.values[label], variables.mean)
-    change = np.full(len(price), np.nan)
-    change[labelled] = (weights @ steps(seen, labelled, variables.mean, observed))[labelled] * price[labelled]
-    reach = discounts(seen.form, seen.ranks)
-    least, most = (price * (np.where(sign * weights > 0, weights, 0.0) @ reach) for sign in (-1, 1))
-    below, above = -variables.mean, seen.form.values.max() - variables.mean
-    corners = np.stack([most * above, most * below, least * above, least * below])
-    low, high = corners.min(axis=0), corners.max(axis=0)
-    spread = (price * (weights @ seen.gradients(variables.mean))) ** 2 * variables.variance
-    spread = spread + _RANGE_VARIANCE * (high - low) ** 2
-    low, high, spread, change = (np.add.reduceat(part[documents], starts) for part in (low, high, spread, change))
-    turn = np.unique(order.priority[documents[ends]], return_inverse=True)[1]
-    # A draw makes several steps known; the one that was drawn is the deepest of them.
-    drawn = np.zeros(turn.max() + 1, dtype=np.int64)
-    drawn[turn] = np.arange(len(ends))
-    settled = float(seen.weight @ (seen.values(variables.mean) @ weights))
-    return Units(own[ends], np.zeros(len(ends)), spread, low, high, turn, drawn, settled), change
-
-
-def _rates(order: Succession) -> np.ndarray:
-    rate = order.design.rate
-    if rate is None:
-        raise ValueError("the documents have no rates")
-    return rate
+    def _block(self, contrast: Contrast, number: int) -> tuple[Units, Contributions]:
+        """The units of a block; labels of earlier blocks are all known by then, and do not change."""
+        if (contrast, number) not in self._units:
+            pool, rounds = self.tables.pool, self.tables.rounds
+            drawn = judged_before(rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
+            seen, before = seen_by(self.tables.measure, pool), np.where(drawn, self.label, -1)
+            order, weights = self.successions[number], contrast.weights(len(pool.names))
+            self._units[contrast, number] = document_units(seen, rounds[number].grades, order, before, weights)
+        return self._units[contrast, number]
 
 
 def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure) -> QuerySequence | DocumentSequence:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.frames.qrels import checked_qrels, known_labels
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import (
     ALWAYS,
@@ -24,7 +24,7 @@ from pt_active.inference.stopping.looks import (
     verdicts,
 )
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
-from pt_active.plans.answers.sequence import Progress, Proof, sequence_of
+from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
 from pt_active.plans.answers.verdict import Verdict, prospect_of, verdict_of
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
@@ -198,14 +198,15 @@ class Status(Printed):
     @property
     def remark(self) -> str | None:
         """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
-        if self.winner is not None and (self.value > 0) != (self.winner == self.first):
+        known = np.isfinite(self.value)
+        if known and self.winner is not None and (self.value > 0) != (self.winner == self.first):
             return (
                 "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
                 "estimates wander, verdicts stay"
             )
-        if self.looks == ALWAYS and not (self.low <= self.value <= self.high) and np.isfinite(self.value):
+        if known and self.looks == ALWAYS and not self.low <= self.value <= self.high:
             return "the estimate lies outside the interval, which no later label widens"
-        if self.looks not in (None, ALWAYS) and np.isfinite(self.value) and not np.isfinite(self.low):
+        if known and self.looks not in (None, ALWAYS) and not np.isfinite(self.low):
             least = needed_degrees(self.looks)
             return f"these looks have no interval below {least} degrees of freedom; looks at any time have one"
         return None
@@ -250,17 +251,40 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
     """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
+    if question.looks == ALWAYS:
+        return proved_status(tables, sequence_of(tables, labels_so_far(tables, qrels), question.measure), question)
     if len(qrels):
         known_labels(tables.pool.keys, qrels)
-    if question.looks == ALWAYS:
-        sequence = sequence_of(tables, whole_labels(tables.pool.keys, qrels), question.measure)
-        proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
-        verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
-        return status_of(tables, question, progress, verdict, _foreseen(proof, progress, verdict, question))
     grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
     nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
     about = _about(tables, question) | {"estimator": ESTIMATOR}
     return Status(**(about | nothing | grown.counts | _reached(grown, question) | _ahead(grown, question)))
+
+
+def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
+    """int64[N], the label of each document of the pool; -1 where there is none.
+
+    Args:
+        tables: The plan's content.
+        qrels: As `qrels.checked_qrels` returns them; may be empty.
+
+    Raises:
+        ValueError: If there are labels, but none belongs to a document of the plan.
+    """
+    return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
+
+
+def proved_status(tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question) -> Status:
+    """The state of a plan at any time by bets.
+
+    Args:
+        tables: The plan's content.
+        sequence: The order of its units, with the labels so far.
+        question: What is asked.
+    """
+    proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
+    verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
+    return status_of(tables, question, progress, verdict, _foreseen(proof, progress, verdict, question))
 
 
 def status_of(

@@ -13,7 +13,7 @@ from pt_active.inference.methods import Method
 from pt_active.inference.stopping.bets import Stakes, Units, excluded
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import QueryOrder, document_stakes, document_units, planned_stakes, query_units
+from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units
 from pt_active.plans.making.pool import seen_by
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
@@ -142,9 +142,8 @@ def _of_documents(
         clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
         priority = priorities_of(design, pool.indptr, clock)
         order = Succession(design, priority, pool.indptr, pool.document_cost, overhead)
-        label = _simulated_labels(pool.grades, rng)
-        weights = contrast.weights(len(pool.names))
-        units, contribution = document_units(seen, pool.grades, order, nothing, label, weights)
+        units, contributions = document_units(seen, pool.grades, order, nothing, contrast.weights(len(pool.names)))
+        contribution = contributions(_simulated_labels(pool.grades, rng))
         ends = np.r_[0, order.ends]
         cost = np.diff(np.r_[0.0, order.spent][ends])
         yield _Replay(units, contribution, document_stakes(units, order, budget, alpha), np.diff(ends), cost)

@@ -11,6 +11,9 @@ from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, 
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.sequence import Proof
 
+_PATHS = 200
+"""Continuations of the judging that are simulated."""
+
 _MAX_LOG = 700.0
 """Logarithms of capitals are cut here, so that their exponentials are finite."""
 
@@ -65,10 +68,12 @@ def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[in
     other = draws.mirrored
     times = {FIRST: excluded(draws, stakes, 0.0, alpha / 2), SECOND: excluded(other, stakes, 0.0, alpha / 2)}
     inside = [excluded(each, stakes, -margin, alpha / 2) for each in (draws, other)] if margin > 0 else [-1]
+    within = max(inside) if min(inside) >= 0 else -1
     known = draws.most - draws.least <= draws.rounding
     if known.any() and abs(draws.base[-1]) <= draws.rounding:
-        return {WITHIN: int(known.argmax())}
-    return times | {WITHIN: max(inside) if min(inside) >= 0 else -1}
+        equal = int(known.argmax())
+        return {WITHIN: equal if within < 0 else min(within, equal)}
+    return times | {WITHIN: within}
 
 
 def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> int:
@@ -124,7 +129,7 @@ def prospect_of(proof: Proof, verdict: Verdict, margin: float, compared: bool, a
     if margin > 0:
         claims.append([Claim(-margin, True), Claim(margin, False)])
     rng = np.random.default_rng(seed)
-    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(400), verdict.low, verdict.high)
+    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(_PATHS), verdict.low, verdict.high)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
     expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, verdict.value)
     return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))
@@ -160,10 +165,13 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
         proved = bool(adjusted[column] >= 1 / alpha)
         resolution = (FIRST if column % 2 == 0 else SECOND) if proved else 0
         at = _proved_at(evidence, column, alpha) if proved else 0
-        if not proved and proof.draws.most[-1] - proof.draws.least[-1] <= proof.draws.rounding:
-            resolution, at = WITHIN, len(proof.draws.value)
+        known = proof.draws.most - proof.draws.least <= proof.draws.rounding
+        if not proved and known.any():
+            resolution, at = WITHIN, int(known.argmax())
         ends = interval(proof.draws, proof.stakes, alpha / len(proofs))
-        verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, float(adjusted[column])))
+        certain = sides[column][0].least[-1] > sides[column][0].rounding
+        e_value = np.inf if certain else float(adjusted[column])
+        verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, e_value))
     return verdicts
 
 

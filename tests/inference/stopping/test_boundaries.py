@@ -305,10 +305,11 @@ def test_information_is_the_variance_turned_round() -> None:
 
 def test_looks_are_where_they_were_planned() -> None:
     assert look_sizes(None, 12).tolist() == [12]
-    assert look_sizes("always", 3).tolist() == [1, 2, 3]
+    assert look_sizes("asymptotic", 3).tolist() == [1, 2, 3]
     assert look_sizes("pocock", 12).tolist() == [3, 5, 8, 10, 12]
     assert look_sizes("pocock", 3).tolist() == [1, 2, 3]
-    with pytest.raises(ValueError, match="unknown looks 'daily'; it is one of always, obrien-fleming, pocock, or None"):
+    names = "always, asymptotic, obrien-fleming, pocock, or None for the end alone"
+    with pytest.raises(ValueError, match=f"unknown looks 'daily'; it is one of {names}"):
         look_sizes("daily", 3)
 
 

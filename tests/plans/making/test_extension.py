@@ -50,7 +50,9 @@ def test_a_plan_is_kept_and_says_the_same(kind, graded: pd.DataFrame, demo: Demo
     np.testing.assert_array_equal(one.priority, other.priority)
     np.testing.assert_array_equal(one.design.rate, other.design.rate)
     assert loaded.extend(50, labels).assessments.equals(plan.extend(50, labels).assessments)
-    assert plan.status(labels).judged == 1
+    status = plan.status(labels)
+    assert status.unit == {DCG @ 10: "document" if kind[1].per_query == 0 else "query", ERR @ 10: "step"}[kind[0]]
+    assert (status.judged, status.n_judged, status.waiting) == (status.drawn, len(labels), None)
     shuffled = made(graded.sample(frac=1, random_state=3), kind)
     pd.testing.assert_frame_equal(shuffled.assessments[KEYS], plan.assessments[KEYS])
     assert not made(graded, kind, seed=5).assessments[KEYS].equals(plan.assessments[KEYS])
@@ -158,7 +160,7 @@ def test_a_refitted_model_draws_a_new_round(graded: pd.DataFrame, demo: DemoColl
 
 
 def test_weights_of_rounds_are_kept_and_old_plans_keep_theirs(graded, demo: DemoCollection, tmp_path: Path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=4)
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", design="spread", seed=4)
     second = plan.extend(60, judged(plan, demo))
     labels = pd.concat([judged(plan, demo), judged(second, demo)])
     folder = second.save(tmp_path / "new").path

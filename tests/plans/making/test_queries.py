@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 
 from pt_active import DCG, Draw, LogLengthCost, Outlook, Plan, Report, measure_values
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.worklists import read_judgments
 from pt_active.inference.estimators import ESTIMATORS, Controls
-from pt_active.plans.making.queries import draw
+from pt_active.inference.stopping.looks import ASYMPTOTIC
+from pt_active.plans.making.queries import DrawingOrder, draw
 from pt_active.sampling.sample import Sample
 
 BUDGET = 300.0
@@ -77,6 +79,35 @@ def test_parts_of_a_design_are_drawn_as_the_whole(plan: Plan) -> None:
     assert set(drawn.qid) == set(priority.sort_values().index[:10])
 
 
+def test_a_worklist_in_drawing_order(plan: Plan, tmp_path: Path) -> None:
+    lines = plan.export(tmp_path / "drawn.trec", order="drawn").read_text().splitlines()
+    assert list(dict.fromkeys(line.split()[0] for line in lines)) == in_order(plan)
+    plain = plan.export(tmp_path / "sorted.trec").read_text().splitlines()
+    assert sorted(lines) == sorted(plain) != lines
+    assert plain == [f"{row.qid} 0 {row.docno} -1" for row in plan.assessments.itertuples()]
+    assert read_judgments(tmp_path / "drawn.trec").empty
+    with pytest.raises(ValueError, match="unknown order 'random'; it is one of sorted, drawn"):
+        plan.export(tmp_path / "other", order="random")
+
+
+def test_priorities_say_which_queries_were_drawn(plan: Plan) -> None:
+    queries = plan.queries
+    drawn = queries.q_draws > 0
+    assert queries.q_priority[drawn].max() < queries.q_priority[~drawn].min()
+    threshold = queries.q_priority[~drawn].min()
+    expected = 1 - np.exp(-queries.q_prob[drawn] * threshold)
+    np.testing.assert_allclose(queries.q_inclusion[drawn], expected, rtol=1e-12)
+    assert DrawingOrder.of(plan.tables).drawn == drawn.sum()
+
+
+def test_priorities_do_not_depend_on_the_order_of_rows(plan: Plan) -> None:
+    design = plan.queries[["qid", "q_prob", "q_weight", "q_cost"]]
+    shuffled = design.sample(frac=1, random_state=4)
+    for table in (design, shuffled):
+        found = pd.Series(draw(table, BUDGET, None, 3, replace=False).priority, index=table.qid)
+        assert found[plan.queries.qid].tolist() == plan.queries.q_priority.tolist()
+
+
 # --- plans of older formats -------------------------------------------------------------------------------------------
 
 
@@ -134,7 +165,8 @@ def test_plans_in_format_4_answer_by_the_law_that_drew_them(
         expected = by_old_formulas(old, values, ordered, n, estimator)
         assert (found.difference, found.standard_error) == pytest.approx(expected, rel=1e-9)
     part = judged[judged.qid.isin(ordered.qid.iloc[:12])]
-    status, cut, expected = old.status(part), old.so_far(part), by_old_formulas(old, values, ordered, 12, "regression")
+    status, cut = old.status(part, ASYMPTOTIC), old.so_far(part)
+    expected = by_old_formulas(old, values, ordered, 12, "regression")
     assert (status.judged, status.drawn) == (12, n)
     assert (status.value, status.standard_error) == pytest.approx(expected, rel=1e-9)
     found = cut.compare(part)
@@ -202,17 +234,26 @@ def test_a_number_of_draws_counts_with_what_it_cost(graded: pd.DataFrame) -> Non
     assert in_order(plan.extend(150))[:15] == in_order(plan)
 
 
-def test_an_extension_does_not_change_past_looks(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [{"draws": 70}, {"budget": 900}])
+def test_an_extension_does_not_change_past_looks(
+    size: dict, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
+) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, seed=3, **size)
     longer = Plan.load(plan.extend(250).save(tmp_path / "longer").path)
-    judged = labels[labels.qid.isin(in_order(plan)[:12])]
-    few, many = plan.status(judged), longer.status(judged)
-    assert (few.low, few.high, few.judged) == (many.low, many.high, many.judged)
+    judged = labels[labels.qid.isin(in_order(plan)[:60])]
+    for looks in ("always", ASYMPTOTIC):
+        few, many = plan.status(judged, looks), longer.status(judged, looks)
+        said = [(x.value, x.low, x.high, x.standard_error, x.judged, x.resolution) for x in (few, many)]
+        assert said[0] == said[1]
+        assert np.isfinite(said[0][:4]).all()
+        assert few.e_value == pytest.approx(many.e_value, nan_ok=True)
     assert (many.drawn, many.budget) == (len(longer.sample), pytest.approx(longer.manifest["spent"]))
     judged = labels[labels.qid.isin(in_order(longer)[:-2])]
-    cut, status = longer.so_far(judged), longer.status(judged)
+    cut, status = longer.so_far(judged), longer.status(judged, ASYMPTOTIC)
     assert cut.compare(judged).difference == pytest.approx(status.value, rel=1e-12)
     assert cut.manifest["counts"]["assessments"] == len(cut.assessments) == status.n_judged
-    assert cut.status(judged) == status
+    assert cut.status(judged, ASYMPTOTIC) == status
+    assert cut.status(judged) == longer.status(judged)
     assert f"of {len(cut.sample)} queries (drawn" in str(cut)
     with pytest.raises(ValueError, match='looks="pocock" needs to know from the start .* but the plan was extended'):
         longer.status(judged, "pocock")

@@ -179,8 +179,9 @@ def graded(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFrame:
 
 @pytest.mark.parametrize("level", ["query", "document"])
 def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, tmp_path) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=2, pairs="production")
-    plain = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=2)
+    how = {"budget": 300, "level": level, "design": {"query": None, "document": "spread"}[level], "seed": 2}
+    plan = Plan.create(graded, None, DCG @ 10, **how, pairs="production")
+    plain = Plan.create(graded, None, DCG @ 10, **how)
     said = [["production", "candidate", 1.0], ["production", "third", 1.0]]
     assert plan.manifest["arguments"]["pairs"] == said
     assert plain.manifest["arguments"]["pairs"] is None

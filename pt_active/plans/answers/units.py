@@ -1,0 +1,180 @@
+"""What can each unit contribute to a contrast, and what does the model expect of it [theory 14]?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from pt_active.inference.documents import steps
+from pt_active.inference.stopping.bets import Stakes, Units
+from pt_active.relevance.bounds import document_bounds
+from pt_active.relevance.moments import discounts
+from pt_active.sampling.chances import expected_size
+from pt_active.sampling.documents import hedged
+from pt_active.sampling.pools import DocumentPool, Variables
+from pt_active.sampling.successive import Succession
+
+_RANGE_VARIANCE = 1e-3
+"""Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
+
+Contributions = Callable[[np.ndarray], np.ndarray]
+"""From int64[N], all labels, -1 where there is none, to what each unit contributes, NaN where a label is missing."""
+
+
+class QueryOrder(NamedTuple):
+    """Queries in the order in which they come.
+
+    Attributes:
+        rows: int64[r], their rows in the pool.
+        rate: float64[r], q.
+    """
+
+    rows: np.ndarray
+    rate: np.ndarray
+
+
+def _check_reached(missed: np.ndarray, what: str) -> None:
+    if number := int(missed.sum()):
+        raise ValueError(f"{number} {what} that can change the result are never drawn, so nothing can be proved")
+
+
+def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) -> Stakes:
+    """Bets for about as many draws as a budget is expected to pay for.
+
+    Args:
+        units: The population, of which nothing is known.
+        cost: float64[N], the cost of each unit.
+        budget: Λ.
+        alpha: The level of the test.
+    """
+    variance = float(units.expected[0]) if len(units.expected) else 1.0
+    return Stakes.planned(variance, len(units.drawn_at), expected_size(units.rate, cost, budget), alpha)
+
+
+def document_stakes(units: Units, order: Succession, budget: float, alpha: float) -> Stakes:
+    """`planned_stakes` for documents; the cost of a step depends on what is known, so it counts with the mean."""
+    cost = np.diff(np.r_[0.0, order.spent[order.ends - 1]])
+    cost = cost if len(cost) == len(units.rate) else np.full(len(units.rate), cost.sum() / len(units.rate))
+    return planned_stakes(units, cost, budget, alpha)
+
+
+def query_units(
+    order: QueryOrder, moments: tuple[np.ndarray, np.ndarray], bounds: tuple[np.ndarray, np.ndarray], weight: np.ndarray
+) -> Units:
+    """The units of a plan of queries, for one contrast.
+
+    Args:
+        order: The rows of the queries in the order in which they come, and their q.
+        moments: Mean and variance of the contrast in each query under the grade model, float64[m] each.
+        bounds: The smallest and the largest value of the contrast in each query, float64[m] each.
+        weight: float64[m], p.
+
+    Raises:
+        ValueError: If a query that counts never comes.
+    """
+    rows, rate = order
+    mean, variance = moments
+    low, high = (weight * bound for bound in bounds)
+    _check_reached((high > low) & ~np.isin(np.arange(len(weight)), rows), "queries")
+    spread = weight**2 * (variance + weight @ variance) + _RANGE_VARIANCE * (high - low) ** 2
+    mean = np.clip(weight * mean, low, high)
+    settled = float(np.delete(low, rows).sum())
+    return Units.one_by_one(rate, mean[rows], spread[rows], low[rows], high[rows], settled)
+
+
+def document_units(
+    seen: DocumentPool,
+    grades: np.ndarray,
+    order: Succession,
+    before: np.ndarray,
+    weights: np.ndarray,
+) -> tuple[Units, Contributions]:
+    """The units of a block of documents for one contrast, and what labels let them contribute.
+
+    Args:
+        seen: The pool as the measure sees it.
+        grades: float64[N, G+1], ``P(y = g)`` under the grade model of the block.
+        order: The order of the block.
+        before: int64[N], the labels that were known before the block; -1 elsewhere.
+        weights: float64[k], the contrast.
+
+    Returns:
+        The units, and a function from int64[N], all labels, -1 where there is none, to float64[number of units], the
+        contributions, NaN where a label is missing.
+
+    Raises:
+        ValueError: If a document that counts never comes.
+    """
+    variables = Variables.of(seen.form, grades, before)
+    form = _cascade if order.design.unit == "step" else _additive
+    return form(seen, variables, order, weights)
+
+
+def _additive(
+    seen: DocumentPool, variables: Variables, order: Succession, weights: np.ndarray
+) -> tuple[Units, Contributions]:
+    """The units of an additive measure: documents, or whole queries."""
+    weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
+    documents, ends = order.order, order.ends
+    ahead = np.zeros(len(weight), dtype=bool)
+    ahead[documents] = True
+    _check_reached((weight != 0) & ~ahead & ~variables.known, "documents")
+    low, high = document_bounds(seen.form, weight)
+    spread = weight**2 * hedged(variables, weight[None], 1.0).variance + _RANGE_VARIANCE * (high - low) ** 2
+    starts = np.r_[0, ends[:-1]]
+
+    def by_unit(values: np.ndarray) -> np.ndarray:
+        return np.add.reduceat(values[documents], starts)
+
+    settled = float((weight * variables.mean)[variables.known].sum())
+    rate = _rates(order)[documents][starts]
+    mean, spread, low, high = map(by_unit, (weight * variables.mean, spread, low, high))
+    units = Units.one_by_one(rate, mean, spread, low, high, settled)
+    return units, lambda label: by_unit(weight * np.where(label >= 0, seen.form.values[label], np.nan))
+
+
+def _cascade(
+    seen: DocumentPool, variables: Variables, order: Succession, weights: np.ndarray
+) -> tuple[Units, Contributions]:
+    """The steps of a cascade; each contributes by how much its labels change the expectation.
+
+    A step that has no rate of its own is taken together with the next deeper one. The label of a document changes the
+    expectation by ``(κ − μ) D``, where D of each ranker lies between 0 and the weight of its rank.
+    """
+    price = seen.weight[seen.query]
+    documents, rate = order.design.order, _rates(order)[order.design.order]
+    query = seen.query[documents]
+    own = rate - np.r_[np.where(query[1:] == query[:-1], rate[1:], 0.0), 0.0]
+    ends = np.flatnonzero(own > 0)
+    starts = np.r_[0, ends[:-1] + 1]
+
+    def change(label: np.ndarray) -> np.ndarray:
+        labelled = documents[label[documents] >= 0]
+        observed = np.where(label >= 0, seen.form.values[label], variables.mean)
+        each = np.full(len(price), np.nan)
+        each[labelled] = (weights @ steps(seen, labelled, variables.mean, observed))[labelled] * price[labelled]
+        return np.add.reduceat(each[documents], starts)
+
+    reach = discounts(seen.form, seen.ranks)
+    least, most = (price * (np.where(sign * weights > 0, weights, 0.0) @ reach) for sign in (-1, 1))
+    below, above = -variables.mean, seen.form.values.max() - variables.mean
+    corners = np.stack([most * above, most * below, least * above, least * below])
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    spread = (price * (weights @ seen.gradients(variables.mean))) ** 2 * variables.variance
+    spread = spread + _RANGE_VARIANCE * (high - low) ** 2
+    low, high, spread = (np.add.reduceat(part[documents], starts) for part in (low, high, spread))
+    turn = np.unique(order.priority[documents[ends]], return_inverse=True)[1]
+    # A draw makes several steps known; the one that was drawn is the deepest of them.
+    drawn = np.zeros(turn.max() + 1, dtype=np.int64)
+    drawn[turn] = np.arange(len(ends))
+    settled = float(seen.weight @ (seen.values(variables.mean) @ weights))
+    return Units(own[ends], np.zeros(len(ends)), spread, low, high, turn, drawn, settled), change
+
+
+def _rates(order: Succession) -> np.ndarray:
+    rate = order.design.rate
+    if rate is None:
+        raise ValueError("the documents have no rates")
+    return rate

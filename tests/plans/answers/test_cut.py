@@ -1,0 +1,162 @@
+"""A plan that is cut to what is judged estimates what its status does."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.stopping.looks import ASYMPTOTIC
+
+
+@pytest.fixture(scope="module")
+def plan(graded: pd.DataFrame) -> Plan:
+    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3)
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(graded)
+
+
+def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return plan.assessments[["qid", "docno"]].merge(labels)
+
+
+def in_order(plan: Plan) -> list[str]:
+    return plan.sample.sort_values("q_priority").qid.tolist()
+
+
+def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
+    return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
+
+
+CUT = "the plan was cut to what is judged; the interval is that of a sample whose end was fixed beforehand"
+
+
+@pytest.mark.parametrize("n", [2, 9, 23])
+@pytest.mark.parametrize("census", [False, True])
+def test_a_cut_plan_estimates_what_the_status_does(
+    n: int, census: bool, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    whole = Plan.create(graded, None, DCG @ 10, budget=1e6, seed=3) if census else plan
+    cut, status = whole.so_far(prefix(whole, labels, n)), whole.status(prefix(whole, labels, n), ASYMPTOTIC)
+    found = cut.compare(prefix(whole, labels, n))
+    assert found.difference == pytest.approx(status.value, rel=1e-12, abs=1e-12)
+    assert found.standard_error == pytest.approx(status.standard_error, rel=1e-12)
+    assert CUT in found.note
+    assert cut.manifest["cut"] == {"unit": "queries", "of": status.drawn, "to": n}
+    assert cut.manifest["spent"] == pytest.approx(status.spent)
+    assert cut.manifest["counts"]["draws"] == n == len(cut.sample)
+    assert len(cut.assessments) == cut.manifest["counts"]["assessments"] == status.n_judged
+    assert f"cut       to the first {n} of {status.drawn} queries, which are judged" in str(cut)
+
+
+def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
+    plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    short = Plan.create(graded, None, DCG @ 10, draws=12, seed=3)
+    cut = plan.so_far(prefix(plan, labels, 12))
+    columns = ["qid", "q_draws", "q_importance", "q_inclusion"]
+    pd.testing.assert_frame_equal(cut.queries[columns], short.queries[columns], rtol=1e-12)
+    pd.testing.assert_frame_equal(cut.assessments, short.assessments)
+
+
+def test_all_labels_cut_nothing(plan: Plan, labels: pd.DataFrame) -> None:
+    everything = wanted(plan, labels)
+    whole = plan.so_far(everything)
+    assert "cut" not in whole.manifest
+    assert whole.compare(everything) == plan.compare(everything)
+
+
+def test_a_cut_plan_is_kept_and_cut_again(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    some = prefix(plan, labels, 14)
+    cut = Plan.load(plan.so_far(some).save(tmp_path / "cut").path)
+    assert cut.compare(some) == plan.so_far(some).compare(some)
+    assert cut.status(some, ASYMPTOTIC) == plan.status(some, ASYMPTOTIC)
+    fewer = prefix(plan, labels, 9)
+    again = cut.so_far(fewer)
+    assert again.manifest["cut"] == {"unit": "queries", "of": plan.status(some, ASYMPTOTIC).drawn, "to": 9}
+    assert again.compare(fewer) == plan.so_far(fewer).compare(fewer)
+
+
+def test_labels_of_what_was_cut_off_are_left_out_without_a_word(plan: Plan, labels: pd.DataFrame) -> None:
+    order, everything = in_order(plan), wanted(plan, labels)
+    gap = everything.drop(everything[everything.qid == order[9]].index[0])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = plan.so_far(gap).compare(gap)
+    assert found == plan.so_far(prefix(plan, labels, 9)).compare(prefix(plan, labels, 9))
+    assert found.basis.ignored == 0
+
+
+def test_missing_labels_say_the_way(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match=r"or look at what is judged so far: plan\.status\(qrels\), or plan\.so_far"):
+        plan.compare(prefix(plan, labels, 9))
+    with_replacement = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
+    with pytest.raises(ValueError, match=r'missing="expected"$'):
+        with_replacement.compare(wanted(with_replacement, labels).head(3))
+
+
+def test_a_plan_that_cannot_be_cut_says_why(plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    order = in_order(plan)
+    later = wanted(plan, labels)[lambda frame: frame.qid != order[0]]
+    with pytest.raises(ValueError, match=f"nothing is judged so far: the query that comes first, {order[0]}, lacks"):
+        plan.so_far(later)
+    with pytest.raises(ValueError, match="hold no judgment"):
+        plan.so_far(later.head(0))
+    with pytest.raises(ValueError, match="no label belongs to a document of the plan"):
+        plan.so_far(later.assign(qid="x" + later.qid))
+    repeated = Plan.create(graded, None, DCG @ 10, draws=9, seed=3, replace=True)
+    with pytest.raises(ValueError, match="draws with replacement"):
+        repeated.so_far(wanted(repeated, labels))
+    old = Plan._of(replace(plan.tables, queries=plan.queries.drop(columns="q_priority")))
+    with pytest.raises(ValueError, match="saved in format 3"):
+        old.so_far(wanted(plan, labels))
+
+
+def test_rounds_of_documents_are_cut_as_wholes(graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
+    one = Plan.create(graded, None, DCG @ 10, budget=150, level="document", design="spread", seed=3)
+    first = wanted(one, labels)
+    two = one.extend(80, first)
+    part = pd.concat([first, wanted(two, labels).head(20)])
+    cut = two.so_far(part)
+    assert cut.compare(part).difference == one.compare(first).difference
+    status, found = two.status(part, ASYMPTOTIC), cut.compare(part)
+    assert (found.difference, found.standard_error) == pytest.approx((status.value, status.standard_error), rel=1e-12)
+    assert cut.manifest["cut"] == {"unit": "rounds", "of": 2, "to": 1}
+    assert CUT in found.note
+    for column in ("q_prob", "q_draws", "q_importance", "q_inclusion"):
+        np.testing.assert_array_equal(cut.queries[column], one.queries[column])
+    keys = ["qid", "docno", "inclusion"]
+    pd.testing.assert_frame_equal(cut.assessments[keys], one.assessments[keys])
+    assert {k: cut.manifest[k] for k in ("counts", "spent", "rounds")} == {
+        k: one.manifest[k] for k in ("counts", "spent", "rounds")
+    }
+    assert Plan.load(cut.save(tmp_path / "cut").path).compare(part) == found
+    with pytest.raises(ValueError, match=r"plan\.so_far"):
+        two.compare(part)
+    with pytest.raises(ValueError, match="extend the plan as it was drawn"):
+        cut.extend(50, part)
+    with pytest.raises(ValueError, match=r"nothing is judged so far: \d+ documents of round 1 have no label"):
+        two.so_far(part.tail(30))
+
+
+def test_three_rounds_are_cut_to_two(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plans = [Plan.create(graded, None, DCG @ 10, budget=150, level="document", design="spread", seed=3)]
+    judged = wanted(plans[0], labels)
+    for _ in range(2):
+        plans.append(plans[-1].extend(60, judged))
+        judged = pd.concat([judged, wanted(plans[-1], labels)])
+    two = judged.iloc[: len(judged) - 5]
+    cut, before = plans[2].so_far(two), plans[1]
+    counts = {key: cut.manifest[key] for key in ("counts", "spent", "rounds")}
+    assert counts == {key: before.manifest[key] for key in counts}
+    until = judged.iloc[: len(judged) - len(plans[2].assessments)]
+    assert cut.compare(two).difference == before.compare(until).difference

@@ -1,0 +1,81 @@
+"""A plan that is followed label by label says what its status says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.worklists import read_judgments
+from pt_active.plans.answers.following import Following
+from pt_active.plans.answers.progress import Question
+
+
+def in_order(plan: Plan, demo: DemoCollection, folder: Path) -> pd.DataFrame:
+    """The labels of a plan in the order in which they can be used."""
+    listed = pd.read_csv(plan.export(folder / "list.csv", "csv", order="drawn"), dtype=str)[["qid", "docno"]]
+    return listed.merge(demo.judge(listed), how="left")
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_each_addition_says_what_the_status_of_all_labels_says(level, demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level=level, seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow(margin=0.5)
+    seen = 0
+    for size in (0, 1, 2, 30, 31, 120, 121, len(labels)):
+        status = following.add(labels.iloc[seen:size])
+        assert str(status) == str(plan.status(labels.head(size), margin=0.5))
+        seen = size
+
+
+def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    following.add(labels.iloc[100:160])
+    following.add(labels.iloc[120:150])
+    assert following.add(labels.iloc[:50]).judged == 50
+    stray = labels.head(2).assign(docno=["nothing", "nowhere"])
+    assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
+
+
+def test_a_block_with_new_grades_is_followed_too(demo, graded, tmp_path) -> None:
+    first = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
+    labels = in_order(first, demo, tmp_path)
+    columns = [f"grade_{g}" for g in range(4)]
+    plan = first.extend(80, labels, graded.assign(**dict.fromkeys(columns, 0.25)))
+    (tmp_path / "list.csv").unlink()
+    more = in_order(plan, demo, tmp_path)
+    following = plan.follow()
+    following.add(labels.iloc[:60])
+    following.add(pd.concat([labels.iloc[60:], more.head(20)]))
+    status = following.add(more.iloc[20:70])
+    assert status.judged == 170
+    assert str(status) == str(plan.status(pd.concat([labels, more.head(70)])))
+
+
+def test_a_label_that_changes_is_refused(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=100, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    following.add(labels.head(10))
+    one = labels.head(1).assign(label=3 - labels.label[0])
+    with pytest.raises(ValueError, match=r"document .* of query .* has another label than before"):
+        following.add(one)
+    with pytest.raises(ValueError, match="above"):
+        following.add(labels.iloc[10:11].assign(label=9))
+    assert following.add(labels.iloc[10:12]).judged == 12
+
+
+def test_only_looks_at_any_time_can_be_followed(graded) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, seed=3)
+    with pytest.raises(ValueError, match="only looks 'always' can be followed"):
+        Following(plan.tables, Question((0, 1), plan.measure, "pocock", None, 0.95))
+
+
+def test_judgments_read_from_files_can_be_added(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=50, level="document", seed=3)
+    labels = in_order(plan, demo, tmp_path)
+    labels.to_csv(tmp_path / "judged.csv", index=False)
+    assert plan.follow().add(read_judgments(tmp_path / "judged.csv")).judged == len(labels)

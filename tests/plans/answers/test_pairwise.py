@@ -1,0 +1,202 @@
+"""All pairs of rankers together: verdicts that hold for all at once, in numbers, on the screen and in JSON."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active import DCG, OrderedLogitGrades, Plan, Runs, measure_values
+from pt_active.cli.app import app
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.qrels import whole_labels
+from pt_active.inference.stopping.bets import excluded, holm, log_capital
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.pairwise import PairStatus
+from pt_active.plans.answers.sequence import sequence_of
+
+QUERIES, PAIRS = 60, 3
+
+
+@pytest.fixture(scope="module")
+def runs(demo: DemoCollection) -> dict[str, pd.DataFrame]:
+    """The two rankers of the demonstration and one that knows nothing."""
+    blind = demo.runs["candidate"].drop(columns="rank")
+    blind = blind.assign(score=np.random.default_rng(3).normal(size=len(blind)))
+    return demo.runs | {"blind": blind[blind.qid.isin(demo.topics.qid)]}
+
+
+@pytest.fixture(scope="module")
+def pool(demo: DemoCollection, grades: OrderedLogitGrades, runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
+    return (Runs(**runs, depth=10) >> grades)(demo.topics.head(QUERIES))
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(pool)
+
+
+@pytest.fixture(scope="module", params=["query", "document"])
+def plan(request: pytest.FixtureRequest, pool: pd.DataFrame) -> Plan:
+    how = {"level": "document", "design": "successive"} if request.param == "document" else {}
+    return Plan.create(pool, None, DCG @ 10, budget=500, seed=3, **how)
+
+
+@pytest.fixture(scope="module")
+def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return plan.assessments[["qid", "docno"]].merge(labels)
+
+
+@pytest.fixture(scope="module")
+def status(plan: Plan, wanted: pd.DataFrame) -> PairStatus:
+    found = plan.status(wanted)
+    assert isinstance(found, PairStatus)
+    return found
+
+
+def truths(runs: dict[str, pd.DataFrame], labels: pd.DataFrame) -> dict[str, float]:
+    qids = sorted(labels.qid.unique())
+    return {
+        name: measure_values(run[run.qid.isin(qids)], labels, DCG @ 10).set_index("qid").value[qids].mean()
+        for name, run in runs.items()
+    }
+
+
+def test_verdicts_are_right_and_intervals_contain_the_truth(status: PairStatus, runs, labels: pd.DataFrame) -> None:
+    truth = truths(runs, labels)
+    assert [(each.first, each.second) for each in status.pairs] == list(combinations(runs, 2))
+    for each in status.pairs:
+        assert each.low < truth[each.first] - truth[each.second] < each.high
+        assert each.resolved == (each.e_value >= 20)
+        assert each.winner in (None, max(each.first, each.second, key=truth.__getitem__))
+    assert [each.winner for each in status.pairs[1:]] == ["production", "candidate"]
+    assert (status.settled, status.resolved) == (2, False)
+    assert status.slowest == status.pairs[0]
+
+
+def test_all_pairs_together_prove_less_than_each_alone(plan: Plan, wanted: pd.DataFrame, status: PairStatus) -> None:
+    """The bets on one of three pairs are those on that pair alone at a third of the level."""
+    for each in status.pairs:
+        alone = plan.status(wanted, first=each.first, second=each.second, confidence=1 - 0.05 / PAIRS)
+        assert each.e_value <= alone.e_value
+        assert (each.value, each.standard_error) == (alone.value, alone.standard_error)
+        assert (each.low, each.high) == pytest.approx((alone.low, alone.high), rel=1e-12)
+        usual = plan.status(wanted, first=each.first, second=each.second)
+        assert usual.high - usual.low < each.high - each.low
+
+
+def test_evidence_is_adjusted_for_all_directions_of_all_pairs(plan: Plan, wanted: pd.DataFrame, status) -> None:
+    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, wanted), DCG @ 10)
+    proofs = [sequence.proof(Contrast(*pair), 0.05 / PAIRS) for pair in combinations(range(3), 2)]
+    sides = [(side, each.stakes) for each in proofs for side in (each.draws, each.draws.mirrored)]
+    largest = np.array([max(0.0, log_capital(side, stakes).max()) for side, stakes in sides])
+    adjusted = holm(np.exp(np.minimum(largest, 700))).reshape(PAIRS, 2).max(axis=1)
+    assert [each.e_value for each in status.pairs] == pytest.approx(adjusted.tolist(), rel=1e-9)
+    for each, proof in zip(status.pairs[1:], proofs[1:], strict=True):
+        # Alone, at the level of the first step, it would have been as late; the step-down makes later pairs earlier.
+        draws = proof.draws if each.winner == each.first else proof.draws.mirrored
+        strict = excluded(draws, proof.stakes, 0.0, 0.05 / (2 * PAIRS))
+        assert each.resolved_at <= sequence.progress.spent[strict]
+
+
+def test_verdicts_stay_and_evidence_grows(plan: Plan, labels: pd.DataFrame, tmp_path: Path) -> None:
+    listed = pd.read_csv(plan.export(tmp_path / "list.csv", "csv", order="drawn"), dtype=str)
+    ordered, before = listed[["qid", "docno"]].merge(labels), None
+    for part in np.linspace(0, len(ordered), 9).astype(int):
+        status = plan.status(ordered.head(part))
+        for i, each in enumerate(status.pairs):
+            if before is not None:
+                assert each.e_value >= before[i].e_value
+                assert not before[i].resolved or said(each) == said(before[i])
+                assert each.resolved_at is None or before[i].resolved or each.resolved_at > before[i].spent
+        before = status.pairs
+    nothing = plan.status(ordered.head(0))
+    assert nothing.answer == "0 of 3 pairs are settled"
+    assert str(nothing).count("nothing is judged") == PAIRS
+
+
+def said(status) -> tuple:
+    return status.resolution, status.resolved_at
+
+
+def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.DataFrame, runs) -> None:
+    arguments = plan.tables.manifest.arguments
+    how = {"level": "document", "design": "successive"} if arguments.level == "document" else {}
+    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, **how)
+    status, truth = whole.status(labels.merge(whole.assessments[["qid", "docno"]])), truths(runs, labels)
+    assert (status.resolved, status.settled) == (True, PAIRS)
+    assert (status.answer, status.advice) == ("stop: all 3 pairs are settled", "stop judging")
+    assert status.slowest == status.pairs[0]
+    for each in status.pairs:
+        expected = truth[each.first] - truth[each.second]
+        assert (each.low, each.value, each.high) == pytest.approx((expected, expected, expected), abs=1e-9)
+        assert each.e_value == np.inf
+        assert each.answer == f"stop: {each.winner} is better (certain)"
+    assert str(status).count("certain") == PAIRS
+    assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
+
+
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
+def test_rankers_that_cannot_differ_are_equal_from_the_start(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    twins = pool.assign(rank_blind=pool.rank_production, score_blind=pool.score_production)
+    plan = Plan.create(twins, None, DCG @ 10, budget=300, seed=3)
+    for part in (0, 100, 300):
+        status = plan.status(prefix(plan, labels, part))
+        pair = status.pairs[1]
+        assert (pair.first, pair.second) == ("production", "blind")
+        assert (pair.resolution, pair.resolved_at, pair.answer) == ("within", 0.0, "stop: exactly equal")
+    assert str(status).splitlines()[2].endswith("equal")
+
+
+def prefix(plan: Plan, labels: pd.DataFrame, spent: float) -> pd.DataFrame:
+    """The labels of the queries that come first and cost so much together."""
+    ordered = plan.sample.sort_values("q_priority")
+    first = ordered.qid[ordered.q_cost.cumsum() <= spent]
+    return plan.assessments.loc[plan.assessments.qid.isin(first), ["qid", "docno"]].merge(labels)
+
+
+def test_the_table_and_the_json(status: PairStatus) -> None:
+    table, content = status.table(), json.loads(json.dumps(status.to_dict(), allow_nan=False))
+    assert list(table) == ["first", "second", "difference", "low", "high", "e_value", "better"]
+    assert table.better.tolist() == [None, "production", "candidate"]
+    assert table.difference.tolist() == [each["value"] for each in content["pairs"]]
+    assert (content["confidence"], content["answer"]) == (0.95, "2 of 3 pairs are settled")
+    assert content["advice"] == "extend the plan, or accept that the labels do not tell the others apart"
+
+
+def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> None:
+    lines = str(status).splitlines()
+    assert lines[0] == "DCG@10: all pairs together, 95%, valid at any time, for any data"
+    assert len(lines) == 1 + PAIRS + 3
+    first = status.pairs[0]
+    assert "production − candidate" in lines[1]
+    assert f"{first.value:+.4f} [{first.low:.4f}, {first.high:.4f}]" in lines[1]
+    assert lines[1].endswith("open")
+    assert lines[2].endswith("production is better")
+    assert status._repr_html_() == f"<pre>{status}</pre>"
+    part = plan.status(wanted.head(0))
+    assert part.advice == f"judge on, from {part.pairs[0].waiting}"
+
+
+def test_one_pair_is_asked_for_by_name(plan: Plan, wanted: pd.DataFrame) -> None:
+    found = plan.status(wanted, first="blind", second="candidate")
+    assert (found.first, found.winner) == ("blind", "candidate")
+    with pytest.raises(ValueError, match="first|name"):
+        plan.status(wanted, "asymptotic")
+
+
+def test_the_command_line_shows_all_pairs(plan: Plan, wanted: pd.DataFrame, status: PairStatus, tmp_path: Path) -> None:
+    folder, file = plan.save(tmp_path / "plan").path, tmp_path / "judged.csv"
+    wanted.to_csv(file, index=False)
+    shown = CliRunner().invoke(app, ["status", str(folder), str(file)])
+    assert shown.exit_code == 0
+    assert shown.output.startswith(f"{status}\n")
+    data = CliRunner().invoke(app, ["status", str(folder), str(file), "--json"])
+    assert json.loads(data.stdout) == json.loads(json.dumps(status.to_dict()))
+    one = CliRunner().invoke(app, ["status", str(folder), str(file), "--first", "blind", "--second", "candidate"])
+    assert "stop: candidate is better" in one.output

@@ -1,0 +1,340 @@
+"""What the labels so far prove by bets: exact at the end, valid on the way, and the same however labels are kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, ERR, Plan, TimeCost, UnitCost, measure_values
+from pt_active.demo.collection import DemoCollection
+from pt_active.plans.answers.status import Status
+
+QUERIES = 40
+DOCUMENTS = {"level": "document", "design": "successive"}
+ERR_10 = ERR(max_rel=3) @ 10
+KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "queries": (DCG @ 10, {"budget": 200}),
+    "documents": (DCG @ 10, {"budget": 150, **DOCUMENTS}),
+    "opened": (DCG @ 10, {"budget": 180, "cost": UnitCost(per_query=3), **DOCUMENTS}),
+    "hours": (DCG @ 10, {"budget": 1.5, "cost": TimeCost(30, 60), **DOCUMENTS}),
+    "steps": (ERR_10, {"budget": 200, **DOCUMENTS}),
+}
+UNITS = {"queries": "query", "documents": "document", "opened": "query", "hours": "query", "steps": "step"}
+SAID = ("value", "low", "high", "standard_error", "e_value", "resolution", "resolved_at", "judged", "spent", "n_judged")
+
+
+@pytest.fixture(scope="module")
+def pool(graded: pd.DataFrame) -> pd.DataFrame:
+    pool = graded[graded.qid.isin(graded.qid.unique()[:QUERIES])]
+    ranks = pool[["rank_production", "rank_candidate"]]
+    return pool[((ranks >= 0) & (ranks < 12)).any(axis=1)].reset_index(drop=True)
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(pool)
+
+
+@pytest.fixture(scope="module")
+def plans(pool: pd.DataFrame) -> dict[str, Plan]:
+    return {kind: Plan.create(pool, None, measure, seed=3, **how) for kind, (measure, how) in KINDS.items()}
+
+
+@pytest.fixture(scope="module")
+def listed(plans: dict[str, Plan], tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
+    """The documents of each plan, in the order in which they come."""
+    folder = tmp_path_factory.mktemp("lists")
+    return {kind: in_order(plan, folder / f"{kind}.csv") for kind, plan in plans.items()}
+
+
+def in_order(plan: Plan, file: Path) -> pd.DataFrame:
+    return pd.read_csv(plan.export(file, "csv", order="drawn"), dtype=str)[["qid", "docno"]]
+
+
+def truth_of(demo: DemoCollection, labels: pd.DataFrame, kind: str) -> float:
+    first, second = (
+        measure_values(demo.runs[name], labels, KINDS[kind][0]).set_index("qid").value
+        for name in ("production", "candidate")
+    )
+    return float((first - second)[sorted(labels.qid.unique())].mean())
+
+
+def said(status: Status) -> list[object]:
+    return [getattr(status, name) for name in SAID]
+
+
+# --- exact at the end, valid on the way -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_all_labels_are_the_truth(kind: str, demo: DemoCollection, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    measure, how = KINDS[kind]
+    plan = Plan.create(pool, None, measure, seed=3, **how | {"budget": 1e6})
+    status, truth = plan.status(labels.merge(plan.assessments[["qid", "docno"]])), truth_of(demo, labels, kind)
+    assert (status.unit, status.judged, status.waiting) == (UNITS[kind], status.drawn, None)
+    assert (status.low, status.value, status.high) == pytest.approx((truth, truth, truth), abs=1e-9)
+    assert (status.standard_error, status.e_value) == (0.0, np.inf)
+    assert status.winner == ("production" if truth > 0 else "candidate")
+    assert status.answer == f"stop: {status.winner} is better (certain)"
+    assert status.to_dict()["e_value"] is None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_contain_the_truth_and_only_become_narrower(
+    kind: str, demo: DemoCollection, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
+) -> None:
+    """The ends of an interval are found to a ten-thousandth of the standard error."""
+    ordered, truth, last = listed[kind].merge(labels), truth_of(demo, labels, kind), None
+    for part in np.linspace(0, len(ordered), 8).astype(int):
+        status = plans[kind].status(ordered.head(part))
+        assert status.unit == UNITS[kind]
+        assert status.low < truth < status.high
+        if last is not None:
+            slack = 0.0 if np.isnan(last.standard_error) else 1e-4 * last.standard_error
+            assert last.low - slack <= status.low < status.high <= last.high + slack
+            assert status.judged > last.judged
+        last = status
+    assert (status.judged, status.n_judged, status.left_out) == (status.drawn, len(ordered), 0)
+    assert abs(status.value - truth) < 4 * status.standard_error
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_beyond_a_gap_are_left_out(
+    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
+) -> None:
+    ordered = listed[kind].merge(labels)
+    gap = len(ordered) // 2
+    status, before = (plans[kind].status(ordered.drop(range(gap, end))) for end in (gap + 1, len(ordered)))
+    assert said(status) == said(before)
+    assert 0 < status.n_judged <= gap
+    assert status.left_out == len(ordered) - 1 - status.n_judged
+    assert str(ordered[["qid", "docno"]].iloc[gap]["qid"]) in status.waiting
+    assert f"left out    {status.left_out} labels from {status.waiting} on, which is not fully judged" in str(status)
+
+
+# --- the formula ------------------------------------------------------------------------------------------------------
+
+
+def estimate_by_hand(q: np.ndarray, value: np.ndarray, mean: np.ndarray, spread: np.ndarray, drawn: int) -> float:
+    """``Σ Z/V / Σ 1/V`` over the draws; all arrays are in the order in which the units come.
+
+    Z is what is known, the model for the rest, and the error of the model in the unit drawn over its share of q. V is
+    what the model expects of the square of that error.
+    """
+    above = below = 0.0
+    for t in range(drawn):
+        share = q[t] / sum(q[t:])
+        z = sum(value[:t]) + sum(mean[t:]) + (value[t] - mean[t]) / share
+        v = sum(q[t:]) * sum(spread[t:] / q[t:])
+        above, below = above + z / v, below + 1 / v
+    return above / below
+
+
+GAIN = np.array([0.0, 1.0, 3.0, 7.0])
+RANGE = 1e-3
+"""Share of the squared range of a unit that is added to its variance."""
+
+
+def discount_differences(documents: pd.DataFrame) -> np.ndarray:
+    """What a gain of 1 adds to the difference in DCG@10 of the query."""
+    first, second = (
+        np.where((rank >= 0) & (rank < 10), 1 / np.log2(rank.clip(lower=0) + 2.0), 0.0)
+        for rank in (documents.rank_production, documents.rank_candidate)
+    )
+    return first - second
+
+
+@pytest.mark.parametrize("part", [0.2, 0.6, 1.0])
+def test_the_estimate_from_queries_is_that_of_the_formula(
+    part: float, plans: dict[str, Plan], listed: dict, pool: pd.DataFrame, demo: DemoCollection, labels: pd.DataFrame
+) -> None:
+    plan = plans["queries"]
+    table = plan.queries.sort_values("q_priority")
+    n = int(part * len(plan.sample))
+    runs = [measure_values(demo.runs[name], labels, DCG @ 10).set_index("qid").value for name in plan.rankers]
+    weight, mean = table.q_weight.to_numpy(), (table.q_mean_production - table.q_mean_candidate).to_numpy()
+    variance = (table.q_var_production + table.q_var_candidate - 2 * table.q_cov).to_numpy()
+    # Both ends together: all that the documents of one sign could add, and all of the other.
+    width = (GAIN[3] * pd.Series(np.abs(discount_differences(pool))).groupby(pool.qid.to_numpy()).sum())[table.qid]
+    expected = estimate_by_hand(
+        table.q_prob.to_numpy(),
+        weight * (runs[0] - runs[1])[table.qid].to_numpy(),
+        weight * mean,
+        weight**2 * (variance + weight @ variance + RANGE * width.to_numpy() ** 2),
+        n,
+    )
+    status = plan.status(labels[labels.qid.isin(table.qid[:n])].merge(listed["queries"]))
+    assert status.judged == n
+    assert status.value == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["documents", "opened"])
+@pytest.mark.parametrize("part", [0.2, 0.6, 1.0])
+def test_the_estimate_from_documents_is_that_of_the_formula(
+    kind: str, part: float, plans: dict[str, Plan], listed: dict, pool: pd.DataFrame, labels: pd.DataFrame
+) -> None:
+    """A unit is a document, or all documents of an opened query that count."""
+    plan, sample, some = plans[kind], plans[kind].tables.rounds[0].sample, labels.merge(listed[kind])
+    table = plan.tables.pool.keys.merge(pool, on=["qid", "docno"]).merge(labels, on=["qid", "docno"])
+    price, grades = discount_differences(table) / QUERIES, table.filter(like="grade_").to_numpy()
+    mean = grades @ GAIN
+    variance = grades @ GAIN**2 - mean**2
+    average = price**2 @ variance / (price**2).sum()
+    table = table.assign(
+        priority=sample.priority,
+        q=sample.design.rate,
+        value=price * GAIN[table.label],
+        mean=price * mean,
+        spread=price**2 * (variance + average + RANGE * GAIN[3] ** 2),
+    )
+    keys = ["qid", "docno"] if kind == "documents" else ["qid"]
+    columns = {"priority": "first", "q": "first", "value": "sum", "mean": "sum", "spread": "sum"}
+    units = table[price != 0].groupby(keys).agg(columns).sort_values("priority")
+    n = int(part * plan.status(some).drawn)
+    expected = estimate_by_hand(*(units[name].to_numpy() for name in ("q", "value", "mean", "spread")), n)
+    mine = pd.MultiIndex.from_frame(some[keys]) if len(keys) > 1 else some.qid
+    status = plan.status(some[mine.isin(units.index[:n])])
+    assert status.judged == n
+    assert status.value == pytest.approx(expected, rel=1e-9)
+
+
+# --- however labels are kept ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=5)
+@given(seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("kind", KINDS)
+def test_neither_the_order_of_labels_nor_repetitions_matter(
+    kind: str, seed: int, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
+) -> None:
+    some = listed[kind].head(90).merge(labels)
+    shuffled = pd.concat([some, some.head(5)]).sample(frac=1, random_state=seed)
+    assert plans[kind].status(shuffled) == plans[kind].status(some)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_saved_plan_says_the_same(
+    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame, tmp_path: Path
+) -> None:
+    some = listed[kind].head(90).merge(labels)
+    loaded = Plan.load(plans[kind].save(tmp_path / "saved").path)
+    assert loaded.status(some) == plans[kind].status(some)
+
+
+def test_names_of_documents_do_not_matter_to_queries(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    said_of = []
+    for prefix in ("", "x"):
+        frame, known = (table.assign(docno=prefix + table.docno) for table in (pool, labels))
+        plan = Plan.create(frame, None, DCG @ 10, budget=200, seed=3)
+        first = plan.sample.sort_values("q_priority").qid.head(9)
+        said_of.append(plan.status(known[known.qid.isin(first)].merge(plan.assessments[["qid", "docno"]])))
+    assert said_of[0] == said_of[1]
+    assert said_of[0].judged == 9
+
+
+def test_the_order_of_rows_does_not_matter(pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels) -> None:
+    for kind, (measure, how) in KINDS.items():
+        mixed = Plan.create(pool.sample(frac=1, random_state=2), None, measure, seed=3, **how)
+        some = listed[kind].head(90).merge(labels)
+        one, other = mixed.status(some), plans[kind].status(some)
+        assert (one.judged, one.resolution, one.waiting) == (other.judged, other.resolution, other.waiting)
+        for name in ("value", "low", "high", "standard_error", "e_value", "spent"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), rel=1e-9)
+
+
+# --- longer plans -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_extension_changes_nothing_that_was_said(
+    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame, tmp_path: Path
+) -> None:
+    """The bets are spread for the first budget, whatever is added to it."""
+    plan, some = plans[kind], listed[kind].merge(labels)
+    longer = plan.extend(2.0 if kind == "hours" else 100, some)
+    for part in (40, len(some)):
+        before, after = plan.status(some.head(part)), longer.status(some.head(part))
+        assert said(before) == said(after)
+        assert after.drawn > before.drawn
+        assert after.budget == pytest.approx(longer.manifest["spent"])
+    assert after.judged == before.drawn
+    assert after.waiting is not None
+    more = in_order(longer, tmp_path / "more.csv").head(30).merge(labels)
+    assert longer.status(pd.concat([some, more])).judged > after.judged
+
+
+@pytest.mark.parametrize("kind", ["documents", "opened", "steps"])
+def test_a_refitted_model_goes_on_from_what_is_known(
+    kind: str, demo: DemoCollection, pool: pd.DataFrame, plans: dict[str, Plan], listed: dict, labels, tmp_path: Path
+) -> None:
+    plan, first, truth = plans[kind], listed[kind].merge(labels), truth_of(demo, labels, kind)
+    columns = list(pool.filter(like="grade_"))
+    grades = pool.assign(**{column: 0.6 * pool[column] + 0.1 for column in columns})
+    two = plan.extend(120, first, grades=grades)
+    assert len(two.tables.rounds) == 2
+    second = two.assessments[["qid", "docno"]].merge(labels)
+    # Labels of the second block wait for the first one.
+    early = two.status(pd.concat([first.iloc[:-1], second]))
+    before = plan.status(first.iloc[:-1])
+    assert said(early) == said(before)
+    assert early.left_out == len(second) + before.left_out
+    between = two.status(first)
+    assert said(between) == said(plan.status(first))
+    part = two.status(pd.concat([first, in_order(two, tmp_path / "two.csv").head(60).merge(labels)]))
+    assert between.low - 1e-4 <= part.low < truth < part.high <= between.high + 1e-4
+    assert between.judged < part.judged < part.drawn == early.drawn
+    # A third block goes on to the end.
+    rest = two.extend(1e6, pd.concat([first, second]))
+    status = rest.status(labels.merge(pd.concat([first, second, rest.assessments])[["qid", "docno"]]))
+    assert (status.low, status.value, status.high) == pytest.approx((truth, truth, truth), abs=1e-9)
+    assert (status.judged, status.e_value) == (status.drawn, np.inf)
+
+
+@pytest.mark.filterwarnings("ignore:.*not sampled")
+def test_a_plan_that_was_cut_says_the_same_of_what_is_left(
+    plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
+) -> None:
+    for kind, plan in plans.items():
+        some = listed[kind].head(90).merge(labels)
+        assert said(plan.so_far(some).status(some)) == said(plan.status(some))
+
+
+# --- what has no order ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("design", ["spread", "poisson", "depth"])
+def test_documents_that_were_drawn_at_once_are_refused(design: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design=design)
+    message = (
+        f"the documents were drawn at once, by {design}, so nothing can be proved after each label; "
+        'use looks="asymptotic" after each round, or make a plan with design="successive"'
+    )
+    with pytest.raises(ValueError, match=message):
+        plan.status(plan.assessments[["qid", "docno"]].merge(labels))
+
+
+def test_queries_in_another_order_are_refused(pool: pd.DataFrame, plans: dict[str, Plan], labels: pd.DataFrame) -> None:
+    repeated = Plan.create(pool, None, DCG @ 10, budget=200, replace=True)
+    with pytest.raises(ValueError, match="draws with replacement"):
+        repeated.status(labels)
+    tables = plans["queries"].tables
+    old = Plan._of(replace(tables, manifest=replace(tables.manifest, format_version=4)))
+    with pytest.raises(ValueError, match='saved in an earlier format, .* in another order; use looks="asymptotic"'):
+        old.status(labels)
+    assert old.status(labels.head(0), "asymptotic").judged == 0
+
+
+def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.DataFrame, labels) -> None:
+    """The plan holds no moments of a ranker that came later."""
+    alone = pool[pool.rank_production >= 0].drop(columns=["rank_candidate", "score_candidate"])
+    plan = Plan.create(alone, None, DCG @ 10, draws=12, seed=3).with_rankers(candidate=demo.runs["candidate"])
+    nothing = plan.status(plan.assessments[["qid", "docno"]].merge(labels))
+    assert (nothing.judged, nothing.resolution, nothing.first, nothing.second) == (0, None, "production", "candidate")
+    assert nothing.low < truth_of(demo, labels, "queries") < nothing.high

@@ -1,0 +1,90 @@
+"""The number of labels to a verdict that is foreseen is the number that it takes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Outlook, Plan, UnitCost
+from pt_active.demo.collection import DemoCollection
+from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.stopping.bets import excluded
+
+DIFFERENCE = 1.0
+QUERIES, DOCUMENTS = Method("hedged", "regression", False), Method("successive", "regression", False)
+
+
+def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
+    """Labels drawn from the grade model."""
+    grades = graded.filter(regex="^grade_").to_numpy()
+    label = (np.random.default_rng(seed).random((len(grades), 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
+    return graded[["qid", "docno"]].assign(label=label)
+
+
+def labels_taken(script, plan: Plan, graded: pd.DataFrame, runs: int) -> np.ndarray:
+    """Labels until the truth is told from a value that lies so far below it, if the model is right."""
+    taken = []
+    for seed in range(runs):
+        for each in script("sequences").sequences(plan, as_the_model_says(graded, seed), 1, seed):
+            draws = each.proof.draws
+            taken.append(each.labels(excluded(draws, each.proof.stakes, float(draws.base[-1]) - DIFFERENCE, 0.025)))
+    return np.array(taken)
+
+
+@pytest.mark.parametrize(("method", "level"), [(QUERIES, "query"), (DOCUMENTS, "document")])
+def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(method, level, script, graded) -> None:
+    """70 real evaluations against 200 foreseen ones: finds a mean or an upper decile that is off by a fifth."""
+    row = Outlook.of(graded, None, DCG @ 10, methods=[method]).until_known(DIFFERENCE, progress=False).iloc[0]
+    plan = Plan.create(graded, None, DCG @ 10, budget=row.budget, design=method.design, level=level, seed=0)
+    taken = labels_taken(script, plan, graded, 70)
+    error = taken.std() * np.sqrt(1 / len(taken) + 1 / 200)
+    assert abs(row.labels - taken.mean()) <= 3 * error
+    assert row.labels_90 == pytest.approx(np.quantile(taken, 0.9), rel=0.2)
+    assert row.power == pytest.approx((taken <= row.budget).mean(), abs=0.2)
+    assert (row.cost, row.cost_90) == (row.labels, row.labels_90)
+
+
+def test_larger_differences_take_fewer_labels_and_larger_errors_more(
+    demo: DemoCollection, graded: pd.DataFrame
+) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10, methods=[DOCUMENTS])
+    small, large = (outlook.until_known(d, progress=False).labels[0] for d in (0.5, 2.0))
+    assert small > 2 * large
+    assert outlook.until_known(-2.0, progress=False).labels[0] == large
+    sure = graded.copy()
+    columns = [f"grade_{g}" for g in range(4)]
+    sure[columns] = sure[columns] ** 6
+    sure[columns] = sure[columns].div(sure[columns].sum(axis=1), axis=0)
+    pilot = Plan.create(sure, None, DCG @ 10, budget=300, level="document", seed=1)
+    alone = Outlook.of(sure, None, DCG @ 10, methods=[DOCUMENTS])
+    learned = Outlook.of_plan(pilot, demo.judge(pilot.assessments), methods=[DOCUMENTS])
+    one, other = (each.until_known(DIFFERENCE, progress=False).labels[0] for each in (alone, learned))
+    assert other > 1.3 * one
+
+
+def test_costs_are_counted_beside_labels(graded: pd.DataFrame) -> None:
+    outlook = Outlook.of(graded, None, DCG @ 10, UnitCost(per_query=2.0), methods=[QUERIES, DOCUMENTS])
+    table = outlook.until_known(DIFFERENCE, progress=False)
+    assert (table.cost > table.labels).all()
+    assert table.level.tolist() == ["query", "document"]
+    assert "9 of 10 replays" in outlook.described(table)
+
+
+def test_one_ranker_three_rankers_and_measures_without_exact_moments(graded: pd.DataFrame) -> None:
+    alone = graded.drop(columns=["rank_candidate", "score_candidate"])
+    alone = alone[alone.rank_production >= 0]
+    three = graded.assign(rank_third=graded.rank_production, score_third=graded.score_production)
+    for pool, measure in ((alone, "DCG@10"), (three, "DCG@10"), (graded[graded.qid < "q12"], "nDCG@5")):
+        table = Outlook.of(pool, None, measure, methods=[QUERIES]).until_known(0.3, progress=False)
+        assert 0 < table.labels[0] <= table.labels_90[0] <= len(pool)
+
+
+def test_methods_without_an_order_are_left_out(graded: pd.DataFrame) -> None:
+    spread = Method("spread", "regression", False)
+    both = Outlook.of(graded, None, DCG @ 10, methods=[YARDSTICK, spread])
+    assert both.until_known(DIFFERENCE, progress=False).design.tolist() == ["passive"]
+    with pytest.raises(ValueError, match='no method draws one unit after the other; add .* design="successive"'):
+        Outlook.of(graded, None, DCG @ 10, methods=[spread]).until_known(DIFFERENCE)
+    with pytest.raises(ValueError, match="difference must be a number other than 0"):
+        both.until_known(0.0)

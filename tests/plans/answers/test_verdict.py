@@ -1,0 +1,289 @@
+"""When bets say stop: verdicts that stay, equivalence, one ranker, what is foreseen, and false alarms under nulls."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.clocks import clocks
+from pt_active.frames.qrels import whole_labels
+from pt_active.inference.stopping.bets import excluded
+from pt_active.plans.answers.judged import Contrast
+from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.verdict import verdict_of
+from pt_active.plans.making.kept import PlanTables
+from pt_active.sampling.successive import priorities_of
+from pt_active.studies.populations import POPULATIONS
+
+QUERIES = 40
+LEVELS: dict[str, dict[str, Any]] = {
+    "query": {"budget": 300},
+    "document": {"budget": 250, "level": "document", "design": "successive"},
+}
+
+
+@pytest.fixture(scope="module")
+def pool(graded: pd.DataFrame) -> pd.DataFrame:
+    """Rankers for plans of one or two of them.
+
+    ``good`` ranks by the expected grade, ``bad`` the other way round, and ``same`` as ``good`` but for a swap of the
+    first two in half of the queries; ``twin`` is ``good``.
+    """
+    pool = graded[graded.qid.isin(graded.qid.unique()[:QUERIES])][lambda frame: frame.rank_production.between(0, 11)]
+    pool = pool.drop(columns=list(pool.filter(regex="^(rank|score)_"))).reset_index(drop=True)
+    expected = pool.filter(like="grade_").to_numpy() @ np.arange(4)
+    rank = pd.Series(expected).groupby(pool.qid).rank(ascending=False, method="first").astype(int) - 1
+    swapped = rank.where(~pool.qid.isin(pool.qid.unique()[:20]) | (rank > 1), 1 - rank)
+    return pool.assign(rank_good=rank, rank_bad=11 - rank, rank_same=swapped, rank_twin=rank)
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(pool)
+
+
+def planned(pool: pd.DataFrame, level: str, *names: str, **changes: Any) -> Plan:
+    """A plan of some of the rankers."""
+    ranks = [f"rank_{name}" for name in names]
+    others = [column for column in pool.filter(like="rank_") if column not in ranks]
+    frame = pool.drop(columns=others).assign(**{f"score_{name}": -pool[f"rank_{name}"] for name in names})
+    return Plan.create(frame, None, DCG @ 10, seed=3, **LEVELS[level] | changes)
+
+
+def come(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    """The labels of the plan's documents, in the order in which their units come."""
+    if not plan.tables.rounds:
+        keys = plan.sample.sort_values("q_priority")[["qid"]].merge(plan.assessments, on="qid")
+    else:
+        sample = plan.tables.rounds[0].sample
+        keys = plan.tables.pool.keys.iloc[np.argsort(sample.priority)[: sample.drawn.sum()]]
+    return keys[["qid", "docno"]].merge(labels, how="left", on=["qid", "docno"])
+
+
+def statuses(plan: Plan, labels: pd.DataFrame, parts: int, **asked: Any) -> list[Status]:
+    ordered = come(plan, labels)
+    return [plan.status(ordered.head(n), **asked) for n in np.linspace(0, len(ordered), parts).astype(int)]
+
+
+# --- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("good", "bad"), ("bad", "good")])
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_verdict_stays(level: str, names: tuple[str, str], pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """The winner has bet well: one of two bettors, who share the stake, has won twice twenty times his own."""
+    found = statuses(planned(pool, level, *names), labels, 16, first=names[0], second=names[1])
+    first = next(i for i, status in enumerate(found) if status.resolved)
+    assert 0 < first < len(found) - 1
+    for before, status in pairwise(found):
+        assert status.e_value >= before.e_value
+    for status in found[first:]:
+        assert (status.winner, status.resolved_at) == ("good", found[first].resolved_at)
+        assert status.e_value >= 20
+        assert (status.chance, status.further, status.more, status.advice) == (1.0, 0.0, 0.0, "stop judging")
+        assert status.low > 0 if names[0] == "good" else status.high < 0
+        evidence = "certain" if np.isinf(status.e_value) else f"e-value {status.e_value:.3g}"
+        assert status.answer == f"stop: good is better ({evidence})"
+    assert all(status.resolved_at is None and status.e_value < 40 for status in found[:first])
+    assert found[first - 1].spent < found[first].resolved_at <= found[first].spent
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_a_verdict_falls_with_the_draw_that_excludes_equality(level: str, pool: pd.DataFrame, labels) -> None:
+    plan = planned(pool, level, "good", "bad")
+    ordered = come(plan, labels)
+    at = plan.status(ordered).resolved_at
+    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, ordered), DCG @ 10)
+    proof, spent = sequence.proof(Contrast(0, 1), 0.05), sequence.progress.spent
+    (draw,) = np.flatnonzero(spent == at)
+    assert draw == excluded(proof.draws, proof.stakes, 0.0, 0.025)
+    unit = sequence.progress.documents[:draw].sum()
+    assert plan.status(ordered.head(unit)).resolved
+    assert not plan.status(ordered.head(unit - 1)).resolved
+
+
+def test_more_confidence_takes_more_labels(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = planned(pool, "document", "good", "bad")
+    found = [plan.status(come(plan, labels), confidence=level) for level in (0.8, 0.95, 0.999)]
+    assert found[0].resolved_at < found[1].resolved_at < found[2].resolved_at
+    assert found[0].low > found[1].low > found[2].low
+    assert found[2].e_value > 1000
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_rankers_that_hardly_differ_are_equivalent_within_a_margin(level: str, pool: pd.DataFrame, labels) -> None:
+    plan = planned(pool, level, "good", "same", budget=300)
+    found = statuses(plan, labels, 9, margin=0.6)
+    first = next(i for i, status in enumerate(found) if status.resolved)
+    for status in found[first:]:
+        assert (status.resolution, status.winner, status.resolved_at) == ("within", None, found[first].resolved_at)
+        assert status.answer == "stop: equivalent within ±0.6"
+        assert -0.6 <= status.low <= status.high <= 0.6
+    assert plan.status(come(plan, labels).head(10), margin=1e-6).resolution is None
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_equivalence_that_turns_out_to_be_equality_was_known_before(level: str, pool: pd.DataFrame, labels) -> None:
+    """All documents are relevant, so that swaps change nothing; a margin is kept before everything is judged."""
+    plan, equal = planned(pool, level, "good", "same", budget=1e6), labels.assign(label=1)
+    found = [statuses(plan, equal, 10, margin=margin) for margin in (0.2, None)]
+    at = [[status.resolved_at for status in run if status.resolved] for run in found]
+    assert [len(set(times)) for times in at] == [1, 1]
+    assert at[0][0] < at[1][0]
+    assert found[0][-1].answer == "stop: equivalent within ±0.2"
+    assert found[1][-1].answer == "stop: exactly equal"
+
+
+def test_a_difference_is_not_within_a_margin_below_it(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = planned(pool, "document", "good", "bad")
+    assert plan.status(come(plan, labels), margin=0.5).winner == "good"
+
+
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
+def test_rankers_that_cannot_differ_are_equal_without_a_label(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="no document can change the estimate"):
+        planned(pool, "document", "good", "twin")
+    plan = planned(pool, "query", "good", "twin")
+    status = plan.status(labels.head(0))
+    assert (status.resolution, status.winner, status.resolved_at) == ("within", None, 0.0)
+    assert (status.low, status.high) == pytest.approx((0.0, 0.0), abs=1e-9)
+    assert (status.answer, status.remark) == ("stop: exactly equal", None)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_one_ranker_is_known_within_a_margin(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = planned(pool, level, "good", budget=350)
+    everything = come(plan, labels)
+    whole = plan.status(everything, margin=1e-3)
+    assert (whole.resolution, whole.second) == (None, None)
+    assert np.isnan(whole.e_value)
+    assert whole.advice.startswith("about ")
+    margin = 0.55 * (whole.high - whole.low)
+    found = plan.status(everything, margin=margin)
+    assert (found.resolution, found.answer) == ("within", f"stop: known within ±{margin:g}")
+    # It was resolved by the first draw after which the interval was so narrow.
+    sequence = sequence_of(plan.tables, whole_labels(plan.tables.pool.keys, everything), DCG @ 10)
+    (draw,) = np.flatnonzero(sequence.progress.spent == found.resolved_at)
+    labelled = np.r_[0, np.cumsum(sequence.progress.documents)]
+    at, before = (plan.status(everything.head(labelled[n]), margin=margin) for n in (draw, draw - 1))
+    assert (at.resolved, before.resolved) == (True, False)
+    assert at.high - at.low <= 2 * margin < before.high - before.low
+    with pytest.raises(ValueError, match="the plan has one ranker: say margin="):
+        plan.status(everything)
+
+
+# --- what is foreseen -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("names", [("good", "bad"), ("good",)])
+@pytest.mark.parametrize("level", LEVELS)
+def test_the_prospect_has_its_bounds(level: str, names: tuple[str, ...], pool: pd.DataFrame, labels) -> None:
+    plan = planned(pool, level, *names)
+    for status in statuses(plan, labels, 9, margin=0.05)[1:]:
+        if status.resolved:
+            continue
+        assert 0 <= status.chance <= 1
+        assert 0 <= status.further <= status.budget - status.spent + 1e-9
+        assert 0 < status.more <= status.more_high
+        assert status.spent < status.needed <= status.everything
+
+
+def test_what_is_foreseen_of_a_clear_difference_comes_true(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = planned(pool, "document", "good", "bad")
+    ordered = come(plan, labels)
+    at = plan.status(ordered).resolved_at
+    early = plan.status(ordered.head(int(0.6 * at)))
+    assert not early.resolved
+    assert early.more / 3 < at - early.judged < 3 * early.more_high
+    assert early.chance > 0.8
+    assert f"about {early.more:.0f} more labels, {early.more_high:.0f} with bad luck" in early.advice
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def won(pool: pd.DataFrame, labels: pd.DataFrame) -> Status:
+    plan = planned(pool, "document", "good", "bad")
+    return plan.status(come(plan, labels))
+
+
+def test_an_estimate_that_contradicts_the_verdict_is_explained(won: Status) -> None:
+    assert won.remark is None
+    turned = replace(won, value=-0.1)
+    assert turned.remark.startswith("the estimate now has the other sign than the verdict, which fell earlier")
+    assert f"note        {turned.remark}" in str(turned)
+    assert replace(won, resolution="second", value=-1.0, low=-2.0, high=-0.5).remark is None
+    outside = replace(won, resolution=None, value=won.high + 0.1)
+    assert outside.remark == "the estimate lies outside the interval, which no later label widens"
+    assert "note        the estimate lies outside" in str(outside)
+    assert replace(outside, value=np.nan).remark is None
+
+
+def test_a_winner_before_any_estimate_needs_no_remark(won: Status) -> None:
+    assert replace(won, value=np.nan).remark is None
+
+
+def test_evidence_is_printed(won: Status) -> None:
+    assert replace(won, e_value=123.456).answer == "stop: good is better (e-value 123)"
+    assert replace(won, e_value=np.inf).answer == "stop: good is better (certain)"
+    assert replace(won, e_value=np.nan, looks=None).answer == "stop: good is better"
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_bounds_of_the_rest_can_settle_it_for_certain(level: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    """All that is left could not turn the difference around."""
+    plan = planned(pool, level, "good", "bad", budget=1e6)
+    ordered = come(plan, labels)
+    certain = [
+        plan.status(ordered.head(n)).answer.endswith("(certain)") for n in range(len(ordered) - 25, len(ordered))
+    ]
+    assert certain[-1]
+    assert certain == sorted(certain)
+
+
+# --- false alarms -----------------------------------------------------------------------------------------------------
+
+
+def again(tables: PlanTables, seed: int) -> PlanTables:
+    """The plan with all of its units in the order of another seed."""
+    if not tables.rounds:
+        priority = clocks(seed, tables.pool.qids) / tables.queries.q_prob
+        return replace(tables, queries=tables.queries.assign(q_priority=priority, q_draws=1))
+    (each,) = tables.rounds
+    priority = priorities_of(each.sample.design, tables.pool.indptr, clocks(seed, *tables.pool.keys.to_numpy().T))
+    sample = replace(each.sample, priority=priority, drawn=np.isfinite(priority))
+    return replace(tables, rounds=(replace(each, sample=sample),))
+
+
+@pytest.mark.parametrize("name", ["skewed", "skewed_mirrored"])
+@pytest.mark.parametrize("level", LEVELS)
+def test_looking_after_every_label_names_no_winner_falsely(level: str, name: str) -> None:
+    """One ranker is slightly better in 7/8 of the queries, the other much better in 1/8; the true difference is 0.
+
+    Each run looks after every draw until all is judged. At most 5 % may ever name a winner.
+    """
+    runs, alpha = 200, 0.05
+    pool, qrels = POPULATIONS[name](4, 64)
+    plan = Plan.create(pool, None, DCG @ 10, **LEVELS[level] | {"budget": 200})
+    label = whole_labels(plan.tables.pool.keys, qrels)
+    ever = np.zeros((runs, 2), dtype=bool)
+    for seed in range(runs):
+        proof = sequence_of(again(plan.tables, seed), label, DCG @ 10).proof(Contrast(0, 1), alpha)
+        assert proof.draws.base[-1] == pytest.approx(0, abs=1e-9)
+        sides = proof.draws, proof.draws.mirrored
+        ever[seed] = [excluded(side, proof.stakes, 0.0, alpha / 2) >= 0 for side in sides]
+        if seed < 5:
+            verdict = verdict_of(proof, 0.0, True, alpha)
+            assert verdict.low <= 1e-9 <= verdict.high + 2e-9
+    noise = 3 * np.sqrt(alpha * (1 - alpha) / runs)
+    assert ever.any(axis=1).mean() <= alpha + noise
+    assert (ever.mean(axis=0) <= alpha / 2 + noise).all()
