@@ -213,7 +213,9 @@ def page(arguments: argparse.Namespace) -> str:
     judges = {name: Path(path) for name, path in (entry.split("=", 1) for entry in arguments.judge)}
     chosen = {name: int(number) for name, number in (entry.split("=", 1) for entry in arguments.pairs)}
     repetitions = 5 if arguments.quick else arguments.repetitions
-    paid, widths, pairs = [], [], []
+    paid: list[dict[str, object]] = []
+    widths: list[dict[str, object]] = []
+    pairs: list[pd.DataFrame] = []
     for path in tqdm(arguments.pools, unit="pool"):
         pool = read_judged_pool(path)
         graded = graded_pool(pool, judges)
@@ -226,7 +228,8 @@ def page(arguments: argparse.Namespace) -> str:
     parts = [
         "### Labels to a verdict\n\n"
         f"{MEASURE}, medians over {repetitions} orders, in brackets the 90th percentile. Fixed samples have "
-        f"{POWER:.0%} power. With ×4, the bets are planned for four times as many labels.",
+        f"{POWER:.0%} power, so one in five of them ends without a verdict. With ×4, the bets are planned for four times "
+        "as many labels.",
         markdown(price_table(rows)),
         f"### Wrong verdicts\n\nShares of {total:,} orders with a wrong verdict, with Monte Carlo errors.",
         markdown(wrong_table(rows)),
