@@ -228,8 +228,8 @@ def page(arguments: argparse.Namespace) -> str:
     parts = [
         "### Labels to a verdict\n\n"
         f"{MEASURE}, medians over {repetitions} orders, in brackets the 90th percentile. Fixed samples have "
-        f"{POWER:.0%} power, so one in five of them ends without a verdict. With ×4, the bets are planned for four times "
-        "as many labels.",
+        f"{POWER:.0%} power, so one in five of them ends without a verdict. With ×4, the bets are planned for four "
+        "times as many labels.",
         markdown(price_table(rows)),
         f"### Wrong verdicts\n\nShares of {total:,} orders with a wrong verdict, with Monte Carlo errors.",
         markdown(wrong_table(rows)),
