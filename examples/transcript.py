@@ -24,14 +24,22 @@ from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 
 RUNS = "--run new=new.run --run old=old.run --train-run past.run --train-qrels past.qrels --measure DCG@10"
+STATUS = ("  estimate", "  interval", "  judged", "  evidence", "  answer")
 STEPS = (
-    (f"budget {RUNS} \\\n    --difference 0.5", ("   level", "document")),
-    (f"plan {RUNS} \\\n    --level document --budget 900 --out release-7", ("  judge", "  cost")),
-    ("export release-7 --out judge-me.csv --format csv", ("900",)),
-    ("compare release-7 judged.csv", ("  difference", "  p-value", "  winner")),
-    ("report release-7 judged.csv --out release-7.html", ("The report",)),
+    (f"budget {RUNS} \\\n    --difference 0.5 --until-known", ("   level", "document")),
+    (f"plan {RUNS} \\\n    --level document --budget 1312 --out release-7", ("  judge", "  cost")),
+    ("export release-7 --out judge-me.csv --format csv --order drawn", ("1312",)),
+    ("status release-7 judged.csv", STATUS),
+    ("status release-7 judged.csv", STATUS),
+    ("report release-7 judged.csv --so-far --out release-7.html", ("The report",)),
 )
 """Commands, and the beginnings of the output lines that are shown."""
+
+COMES_IN = {
+    2: (300, "# people judge from the top of the list; the first 300 labels come back as judged.csv"),
+    3: (900, "# and 600 more"),
+}
+"""Number of a step → how many labels there are after it, and what the transcript says of them."""
 
 BLOCK = re.compile(r"(<!-- transcript: begin -->\n```text\n).*?(```\n<!-- transcript: end -->)", re.DOTALL)
 
@@ -55,9 +63,9 @@ def write_files() -> pd.DataFrame:
     return collection.qrels
 
 
-def judge(worklist: Path, truth: pd.DataFrame, out: Path) -> None:
-    """Fill in a worklist with the true labels."""
-    asked = pd.read_csv(worklist, dtype={"qid": str, "docno": str}).drop(columns="label")
+def judge(worklist: Path, truth: pd.DataFrame, number: int, out: Path) -> None:
+    """Fill in the first labels of a worklist with the true ones."""
+    asked = pd.read_csv(worklist, dtype={"qid": str, "docno": str}).drop(columns="label").head(number)
     asked.merge(truth, how="left", on=["qid", "docno"]).fillna({"label": 0}).astype({"label": int}).to_csv(out)
 
 
@@ -70,15 +78,16 @@ def transcript() -> str:
     shown = []
     with in_new_folder():
         truth = write_files()
-        for typed, starts in STEPS:
+        for step, (typed, starts) in enumerate(STEPS):
             result = CliRunner().invoke(app, shlex.split(typed.replace("\\\n", "")))
             if result.exit_code:
                 raise RuntimeError(f"pt-active {typed}: {result.output}")
             shown.append(f"$ pt-active {typed}")
             shown += [line for line in result.stdout.splitlines() if line.startswith(starts)]
-            if typed.startswith("export"):
-                judge(Path("judge-me.csv"), truth, Path("judged.csv"))
-                shown.append("# people fill in the labels, and the file comes back as judged.csv")
+            if step in COMES_IN:
+                number, said = COMES_IN[step]
+                judge(Path("judge-me.csv"), truth, number, Path("judged.csv"))
+                shown.append(said)
     return "\n".join(shown) + "\n"
 
 

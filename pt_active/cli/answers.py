@@ -150,12 +150,13 @@ def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str]) -
         page = new_path(plan.with_name(f"{plan.name}.html"))
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)
         return f"There is nothing more to judge: the interval above is the result. All of it on one page:\n  {shown}"
-    if state.judged < state.drawn:
+    planned = state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC)
+    if state.within_reach or (planned and state.judged < state.drawn):
         order = ["--order", "drawn"] if state.unit != "round" else []
         out = new_path(plan.with_name(f"{plan.name}.csv"))
         worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
         return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
-    if state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC):
+    if planned:
         return "The planned looks are over."
     out = new_path(plan.with_name(f"{plan.name}-more"))
     lacking = state.needed - state.spent

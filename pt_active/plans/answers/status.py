@@ -137,9 +137,14 @@ class Status(Printed):
             return f"stop: known within ±{self.margin:g}"
         if self.resolution is not None:
             return f"stop: equivalent within ±{self.margin:g}" if self.margin else "stop: exactly equal"
-        if self.judged == self.drawn or self.chance < _MIN_CHANCE:
-            return "this budget will not settle it" if self.judged < self.drawn else "this budget did not settle it"
-        return "not settled yet"
+        if self.judged == self.drawn:
+            return "this budget did not settle it"
+        return "not settled yet" if self.within_reach else "this budget will not settle it"
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether the rest of the budget may settle it."""
+        return self.judged < self.drawn and not self.chance < _MIN_CHANCE
 
     @property
     def _evidence(self) -> str:
@@ -148,11 +153,19 @@ class Status(Printed):
         return " (certain)" if np.isinf(self.e_value) else f" (e-value {self.e_value:.3g})"
 
     @property
+    def _e_value(self) -> str:
+        """The e-value, its p-value and what a verdict takes, in words."""
+        if np.isinf(self.e_value):
+            return "certain: no further label can change the verdict"
+        needed = "" if self.resolved else f" (a winner needs {1 / (1 - self.confidence):.4g})"
+        return f"e-value {self.e_value:.3g}{needed}, p = {1 / self.e_value:.3g}"
+
+    @property
     def advice(self) -> str:
         """What to do next, in one sentence."""
         if self.resolved:
             return "stop judging"
-        if self.judged < self.drawn and not self.chance < _MIN_CHANCE:
+        if self.within_reach:
             return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
@@ -171,8 +184,8 @@ class Status(Printed):
             cost = f"expected further cost {self.further:.4g} of the {left}"
             return f": {cost}, settled by then with a chance of {self.chance:.0%}"
         return (
-            f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; settled with the "
-            f"{left} with a chance of {self.chance:.0%}"
+            f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; the {left} "
+            f"settle it with a chance of {self.chance:.0%}"
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -216,9 +229,10 @@ class Status(Printed):
         return how_many(self.unit, number)
 
     def __str__(self) -> str:
-        return printed(f"{self.measure}: {self.what} ({self.estimator})", self._facts())
+        return printed(f"{self.measure}: {self.what} ({self.estimator})", self.facts())
 
-    def _facts(self) -> Facts:
+    def facts(self) -> Facts:
+        """Names and values, as printed."""
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
         estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {self.standard_error:.4f}"
         spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
@@ -228,6 +242,8 @@ class Status(Printed):
             ("interval", f"{interval}, {self.confidence:.0%}, valid {self.valid}"),
             ("judged", f"{self.judged} of {self.counted(self.drawn)}: {how_many('label', self.n_judged)}, {spent}"),
         ]
+        if not np.isnan(self.e_value):
+            facts.append(("evidence", self._e_value))
         if self.left_out:
             facts.append(
                 ("left out", f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged")

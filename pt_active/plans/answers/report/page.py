@@ -77,6 +77,13 @@ class Section:
     open: Shown | None = None
 
 
+_FIXED_END = (
+    "This section takes the number of labels as fixed beforehand. Its interval and test do not allow for stopping at a "
+    "convenient moment; the verdict above does."
+)
+"""What is said of a result beside the state of the judging."""
+
+
 def page(report: Findings) -> str:
     """The page as text."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -92,7 +99,7 @@ def page(report: Findings) -> str:
     return environment.get_template("report.html.jinja").render(
         title=_title(report),
         answer=report.answer,
-        status=None if report.status is None else str(report.status),
+        status=None if report.status is None else report.status.facts(),
         note=report.note,
         reassures=reassures(report.result),
         sections=_sections(report),
@@ -145,7 +152,8 @@ def _estimate(report: Findings) -> Section:
         caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
     caption += _left_out(len(report.estimates), plots.MAX_ESTIMATES)
     svg = inline_svg(figure, "estimates", "Estimates with intervals", said)
-    return Section("Estimate", svg=svg, caption=caption, tables=tables, facts=facts)
+    words = [] if report.status is None or report.status.looks is None else [_FIXED_END]
+    return Section("Estimate", words, svg=svg, caption=caption, tables=tables, facts=facts)
 
 
 def _left_out(rows: int, shown: int) -> str:

@@ -27,14 +27,13 @@ def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
 
 
 def status_in_words(status: Status) -> str:
-    """The state of the judging in one sentence, with the interval that is valid at all looks."""
-    some = f"{status.judged} of {status.counted(status.drawn)}"
-    done = f"all of {status.counted(status.drawn)}" if status.judged == status.drawn else some
-    head = f"{status.answer[0].upper()}{status.answer[1:]} ({done} judged)"
+    """The state of the judging in two sentences, with the interval that is valid at all looks."""
+    done = "all" if status.judged == status.drawn else f"{status.judged}"
+    head = f"{status.answer[0].upper()}{status.answer[1:]}. With {done} of {status.counted(status.drawn)} judged"
     if not np.isfinite([status.value, status.low]).all():
-        return f"{head}: there is no interval yet."
+        return f"{head}, there is no interval yet."
     interval = f"{status.confidence:.0%} interval {status.low:.4f} to {status.high:.4f}, valid {status.valid}"
-    return f"{head}: {status.what} is {status.point} in {status.measure} ({interval})."
+    return f"{head}, {status.what} is {status.point} in {status.measure} ({interval})."
 
 
 def _estimated(estimate: Estimate) -> str:
