@@ -126,9 +126,10 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"
     if row["half_width"].iloc[0] == 0:
         return f"{lack}: only judging everything does it."
-    if not (qrels if own.of_documents else has_order(plan.tables)):
+    ordered = has_order(plan.tables)
+    if not (ordered or (qrels and own.of_documents)):
         again = f"--budget {rounded_up(float(row['budget'].iloc[0]))} --seed {arguments.seed}"
         return f"{lack}: plan again as before, but with {again}."
     out = new_path(folder.with_name(f"{folder.name}-more"))
     more = command_line("extend", folder, *qrels, "--budget", rounded_up(lacking), "--out", out)
-    return f"{lack}. Next, draw {'another round' if own.of_documents else 'more queries'}:\n  {more}"
+    return f"{lack}. Next, draw {'more' if ordered else 'another round'}:\n  {more}"

@@ -11,18 +11,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import Any
 
 import ir_measures
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active import ERR, Outlook, Runs, SamplingDistribution, parse_measure
+from pt_active import ERR, Outlook, Plan, Runs, SamplingDistribution, parse_measure
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Population
 from pt_active.inference.rounds import draw_round
 from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.making.queries import in_drawing_order
 from pt_active.relevance import montecarlo
 from pt_active.relevance.introspection import introspection, label_tables
 from pt_active.relevance.measures import rank_form
@@ -168,8 +170,32 @@ def budget_planner(queries: int, documents: int) -> Callable[[], object]:
     curves[Method("spread", "regression", False)] = ErrorCurve(
         rng.random(n), np.full(n, 1 / n**2), np.ones(n), np.ones(n), query
     )
-    outlook = Outlook(parse_measure("DCG@10"), ("first", "second"), curves, {})
+    nothing: Any = None
+    outlook = Outlook(parse_measure("DCG@10"), ("first", "second"), curves, {}, nothing)
     return lambda: (outlook.table(), outlook.budget_for(width=0.5 / np.sqrt(n)))
+
+
+def judged_plan(queries: int, level: str) -> tuple[Plan, pd.DataFrame]:
+    """A plan of two rankers of 12 documents a query, and the labels of all that it asks for, in its order."""
+    rng, documents = np.random.default_rng(9), 12
+    quality = rng.normal(size=(queries, documents))
+    ranks = [np.argsort(np.argsort(rng.normal(size=quality.shape) - quality, axis=1), axis=1).ravel() for _ in range(2)]
+    relevant = 1 / (1 + np.exp(-1.5 * (quality.ravel()[:, None] - np.array([0.8, 1.8]))))
+    pool = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{x}" for x in range(queries)], documents),
+            "docno": np.tile([f"d{z}" for z in range(documents)], queries),
+            "rank_a": ranks[0],
+            "rank_b": ranks[1],
+            "grade_0": 1 - relevant[:, 0],
+            "grade_1": relevant[:, 0] - relevant[:, 1],
+            "grade_2": relevant[:, 1],
+        }
+    )
+    qrels = pool[["qid", "docno"]].assign(label=(rng.random((len(pool), 1)) < relevant).sum(axis=1))
+    plan = Plan.create(pool, None, "DCG@10", budget=0.9 * queries * 10 if level == "query" else 2000, level=level)
+    order = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]]
+    return plan, order.merge(qrels, how="left")
 
 
 def main() -> None:
@@ -213,11 +239,23 @@ def main() -> None:
     ours = timed(lambda: replays(population, methods, 5000, budgets=budgets, seed=0, progress=False))
     theirs = 500 * timed(lambda: plain_replays(population, methods, budgets, 10))
     rows.append(("5,000 × 8 budgets × 6 designs × 4 estimators, 1,353 queries", "a loop (500 × 10)", ours, theirs))
+    plan, labels = judged_plan(queries, "query")
+    plan.status(labels.head(1000))
+    ours, theirs = timed(lambda: plan.status(labels)), timed(lambda: labels.merge(labels, on=["qid", "docno"]))
+    rows.append(
+        (f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs)
+    )
+    plan, labels = judged_plan(max(queries // 10, 500), "document")
+    following = plan.follow()
+    following.add(labels.head(len(labels) - 50))
+    last = [labels.iloc[i : i + 1] for i in range(len(labels) - 50, len(labels))]
+    ours, theirs = timed(lambda: [following.add(one) for one in last]) / 50, timed(lambda: plan.status(labels), 3)
+    rows.append((f"one more label after {len(labels):,}", "status of all labels", ours, theirs))
     imports = import_seconds("pt_active"), import_seconds("pyterrier")
     rows.append(("import pt_active", "import pyterrier", *imports))
     print("| what | against | seconds | against | times faster |\n|---|---|---|---|---|")
     for what, against, ours, theirs in rows:
-        print(f"| {what} | {against} | {ours:.2f} | {theirs:.2f} | {theirs / ours:.2f} |")
+        print(f"| {what} | {against} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} |")
     print(f"\nPeak memory up to the design: {peak:.2f} GB (two run frames included).")
 
 

@@ -478,7 +478,7 @@ def test_queries_are_extended_without_labels(files):
     assert "in extension 1 (drawn by hedged)" in text
     assert "pt-active export p2 --out p2.csv --format csv --order drawn" in text
     assert not set(Plan.load("p2").assessments.qid) & set(Plan.load("plan").assessments.qid)
-    (more,) = re.findall(r"Next, draw more queries:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
+    (more,) = re.findall(r"Next, draw more:\n  pt-active (extend .*)", run("budget", "plan", "--width", "0.05"))
     run(*shlex.split(more))
     assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
     said = complaint("extend", "plan", "--budget", "40", "--out", "p3", "--seed", "2")
@@ -669,8 +669,13 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     (longer,) = Plan.load("plan-more").manifest["rounds"]
     assert longer["budget"] == 60 + float(proposed[proposed.index("--budget") + 1])
     assert run("budget", "plan", "plan.csv", "--width", "9").rstrip().endswith("The plan's own budget is enough.")
+    (more,) = re.findall(
+        r"Next, draw more:\n  pt-active extend plan --budget ([0-9]+)", run("budget", "plan", "--width", "0.05")
+    )
+    assert float(more) > 0
+    run("plan", *RUNS, *TRAINING, *PILOT, "--design", "spread", "--measure", "DCG@5", "--out", "spread")
     (again,) = re.findall(
-        r"plan again as before, but with --budget ([0-9]+) --seed 1\.", run("budget", "plan", "--width", "0.05")
+        r"plan again as before, but with --budget ([0-9]+) --seed 0\.", run("budget", "spread", "--width", "0.05")
     )
     assert float(again) > 60
 

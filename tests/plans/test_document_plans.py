@@ -35,7 +35,7 @@ BUDGET = 250
 
 @pytest.fixture(scope="module")
 def plan(demo: DemoCollection, pipeline: pt.Transformer) -> Plan:
-    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=BUDGET, level="document", seed=4)
+    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=BUDGET, level="document", design="spread", seed=4)
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +65,8 @@ def test_a_plan_asks_for_documents_that_can_matter(plan: Plan, graded: pd.DataFr
     within = [ranks[f"rank_{name}"].between(0, 9) for name in plan.rankers]
     assert (within[0] | within[1]).all()
     assert (ranks["rank_production"] != ranks["rank_candidate"]).all()
-    assert plan.manifest["arguments"]["design"] == "spread"
+    usual = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", seed=4)
+    assert usual.manifest["arguments"]["design"] == "successive"
 
 
 def test_the_plan_says_what_it_saves(plan: Plan, graded: pd.DataFrame) -> None:
@@ -101,11 +102,11 @@ def test_a_census_is_exact_for_other_measures_and_rankers_too(measure, design, d
 
 def test_the_same_seed_gives_the_same_plan_in_any_row_order(plan: Plan, demo, graded) -> None:
     shuffled = graded.sample(frac=1, random_state=3)
-    again = Plan.create(shuffled, None, DCG @ 10, budget=BUDGET, level="document", seed=4)
+    again = Plan.create(shuffled, None, DCG @ 10, budget=BUDGET, level="document", design="spread", seed=4)
     pd.testing.assert_frame_equal(
         again.assessments[["qid", "docno", "inclusion"]], plan.assessments[["qid", "docno", "inclusion"]]
     )
-    other = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", seed=5)
+    other = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="document", design="spread", seed=5)
     assert pairs(other.assessments) != pairs(plan.assessments)
 
 
@@ -117,7 +118,7 @@ def test_names_of_queries_and_documents_do_not_matter(plan: Plan, qrels: pd.Data
         old: f"x{new:05d}" for old, new in zip(sorted(graded["docno"].unique()), rng.permutation(100_000), strict=False)
     }
     renamed = graded.assign(docno=graded["docno"].map(names))
-    again = Plan.create(renamed, None, DCG @ 10, budget=BUDGET, level="document", seed=4)
+    again = Plan.create(renamed, None, DCG @ 10, budget=BUDGET, level="document", design="spread", seed=4)
     labels = qrels.assign(docno=qrels["docno"].map(names))
     assert again.compare(labels).difference == pytest.approx(plan.compare(qrels).difference)
 
@@ -191,7 +192,8 @@ def test_measures_that_missing_labels_bend_are_refused(measure, plan, qrels, gra
         ({"budget": -3}, "budget must be a positive number"),
         ({"draws": 5}, "documents are drawn to a budget"),
         ({"draws": 5, "budget": 50}, "documents are drawn to a budget"),
-        ({"budget": 0.99}, "so small that no document was drawn"),
+        ({"budget": 0.99, "design": "spread"}, "so small that no document was drawn"),
+        ({"budget": 0.99}, "budget 0.99 does not pay for the dearest document, which costs 1"),
         ({"budget": 50, "replace": True}, "a document is judged once"),
         ({"budget": 50, "design": "optimal"}, "unknown document design 'optimal'; it is one of"),
         ({"budget": 50, "objective": "least"}, "unknown objective 'least'"),

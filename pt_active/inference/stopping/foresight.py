@@ -13,7 +13,7 @@ import numpy as np
 
 from pt_active.inference.stopping.bets import LARGEST_STAKE, Draws, Stakes, Units, log_capitals_of_bets
 
-_BLOCKS = 120
+_BLOCKS = 80
 """Blocks of draws into which a continuation is divided, at most."""
 
 

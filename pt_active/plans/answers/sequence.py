@@ -106,7 +106,9 @@ class QuerySequence:
     def progress(self) -> Progress:
         """How far the queries are judged."""
         pool, order = self.tables.pool, self.order
-        drawn = self.tables.manifest.cut.of if self.tables.manifest.cut else order.drawn
+        cut = self.tables.manifest.cut
+        # A census asks for queries too that the design never draws.
+        drawn = min(cut.of if cut else order.drawn, len(order.rows))
         judged = queries_judged(pool, self.label, self.measure, order)
         place = np.full(len(pool.queries), len(order.rows))
         place[order.rows] = np.arange(len(order.rows))

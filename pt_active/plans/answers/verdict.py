@@ -11,6 +11,9 @@ from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, 
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.sequence import Proof
 
+_PATHS = 200
+"""Continuations of the judging that are simulated."""
+
 _MAX_LOG = 700.0
 """Logarithms of capitals are cut here, so that their exponentials are finite."""
 
@@ -126,7 +129,7 @@ def prospect_of(proof: Proof, verdict: Verdict, margin: float, compared: bool, a
     if margin > 0:
         claims.append([Claim(-margin, True), Claim(margin, False)])
     rng = np.random.default_rng(seed)
-    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(400), verdict.low, verdict.high)
+    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(_PATHS), verdict.low, verdict.high)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
     expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, verdict.value)
     return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))

@@ -224,7 +224,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
 
 def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
     """``Σ w_r² Σ g (1/ψ_r − 1)`` by hand; no round draws documents that are judged already."""
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=2)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="document", design="spread", seed=2)
     first = demo.judge(plan.assessments)[["qid", "docno", "label"]]
     two = plan.extend(300, first)
     every = pd.concat([first, demo.judge(two.assessments)[["qid", "docno", "label"]]])

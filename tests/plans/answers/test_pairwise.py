@@ -141,6 +141,7 @@ def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.
     assert json.loads(json.dumps(status.to_dict(), allow_nan=False))["pairs"][0]["e_value"] is None
 
 
+@pytest.mark.filterwarnings("ignore:the model sees no variance")
 def test_rankers_that_cannot_differ_are_equal_from_the_start(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     twins = pool.assign(rank_blind=pool.rank_production, score_blind=pool.score_production)
     plan = Plan.create(twins, None, DCG @ 10, budget=300, seed=3)

@@ -223,22 +223,27 @@ def draws_of_queries(plan: Plan, seeds: range) -> np.ndarray:
     return np.array([sample.columns(weight)["draws"] for sample in drawn])
 
 
-def draws_of_documents(graded: pd.DataFrame, seeds: range) -> np.ndarray:
+def draws_of_documents(graded: pd.DataFrame, seeds: range, how: dict) -> np.ndarray:
     """int64[seeds, m], the number of drawn documents of each query."""
-    plans = [Plan.create(graded, None, DCG @ 10, seed=seed, budget=300, level="document") for seed in seeds]
+    plans = [Plan.create(graded, None, DCG @ 10, seed=seed, **how) for seed in seeds]
     drawn = [plan.queries["qid"].map(plan.assessments["qid"].value_counts()).fillna(0) for plan in plans]
     return np.array(drawn)
 
 
 @pytest.mark.parametrize(
     "how",
-    [{"draws": 20, "replace": True}, {"draws": 20}, {"budget": 300}, {"budget": 300, "level": "document"}],
+    [
+        {"draws": 20, "replace": True},
+        {"draws": 20},
+        {"budget": 300},
+        {"budget": 300, "level": "document", "design": "spread"},
+    ],
     ids=str,
 )
 def test_the_chance_of_draws_is_what_happens(how, graded, demo) -> None:
     """Mean draws over 30 seeds against the table, for queries with and without replacement, and for documents."""
     plan = Plan.create(graded, None, DCG @ 10, seed=0, **how)
-    counts = draws_of_documents(graded, range(30)) if "level" in how else draws_of_queries(plan, range(30))
+    counts = draws_of_documents(graded, range(30), how) if "level" in how else draws_of_queries(plan, range(30))
     design = quiet_report(plan, demo.judge(plan.assessments)).design
     rows = design[design["axis"] == "cost of a query"]
     costs = plan.queries["q_cost"].to_numpy()
@@ -523,7 +528,7 @@ def test_figures_hold_the_tables(reported) -> None:
     line = found.check.calibration
     (axes,) = plots.plot_budget(found.budget, found.spent).axes
     drawn = {each.get_label(): each.get_xydata() for each in axes.lines}
-    for design, label in (("passive", "queries, passive"), ("spread", "documents, spread")):
+    for design, label in (("passive", "queries, passive"), ("successive", "documents, successive")):
         rows = found.budget[found.budget["design"] == design]
         np.testing.assert_allclose(drawn[label], rows[["budget", "half_width"]])
     panels = plots.plot_design(found.design).axes

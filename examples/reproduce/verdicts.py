@@ -1,0 +1,162 @@
+"""Shared by the replays until a verdict: rankers on a judged pool, what fixed samples need, and how sequences end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+from sequences import Sequence, sequences
+
+from pt_active import Plan
+from pt_active.inference.replay import LabelledPool, Population
+from pt_active.inference.rounds import pool_sizes
+from pt_active.inference.stopping.bets import Draws, excluded
+from pt_active.inference.stopping.boundaries import mixture_boundary
+from pt_active.relevance.moments import discounts
+from pt_active.sampling.documents import SUCCESSIVE, RoundSettings, document_design
+from pt_active.sampling.pools import Variables
+from pt_active.sampling.sample import DocumentSizes
+from pt_active.studies.simulate import labelled_population, pool_of_rankers
+
+MEASURE, ALPHA, POWER = "DCG@10", 0.05, 0.8
+
+LEVELS = {"document": "documents", "query": "queries"}
+"""Level of a plan → its units."""
+
+FIRST_LOOK = 50
+"""The number of draws at the first look of the asymptotic sequence."""
+
+CRITICAL = float(stats.norm.ppf(1 - ALPHA / 2))
+"""Half-width of an interval from a fixed sample, in standard errors."""
+
+DETECTED = CRITICAL + float(stats.norm.ppf(POWER))
+"""The difference that a fixed sample finds with the given power, in standard errors."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One ranker, or two, on a judged pool with grades.
+
+    Attributes:
+        frame: The graded pool of these rankers.
+        qrels: All labels.
+        population: The values in each query.
+    """
+
+    frame: pd.DataFrame
+    qrels: pd.DataFrame
+    population: Population
+
+    @classmethod
+    def of(cls, graded: pd.DataFrame, rankers: list[str]) -> Contest:
+        """The contest of some rankers on a pool with grades and labels."""
+        chosen = pool_of_rankers(graded, rankers)
+        frame = chosen.drop(columns=["label", "features"], errors="ignore")
+        return cls(frame, chosen[["qid", "docno", "label"]], labelled_population(graded, MEASURE, rankers=rankers))
+
+    @property
+    def truth(self) -> float:
+        """The value of the ranker, or the difference."""
+        return self.population.truth
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation over the queries."""
+        return float(self.population.target.std())
+
+    @cached_property
+    def _sizes(self) -> DocumentSizes:
+        graded = self._single.graded
+        return pool_sizes(graded, RoundSettings(SUCCESSIVE), graded.grades)
+
+    @property
+    def _single(self) -> LabelledPool:
+        single = self.population.single
+        if single is None:
+            raise ValueError("the measure does not allow the judging of single documents")
+        return single
+
+    @cached_property
+    def _variance(self) -> np.ndarray:
+        """float64[n], the squared error that the model makes in each document that can change the estimate."""
+        single, seen = self._single, self._single.graded.seen
+        weight = seen.weight[seen.query] * (single.contrast @ discounts(seen.form, seen.ranks))
+        error = seen.form.values[single.label] - Variables.of(seen.form, single.graded.grades).mean
+        return np.asarray((weight * error)[self._sizes.order] ** 2)
+
+    def size(self, level: str) -> int:
+        """The number of labels when all is judged."""
+        return len(self._sizes.order) if level == "document" else int(self.population.documents.sum())
+
+    def error(self, budget: float) -> float:
+        """The standard error of a fixed sample of documents."""
+        graded = self._single.graded
+        design = document_design(self._sizes, SUCCESSIVE, graded.seen.indptr, graded.cost, 0.0, budget)
+        return float(np.sqrt(self._variance @ (1 / design.inclusion[self._sizes.order] - 1)))
+
+    def fixed(self, level: str, difference: float) -> float:
+        """The labels that a fixed sample needs to find a difference with the given power."""
+        if level == "query":
+            share = (difference / (DETECTED * self.deviation)) ** 2
+            return float(self.population.documents.mean() / (share + 1 / len(self.population.target)))
+        few, enough = 1.0, float(self.size("document"))
+        while enough - few > 0.5:
+            middle = (few + enough) / 2
+            few, enough = (middle, enough) if DETECTED * self.error(middle) > difference else (few, middle)
+        return enough
+
+    def sequences(self, level: str, budget: float, repetitions: int, seed: int) -> Iterator[Sequence]:
+        """Random orders of a plan, all judged; the bets are planned for a budget."""
+        successive = SUCCESSIVE if level == "document" else None
+        planned = min(budget, self.size(level) - 1)
+        plan = Plan.create(self.frame, None, MEASURE, budget=planned, level=level, design=successive, seed=0)
+        pair = (0, 1) if self.population.compared else (0,)
+        return sequences(plan, self.qrels, repetitions, seed, ALPHA, pair)
+
+
+class Verdict(NamedTuple):
+    """How judging ended.
+
+    Attributes:
+        labels: The number of labels; all if there was no verdict.
+        wrong: Whether there was a wrong verdict.
+    """
+
+    labels: int
+    wrong: bool
+
+
+def by_bets(sequence: Sequence, value: float, truth: float) -> Verdict:
+    """The first verdict of the bets on which side of a value the truth lies."""
+    draws, stakes = sequence.proof.draws, sequence.proof.stakes
+    above = excluded(draws, stakes, value, ALPHA / 2)
+    below = excluded(draws.mirrored, stakes, -value, ALPHA / 2)
+    at = min((each for each in (above, below) if each >= 0), default=-1)
+    right = {1: above, -1: below, 0: -1}[int(np.sign(truth - value))]
+    return Verdict(sequence.labels(at), at >= 0 and at != right)
+
+
+def running(draws: Draws) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The weighted mean of all draws so far, its standard error, and its information, float64[n] each."""
+    weight = draws.expected.min() / draws.expected
+    information = np.cumsum(weight)
+    mean = np.cumsum(weight * draws.value) / information
+    return mean, np.sqrt(draws.trust[1:] * draws.expected.min() / information), information
+
+
+def asymptotically(sequence: Sequence, planned: float, value: float, truth: float) -> Verdict:
+    """The first verdict of the normal mixture, which is narrowest at the planned number of labels."""
+    mean, error, information = running(sequence.proof.draws)
+    labels = np.cumsum(sequence.progress.documents)
+    at_plan = information[min(int(np.searchsorted(labels, planned)), len(labels) - 1)]
+    apart = np.abs(mean - value) > mixture_boundary(information / at_plan, ALPHA) * error
+    apart[: FIRST_LOOK - 1] = False
+    at = int(apart.argmax())
+    return Verdict(
+        int(labels[at if apart.any() else -1]), bool(apart.any() and (mean[at] - value) * (truth - value) <= 0)
+    )
