@@ -21,7 +21,7 @@ from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.relevance.bounds import contrast_bounds, document_bounds
 from pt_active.relevance.moments import Moments, discounts
-from pt_active.sampling.chances import expected_size
+from pt_active.sampling.chances import expected_size, within_budget
 from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.documents import hedged
 from pt_active.sampling.laws import EXPONENTIAL
@@ -258,13 +258,28 @@ class DocumentSequence:
         pool, known = self.tables.pool, np.zeros(len(self.label), dtype=bool)
         seen = seen_by(self.tables.measure, pool)
         weights = contrast.weights(len(pool.names))
-        for (order, drawn, judged), each in zip(self._blocks, self.tables.rounds, strict=True):
+        entries = self.tables.manifest.rounds
+        for (order, drawn, judged), each, entry in zip(self._blocks, self.tables.rounds, entries, strict=True):
             form = _additive if order.design.unit != "step" else _cascade
             units, contribution = form(seen, each, order, np.where(known, self.label, -1), self.label, weights)
-            yield units.judged(contribution, judged), units, judged
+            draws = units.judged(contribution, judged)
+            followed = each is not self.tables.rounds[-1] and judged == drawn
+            if followed and _chosen_by_cost(order, drawn, entry.budget):
+                draws = draws.without_next(units)
+            yield draws, units, judged
             known |= each.sample.drawn
             if judged < drawn:
                 return
+
+
+def _chosen_by_cost(order: Succession, drawn: int, budget: float) -> bool:
+    """Whether another unit might have been drawn than the one that would have overspent, so that costs tell of it."""
+    if drawn == len(order.ends):
+        return False
+    spent = order.spent[order.ends - 1]
+    cheapest = np.diff(np.r_[0.0, spent])[drawn:].min()
+    # What a step costs depends on what is known, so any may have been left out.
+    return order.design.unit == "step" or bool(within_budget(np.r_[0.0, spent][drawn] + cheapest, budget))
 
 
 def _check_reached(missed: np.ndarray, what: str) -> None:
