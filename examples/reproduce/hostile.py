@@ -1,14 +1,21 @@
 """How often verdicts are false on populations that are made to mislead: `pt_active.studies.populations`.
 
-    python examples/reproduce/hostile.py [--repetitions 500] [--docs pt_active/pt_docs/stopping.md]
+    python examples/reproduce/hostile.py [--repetitions 250] [--docs pt_active/pt_docs/stopping.md]
 
-Neither ranker is better, so each winner is false. Queries are drawn by the default design, and their labels come one
-query after the other; an interval that holds at its looks is taken at each of them. ``false`` is the share of samples
-in which an interval of the difference lacks 0 at any look, so that a winner is named; ``missed`` is the share in which
-an interval of one ranker's value lacks the true value at any look. Documents come in five rounds, with a look after
-each. A last table has the single look at the end of a fixed number of queries, for many such numbers. Each share is
-from four pools, with ``--repetitions`` samples of each (a quarter of them for documents), and has its Monte Carlo
-error.
+Neither ranker is better, so each winner is false. ``false`` is the share of samples in which an interval of the
+difference lacks 0 at any look, so that a winner is named; ``missed`` is the share in which an interval of one ranker's
+value lacks the true value at any look. There are three tables of each.
+
+- Bets, looked at after each draw until everything is judged: of queries in the default design, and of documents one
+  after the other. All budgets that depend on results end at one of these looks. In two columns the model is fitted
+  again `FITS` times, after each `BLOCK` documents, as a calibration to the labels so far or by an enemy who knows all
+  labels.
+- Rules that rest on normal approximations, in small pools. Documents come in five rounds, with a look after each.
+- The same in large pools, with enough labels for the looks that need many. Looks at any time are `EVERY` queries apart.
+
+A last table has the single look at the end of a fixed number of queries, for many such numbers. Each share is from four
+pools, with ``--repetitions`` samples of each (half of them for bets on documents, a tenth for rounds), and has its
+Monte Carlo error.
 
 To follow the labels in another way, write a function with the arguments and the result of `looked_at`, and a line in
 `RULES`.
@@ -20,32 +27,50 @@ import argparse
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from leagues import insert, markdown
+from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
 from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
 
+from pt_active import Plan
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import share_error
-from pt_active.inference.stopping.boundaries import half_widths
+from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import ALWAYS, critical_values, information, look_names, look_sizes
+from pt_active.inference.stopping.looks import ASYMPTOTIC, critical_values, information, look_sizes, needed_degrees
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.sampling.draws import draw_priorities, prefixes
-from pt_active.studies.populations import POPULATIONS
+from pt_active.studies.populations import DOCUMENTS, POPULATIONS
 from pt_active.studies.simulate import labelled_population
 
 MEASURE, ALPHA, POOLS = "DCG@10", 0.05, 4
 QUERIES, JUDGED = 200, 60
-"""Queries of a pool, and how many of them are judged."""
+"""Queries of a small pool, and how many of them are judged."""
 
-LARGE, SIZES = 1000, (10, 20, 30, 50, 80, 120, 200)
-"""Queries of a pool for the single look, and how many of them are judged."""
+LARGE, MOST, EVERY = 1000, 400, 5
+"""Queries of a large pool, how many of them are judged, and the queries from one look at any time to the next."""
+
+SIZES = (10, 20, 30, 50, 80, 120, 200)
+"""How many queries of a large pool are judged before a single look."""
+
+BLOCK, FITS = 40, 10
+"""Documents that are judged before the model is fitted again, and how often it is."""
+
+REFITS = {"recalibrated": recalibrated, "spoilt": spoilt}
+"""Ways to fit the model again, by name."""
+
+BETS = {"query": "queries", "document": "documents"}
+"""What comes one after the other → the name of its row."""
+
+RANKERS = {"false": "ab", "missed": "a"}
+"""What is counted → the rankers of the pool."""
 
 NAIVE = "each, plain"
 """Plain intervals at each query, as if it were the last."""
@@ -67,7 +92,7 @@ def estimates(
 
 
 def looked_at(
-    population: Population, q: np.ndarray, priority: np.ndarray, number: int, *, looks: str | None
+    population: Population, q: np.ndarray, priority: np.ndarray, number: int, every: int = 1, *, looks: str | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The intervals of R growing samples of queries, as `Plan.status` computes them.
 
@@ -76,25 +101,29 @@ def looked_at(
         q: float64[m], the distribution that queries are drawn from.
         priority: float64[R, m], the order in which queries come in each sample, smallest first.
         number: How many queries are judged in the end, fewer than m.
-        looks: A name of `look_names`, `NAIVE`, or None for the end alone.
+        every: The number of queries from one look at any time to the next.
+        looks: A name of `look_names` other than that of bets, `NAIVE`, or None for the end alone.
 
     Returns:
         Lower and upper ends, float64[L, R] each, at L looks; infinite where there is no interval.
     """
-    sizes = look_sizes(ALWAYS if looks == NAIVE else looks, number)
+    anytime = looks in (NAIVE, ASYMPTOTIC)
+    sizes = np.arange(number, 0, -every)[::-1] if anytime else look_sizes(looks, number)
     value, error, degrees, _ = (np.array(part) for part in zip(*estimates(population, q, priority, sizes), strict=True))
-    unit = np.ones_like(q)
+    unit, rule = np.ones_like(q), None if looks == NAIVE else looks
     curve = ErrorCurve(q, q**2, unit, unit, np.arange(len(q)), share=population.weight)
     time = information(curve, sizes.astype(np.float64), float(number))
-    critical = critical_values(None if looks == NAIVE else looks, sizes, time, ALPHA)
-    half = half_widths(critical[:, None], error, degrees)
+    half = half_widths(critical_values(rule, sizes, time, ALPHA)[:, None], error, degrees)
+    half[degrees < needed_degrees(rule)] = np.inf
     return value - half, value + half
 
 
-Follow = Callable[[Population, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+Follow = Callable[[Population, np.ndarray, np.ndarray, int, int], tuple[np.ndarray, np.ndarray]]
 
-RULES: dict[str, Follow] = {looks or "once": partial(looked_at, looks=looks) for looks in (NAIVE, *look_names(), None)}
-"""Ways to follow the labels, by name."""
+RULES: dict[str, Follow] = {
+    looks or "once": partial(looked_at, looks=looks) for looks in (NAIVE, ASYMPTOTIC, *SPENDING, None)
+}
+"""Ways to follow the labels by normal approximations, by name."""
 
 
 def populations_of(name: str, queries: int, pools: int, *rankers: str) -> Iterator[Population]:
@@ -104,39 +133,72 @@ def populations_of(name: str, queries: int, pools: int, *rankers: str) -> Iterat
         yield labelled_population(pool.merge(qrels, on=["qid", "docno"]), MEASURE, rankers=rankers)
 
 
-def excluded(population: Population, follow: Follow, number: int, repetitions: int, seed: int) -> np.ndarray:
+def excluded(
+    population: Population, follow: Follow, number: int, every: int, repetitions: int, seed: int
+) -> np.ndarray:
     """bool[R], whether an interval lacks the truth at any look."""
     q = population.distribution(DESIGN, DEFENSIVE_SHARE)
     priority = draw_priorities(q, repetitions, np.random.default_rng(seed))
-    low, high = follow(population, q, priority, number)
+    low, high = follow(population, q, priority, number, every)
     return np.asarray(((low > population.truth) | (high < population.truth)).any(axis=0))
 
 
-def of_queries(name: str, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
-    """One row for each way to follow the labels of whole queries."""
+def of_queries(
+    name: str, queries: int, judged: int, every: int, repetitions: int, pools: int
+) -> Iterator[dict[str, object]]:
+    """One row for each way to follow the labels of whole queries by normal approximations."""
     for rule, follow in RULES.items():
         shares = {
             column: np.concatenate(
                 [
-                    excluded(population, follow, JUDGED, repetitions, seed)
-                    for seed, population in enumerate(populations_of(name, QUERIES, pools, *rankers))
+                    excluded(population, follow, judged, every, repetitions, seed)
+                    for seed, population in enumerate(populations_of(name, queries, pools, *rankers))
                 ]
             )
-            for column, rankers in (("false", "ab"), ("missed", "a"))
+            for column, rankers in RANKERS.items()
         }
-        yield {"population": name, "level": "query", "looks": rule} | with_errors(shares)
+        yield {"population": name, "queries": queries, "looks": rule} | with_errors(shares)
 
 
-def of_documents(name: str, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
+def of_bets(name: str, queries: int, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
+    """One row for each way in which bets are looked at after each draw, until everything is judged."""
+    wrong: dict[str, dict[str, list[bool]]] = {}
+    for seed, (column, rankers) in product(range(pools), RANKERS.items()):
+        for row, missed in _missed_by_bets(name, queries, repetitions, seed, rankers):
+            wrong.setdefault(row, {each: [] for each in RANKERS})[column].append(missed)
+    for row, shares in wrong.items():
+        yield {"population": name, "queries": queries, "looks": row} | with_errors(
+            {column: np.array(each) for column, each in shares.items()}
+        )
+
+
+def _missed_by_bets(name: str, queries: int, repetitions: int, seed: int, rankers: str) -> Iterator[tuple[str, bool]]:
+    """For each sample its row, and whether the truth was ever excluded."""
+    pool, qrels = POPULATIONS[name](seed, queries)
+    pool = pool.drop(columns=[f"{what}_{ranker}" for what in ("rank", "score") for ranker in set("ab") - set(rankers)])
+    rng, pair = np.random.default_rng([seed, 1]), tuple(range(len(rankers)))
+    for level, number in (("query", repetitions), ("document", max(1, repetitions // 2))):
+        design = None if level == "query" else "successive"
+        plan = Plan.create(pool, None, MEASURE, budget=JUDGED * DOCUMENTS, design=design, level=level)
+        for sequence in sequences(plan, qrels, number, seed, ALPHA, pair):
+            proof = sequence.proof
+            truth = 0.0 if len(pair) == 2 else float(proof.draws.base[-1])
+            yield BETS[level], ever_excluded(proof.draws, proof, truth, ALPHA)
+            for how, refit in REFITS.items() if level == "document" else ():
+                draws = refitted(proof, refit, BLOCK, FITS, rng)
+                yield f"{BETS[level]}, {how}", ever_excluded(draws, proof, truth, ALPHA)
+
+
+def of_rounds(name: str, repetitions: int, pools: int) -> Iterator[dict[str, object]]:
     """One row for each way to look at rounds of documents."""
     replayed = [
         rounds_of(population, repetitions, False, seed)
         for seed, population in enumerate(populations_of(name, QUERIES, pools, "a", "b"))
     ]
-    for looks, at in ((ALWAYS, np.arange(ROUNDS)), (None, np.array([ROUNDS - 1]))):
+    for looks, at in ((ASYMPTOTIC, np.arange(ROUNDS)), (None, np.array([ROUNDS - 1]))):
         wrong = [np.abs(found.error[at]) > half_of_rounds(found, time, looks, at) for found, time in replayed]
         shares = {"false": np.concatenate([each.any(axis=0) for each in wrong])}
-        yield {"population": name, "level": "document", "looks": looks or "once"} | with_errors(shares)
+        yield {"population": name, "queries": QUERIES, "looks": f"rounds, {looks or 'once'}"} | with_errors(shares)
 
 
 def of_sizes(
@@ -155,7 +217,7 @@ def of_sizes(
             critical = critical_values(None, np.array([number]), np.ones(1), ALPHA)
             wrong.append(np.abs(value - population.truth) > half_widths(critical, error, degrees))
             effective.append(size)
-        row = {"population": name, "queries": number, "effective": np.concatenate(effective).mean()}
+        row = {"population": name, "judged": number, "effective": np.concatenate(effective).mean()}
         yield row | with_errors({"false": np.concatenate(wrong)})
 
 
@@ -166,47 +228,50 @@ def with_errors(shares: dict[str, np.ndarray]) -> dict[str, object]:
 
 
 def wide(table: pd.DataFrame, columns: str, value: str = "false") -> pd.DataFrame:
-    """Shares with their errors, one row per population."""
+    """Shares with their errors, one row per population, in the order of the table; without columns that lack shares."""
     cells = [f"{share:.3f} ± {error:.3f}" for share, error in zip(table[value], table[f"{value}_se"], strict=True)]
-    return table.assign(cell=cells).pivot(index="population", columns=columns, values="cell")
+    table = table.assign(cell=cells)[table[value].notna()]
+    found = table.pivot(index="population", columns=columns, values="cell")
+    return found.loc[table["population"].unique(), table[columns].unique()]
 
 
-def page(followed: pd.DataFrame, sizes: pd.DataFrame, names: list[str], large: int) -> str:
+def page(tables: dict[str, pd.DataFrame], sizes: pd.DataFrame) -> str:
     """The tables for the documentation."""
-    queries, documents = (followed[followed["level"] == level] for level in ("query", "document"))
-    few = wide(documents, "looks").rename(columns=lambda looks: f"documents, {looks}")
-    first = wide(queries, "looks")[list(RULES)].join(few).loc[names]
-    second = wide(queries, "looks", "missed")[list(RULES)].loc[names]
-    third = wide(sizes, "queries").loc[names]
-    titles = (
-        f"Share of samples with a false winner at any look, {JUDGED} of {QUERIES} queries:",
-        "Share of samples in which an interval of one ranker's value misses the truth at any look:",
-        f"Share of samples with a false winner at a single look, by the number of queries of {large}:",
-    )
-    tables = (markdown(table.reset_index()) for table in (first, second, third))
-    return "\n\n".join(f"{title}\n\n{table}" for title, table in zip(titles, tables, strict=True))
+    missed = "Share of samples in which an interval of one ranker's value misses the truth at any look"
+    parts = []
+    for title, table in tables.items():
+        parts += [f"Share of samples with a false winner at any look, {title}:", wide(table, "looks")]
+        parts += [f"{missed}, {title}:", wide(table, "looks", "missed")]
+    large = "Share of samples with a false winner at a single look, by the number of queries of a large pool:"
+    parts += [large, wide(sizes, "judged")]
+    return "\n\n".join(part if isinstance(part, str) else markdown(part.reset_index()) for part in parts)
 
 
 def main() -> None:
     """Replay, and print the tables or put them into a page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repetitions", type=int, default=500, help="samples of each pool, a quarter for documents")
+    parser.add_argument("--repetitions", type=int, default=250, help="samples of each pool; fewer for documents")
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
-    parser.add_argument("--large", type=int, default=LARGE, help="queries of a pool for the single look")
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="how many of them are judged")
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    followed, sizes = [], []
+    number = arguments.repetitions
+    bets, small, large, sizes = [], [], [], []
     for name in tqdm(arguments.populations, unit="population"):
-        followed += of_queries(name, arguments.repetitions, POOLS)
-        followed += of_documents(name, max(1, arguments.repetitions // POOLS), POOLS)
-        sizes += of_sizes(name, arguments.repetitions, POOLS, arguments.large, arguments.sizes)
-    tables = pd.DataFrame(followed), pd.DataFrame(sizes)
+        bets += of_bets(name, QUERIES, number, POOLS)
+        small += of_queries(name, QUERIES, JUDGED, 1, number, POOLS)
+        small += of_rounds(name, max(1, number // 10), POOLS)
+        large += of_queries(name, LARGE, MOST, EVERY, number, POOLS)
+        sizes += of_sizes(name, number, POOLS, LARGE, SIZES)
+    tables = {
+        "by bets, until everything is judged": pd.DataFrame(bets),
+        f"{JUDGED} of {QUERIES} queries": pd.DataFrame(small),
+        f"{MOST} of {LARGE} queries": pd.DataFrame(large),
+    }
     if arguments.csv:
-        pd.concat(tables).to_csv(arguments.csv, index=False)
-    text = page(*tables, arguments.populations, arguments.large)
+        pd.concat([*tables.values(), pd.DataFrame(sizes)]).to_csv(arguments.csv, index=False)
+    text = page(tables, pd.DataFrame(sizes))
     print(text)
     if arguments.docs:
         insert(text, arguments.docs, (BEGIN, END))

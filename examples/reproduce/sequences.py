@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,8 +10,9 @@ import pandas as pd
 
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
+from pt_active.inference.stopping.bets import Draws, Units, excluded
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import Progress, Proof, sequence_of
+from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.successive import priorities_of
 
@@ -23,14 +24,22 @@ class Sequence:
     Attributes:
         proof: What their labels prove, draw by draw.
         progress: What they cost, and how many labels each draw takes.
+        query: int64[n], the index in the pool of the query of each draw.
     """
 
     proof: Proof
     progress: Progress
+    query: np.ndarray
 
     def labels(self, draws: int) -> int:
         """The number of labels that the first draws take; all if ``draws`` is -1, for never."""
         return int(self.progress.documents[: draws if draws >= 0 else None].sum())
+
+    def resolved_at(self, alpha: float) -> int:
+        """The number of draws after which a difference from 0 is first proved; -1 if it never is."""
+        draws, stakes = self.proof.draws, self.proof.stakes
+        times = [excluded(side, stakes, 0.0, alpha / 2) for side in (draws, draws.mirrored)]
+        return min((each for each in times if each >= 0), default=-1)
 
 
 def reordered(tables: PlanTables, rng: np.random.Generator) -> PlanTables:
@@ -66,5 +75,89 @@ def sequences(
     tables, rng = plan.tables, np.random.default_rng(seed)
     label = whole_labels(tables.pool.keys, qrels)
     for _ in range(repetitions):
-        sequence = sequence_of(reordered(tables, rng), label, tables.measure)
-        yield Sequence(sequence.proof(Contrast(*pair), alpha), sequence.progress)
+        again = reordered(tables, rng)
+        # Labels of documents that cannot change the result would be warned of.
+        label = np.where(again.rounds[0].sample.drawn, label, -1) if again.rounds else label
+        sequence = sequence_of(again, label, tables.measure)
+        yield Sequence(sequence.proof(Contrast(*pair), alpha), sequence.progress, _queries(sequence))
+
+
+def _queries(sequence: QuerySequence | DocumentSequence) -> np.ndarray:
+    if isinstance(sequence, QuerySequence):
+        return sequence.order.rows
+    order = sequence.successions[0]
+    return sequence.tables.pool.query_of_document[order.order[order.ends - 1]]
+
+
+def ever_excluded(draws: Draws, proof: Proof, truth: float, alpha: float) -> bool:
+    """Whether either side excludes a value after any of the draws, so that no interval holds it from then on."""
+    sides = (draws, truth), (draws.mirrored, -truth)
+    return any(excluded(side, proof.stakes, value, alpha / 2) >= 0 for side, value in sides)
+
+
+def contributions(proof: Proof) -> np.ndarray:
+    """float64[n], what each unit contributes, in the order of units that come one by one and are all judged."""
+    return np.asarray(proof.units.mean + np.diff(proof.draws.base))
+
+
+def flipped(proof: Proof, sign: np.ndarray) -> Draws:
+    """The draws if the contributions of some units had the other sign, as if two rankers traded places there.
+
+    Args:
+        proof: Of units that come one by one, all of them judged.
+        sign: float64[n], 1 or −1.
+    """
+    units = proof.units
+    low, high = np.where(sign > 0, (units.low, units.high), (-units.high, -units.low))
+    traded = Units.one_by_one(units.rate, sign * units.mean, units.variance, low, high, units.settled)
+    return traded.judged(sign * contributions(proof), len(sign))
+
+
+Refit = Callable[[Units, np.ndarray, np.ndarray], Units]
+"""From the units, in any order, their contributions, and which are known (bool[n]) to the units under a new model."""
+
+
+def refitted(proof: Proof, refit: Refit, block: int, times: int, rng: np.random.Generator) -> Draws:
+    """The draws if the model is fitted again after each of some blocks, and the rest comes in a new order.
+
+    Args:
+        proof: Of units that come one by one, all of them judged; its first block is taken as it is.
+        refit: How the model is fitted.
+        block: The number of draws of each block but the last.
+        times: How often the model is fitted, unless everything is judged before.
+        rng: Source of the new orders.
+    """
+    units, value = proof.units, contributions(proof)
+    known, draws = np.arange(len(value)) < block, proof.draws.first(block)
+    for time in range(times):
+        rest = np.flatnonzero(~known)
+        if len(rest) == 0:
+            break
+        new = refit(units, value, known)
+        number = len(rest) if time == times - 1 else min(block, len(rest))
+        rest = rest[np.argsort(rng.exponential(size=len(rest)) / new.rate[rest])]
+        columns = (column[rest] for column in (new.rate, new.mean, new.variance, new.low, new.high))
+        part = Units.one_by_one(*columns, settled=units.settled + float(value[known].sum()))
+        draws = draws.then(part.judged(value[rest], number))
+        known[rest[:number]] = True
+    return draws
+
+
+def recalibrated(units: Units, contribution: np.ndarray, known: np.ndarray) -> Units:
+    """The line through the origin and the known contributions, and the variance around it."""
+    mean, shown = units.mean[known], contribution[known]
+    slope = float(np.clip(mean @ shown / max(mean @ mean, 1e-12), 0.0, 2.0))
+    error = ((shown - slope * mean) ** 2 / units.variance[known]).mean()
+    return replace(units, mean=slope * units.mean, variance=units.variance * max(error, 1e-3))
+
+
+def spoilt(units: Units, contribution: np.ndarray, known: np.ndarray) -> Units:
+    """The work of an enemy who knows all labels, but not the order to come.
+
+    If the sum of what is left is positive, he expects the smallest contribution of each unit, else the largest, is
+    nearly sure of it, and draws the large units last.
+    """
+    left = contribution[~known].sum() > 0
+    span = units.high - units.low
+    rate = 1 / (span + 0.1 * span.mean())
+    return replace(units, rate=rate, mean=units.low if left else units.high, variance=1e-4 * span**2 + 1e-12)

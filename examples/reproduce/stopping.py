@@ -3,11 +3,14 @@
     python examples/reproduce/stopping.py POOL.parquet … [--quick] [--docs pt_active/pt_docs/stopping.md]
 
 The default design draws queries without replacement up to a quarter of the pool's cost, with 60 looks on the way
-(planned looks: 5). Documents are drawn in five rounds. The column ``wrong`` is the share of null replays (the rankers
-trade places in a random half of the queries) in which any interval misses the truth, with its Monte Carlo error. The
-columns ``found`` and
-``spent`` are for the true pair: how often a difference is resolved by the end, and the mean cost until then as a share
-of the fixed budget (for documents from a fifth of the repetitions).
+(planned looks: 5). Documents are drawn in five rounds. Bets are looked at after each query, or after each document of a
+plan of documents that come one after the other; their null replays go on until everything is judged. Looks by normal
+approximations have no interval below their least degrees of freedom.
+
+The column ``wrong`` is the share of null replays (the rankers trade places in a random half of the queries) in which
+any interval misses the truth, with its Monte Carlo error. The columns ``found`` and ``spent`` are for the true pair:
+how often a difference is resolved by the end, and the mean cost until then as a share of the fixed budget (for rounds
+of documents from a fifth of the repetitions, for bets from half).
 """
 
 from __future__ import annotations
@@ -15,24 +18,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool
 from leagues import AT_ONCE, tabled, tasks, with_error
+from sequences import Sequence, contributions, ever_excluded, flipped, sequences
 from tqdm import tqdm
 
-from pt_active import UnitCost
+from pt_active import Plan, UnitCost
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import LabelledPool, Population, Repetitions, random_swaps, replay
 from pt_active.inference.replays import Replays, joined
 from pt_active.inference.rounds import Round, RoundSettings, draw_round, estimate_rounds
-from pt_active.inference.stopping.boundaries import half_widths
+from pt_active.inference.stopping.boundaries import SPENDING, half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.inference.stopping.looks import PLANNED_LOOKS, critical_values, information, look_names
+from pt_active.inference.stopping.looks import ASYMPTOTIC, PLANNED_LOOKS, critical_values, information, needed_degrees
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DEFENSIVE_SHARE
 from pt_active.studies.simulate import labelled_population, pool_of_rankers
 
 MEASURE, BUDGET_SHARE, PEEKS, ALPHA = "DCG@10", 1 / 4, 60, 0.05
-LOOK_RULES = (None, *look_names())
+LOOK_RULES = (None, ASYMPTOTIC, *SPENDING)
+BETS = "always, by bets"
 ROUNDS = 5
 ROUNDING = 1e-9
 
@@ -41,7 +47,7 @@ def looked_at(looks: str | None) -> np.ndarray:
     """The indices of the peeks that a kind of looks uses."""
     if looks is None:
         return np.array([PEEKS - 1])
-    return np.arange(PEEKS) if looks == "asymptotic" else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
+    return np.arange(PEEKS) if looks == ASYMPTOTIC else np.arange(1, PLANNED_LOOKS + 1) * PEEKS // PLANNED_LOOKS - 1
 
 
 def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tuple[Replays, np.ndarray]:
@@ -56,11 +62,12 @@ def peeks(population: Population, repetitions: int, null: bool, seed: int) -> tu
 
 
 def half_of(replayed: Replays, time: np.ndarray, looks: str | None) -> np.ndarray:
-    """float64[L, R], half-widths at the peeks of a kind of looks; infinite if all sampled values are equal."""
+    """float64[L, R], half-widths at the peeks of a kind of looks; infinite if values are equal or too few."""
     at = looked_at(looks)
     critical = critical_values(looks, at + 1, time[at], ALPHA)[:, None]
     half = half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
-    return np.where(replayed.standard_error[at] == 0, np.inf, half)
+    unusable = (replayed.standard_error[at] == 0) | (replayed.degrees[at] < needed_degrees(looks))
+    return np.where(unusable, np.inf, half)
 
 
 def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
@@ -68,7 +75,8 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     for task, rankers in tasks(pool, fold).items():
-        population = labelled_population(pool_of_rankers(graded, rankers), MEASURE, UnitCost())
+        frame = pool_of_rankers(graded, rankers)
+        population = labelled_population(frame, MEASURE, UnitCost())
         if population.compared:
             null, time = peeks(population, repetitions, True, 1)
             real, _ = peeks(population, repetitions, False, 2)
@@ -79,6 +87,31 @@ def rows_of(pool: JudgedPool, repetitions: int) -> Iterator[dict[str, object]]:
             yield from (
                 head | {"drawn": f"{ROUNDS} rounds of documents"} | row for row in of_rounds(population, repetitions)
             )
+            budget = BUDGET_SHARE * population.cost.sum()
+            yield from (head | row for row in of_bets(frame, budget, repetitions // 2))
+
+
+def of_bets(frame: pd.DataFrame, budget: float, repetitions: int) -> Iterator[dict[str, str]]:
+    """The rows of bets on queries and on documents, looked at after each draw."""
+    for drawn, level, design in (("queries", "query", None), ("documents", "document", "successive")):
+        plan = Plan.create(frame, None, MEASURE, budget=budget, level=level, design=design)
+        judged = sequences(plan, frame[["qid", "docno", "label"]], repetitions, 5, ALPHA)
+        rng, wrong, spent, found = np.random.default_rng(6), [], [], []
+        for each in tqdm(judged, total=repetitions, unit="sample", leave=False):
+            wrong.append(_misses_when_traded(each, rng))
+            at = each.resolved_at(ALPHA)
+            cost = each.progress.spent[at] if at >= 0 else np.inf
+            found.append(cost <= budget)
+            spent.append(min(cost, budget) / budget)
+        shares = {"found": f"{np.mean(found):.2f}", "spent": f"{np.mean(spent):.2f}"}
+        yield {"drawn": drawn, "looks": BETS, "wrong": with_error(np.mean(wrong), repetitions)} | shares
+
+
+def _misses_when_traded(judged: Sequence, rng: np.random.Generator) -> bool:
+    """Whether the truth is ever excluded if the rankers trade places in a random half of the queries."""
+    sign = rng.choice([-1.0, 1.0], int(judged.query.max()) + 1)[judged.query]
+    truth = judged.proof.units.settled + float(sign @ contributions(judged.proof))
+    return ever_excluded(flipped(judged.proof, sign), judged.proof, truth, ALPHA)
 
 
 def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, str]]:
@@ -89,7 +122,7 @@ def of_rounds(population: Population, repetitions: int) -> Iterator[dict[str, st
     missed = (null.truth < low) | (null.truth > high)
     naive = with_error(missed.any(axis=0).mean(), repetitions)
     yield {"looks": "every time, plain interval", "wrong": naive, "found": "", "spent": ""}
-    for looks, at in ((None, np.array([ROUNDS - 1])), ("asymptotic", np.arange(ROUNDS))):
+    for looks, at in ((None, np.array([ROUNDS - 1])), (ASYMPTOTIC, np.arange(ROUNDS))):
         wrong = (np.abs(null.error[at]) > half_of_rounds(null, time, looks, at)).any(axis=0).mean()
         resolved = np.abs(real.estimate[at]) > half_of_rounds(real, ahead, looks, at)
         stop = np.where(resolved.any(axis=0), at[resolved.argmax(axis=0)], ROUNDS - 1)
@@ -116,6 +149,7 @@ def half_of_rounds(replayed: Replays, time: np.ndarray, looks: str | None, at: n
     """float64[L, R], half-widths after the rounds ``at``; a rounding error once all that matters is judged."""
     critical = np.column_stack([critical_values(looks, at + 1, clock[at], ALPHA) for clock in time.T])
     half = half_widths(critical, replayed.standard_error[at], replayed.degrees[at])
+    half = np.where(replayed.degrees[at] < needed_degrees(looks), np.inf, half)
     return np.where(np.isinf(time[at]), ROUNDING, half)
 
 

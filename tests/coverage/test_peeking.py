@@ -1,4 +1,4 @@
-"""Looking at a growing sample of queries many times: the level of the boundaries and of betting."""
+"""Looking at a growing sample of queries many times: the level of the boundaries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scipy import stats
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Population, Repetitions, replay
 from pt_active.inference.replays import joined, share_error
-from pt_active.inference.stopping.boundaries import betting_sequence, half_widths
+from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import critical_values, information
 from pt_active.relevance.moments import Moments
@@ -54,10 +54,10 @@ def null_replays() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return found.error, found.standard_error, found.degrees, information(curve_of(q, population.cost), budgets, budget)
 
 
-@pytest.mark.parametrize("looks", ["always", "obrien-fleming", "pocock"])
+@pytest.mark.parametrize("looks", ["asymptotic", "obrien-fleming", "pocock"])
 def test_peeking_keeps_its_level(looks: str, null_replays: tuple) -> None:
     error, spread, degrees, time = null_replays
-    at = np.arange(60) if looks == "always" else np.arange(11, 60, 12)
+    at = np.arange(60) if looks == "asymptotic" else np.arange(11, 60, 12)
     critical = critical_values(looks, at + 1, time[at], 0.05)[:, None]
     wrong = (np.abs(error[at]) > half_widths(critical, spread[at], degrees[at])).any(axis=0).mean()
     assert 0.01 < wrong <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)
@@ -78,25 +78,12 @@ def test_the_reproduction_counts_what_it_says(script: Callable[[str], ModuleType
     population = null_population()
     clear = replace(population, values=np.add(population.values, [0.5, 0.0]))
     real, _ = reproduction.peeks(clear, 100, False, 2)
-    rows = {looks: reproduction._row(null, real, time, looks) for looks in (None, "always", "pocock")}
+    rows = {looks: reproduction._row(null, real, time, looks) for looks in (None, "asymptotic", "pocock")}
     assert rows[None]["spent"] == "1.00"
-    assert {row["found"] for row in rows.values()} == {"1.00"}
-    assert float(rows["pocock"]["spent"]) < 0.6
+    assert rows[None]["found"] == rows["asymptotic"]["found"] == "1.00"
+    assert float(rows["asymptotic"]["spent"]) < 1
+    # A quarter of 240 queries has too few degrees of freedom for planned looks.
+    assert rows["pocock"] == {"wrong": "0.000 ± 0.013", "found": "0.00", "spent": "1.00"}
     missed = np.abs(null.error[-1]) > half_widths(np.full((1, 1), 1.959964), null.standard_error[-1], null.degrees[-1])
     share = missed.mean()
     assert rows[None]["wrong"] == f"{share:.3f} ± {share_error(share, 100):.3f}"
-
-
-def test_weighted_draws_are_covered_at_all_times() -> None:
-    """Draws with replacement from a defensive mixture, whose weights it bounds; 200 samples find a level of .16."""
-    rng, repetitions, epsilon, n = np.random.default_rng(8), 200, 0.25, 150
-    values = rng.random(40) ** 3
-    p = np.full(40, 1 / 40)
-    q = (1 - epsilon) * values / values.sum() + epsilon * p
-    missed = 0
-    for _ in range(repetitions):
-        x = rng.choice(40, n, p=q)
-        low, high = betting_sequence(p[x] / q[x] * values[x], 0, 1 / epsilon, 0.9)
-        missed += bool(((low > p @ values) | (high < p @ values)).any())
-    assert missed / repetitions <= 0.1 + 3 * np.sqrt(0.09 / repetitions)
-    assert high[-1] - low[-1] < 0.4

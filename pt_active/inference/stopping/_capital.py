@@ -14,6 +14,8 @@ def crossing(
     signal: np.ndarray,
     largest: float,
     rounding: float,
+    before: np.ndarray,
+    lost: np.ndarray,
     truth: float,
     share: np.ndarray,
     threshold: float,
@@ -21,10 +23,16 @@ def crossing(
     """The number of draws after which bets that the mean lies above ``truth`` first reach a capital; -1 if never.
 
     A bet loses at most the share ``largest`` of its capital in one draw. It wins at most that share for each
-    ``rounding`` of the gain, so that rounding makes nobody rich.
+    ``rounding`` of the gain, so that rounding makes nobody rich. Where units were left out (``before`` and ``lost``, as
+    `left_out.LeftOut.of_bets` returns them), each bet loses what it could have lost.
     """
-    capital = share.copy()
+    capital, cut = share.copy(), 0
     for t in range(len(value)):
+        while cut < len(before) and before[cut] <= t:
+            loss, most = min(lost[0, cut] - truth, 0.0), largest / max(truth - lost[1, cut], rounding)
+            for j in range(len(signal)):
+                capital[j] *= 1 + min(signal[j] / lost[2, cut], most) * loss
+            cut += 1
         gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
         total = 0.0
         for j in range(len(signal)):
@@ -43,12 +51,20 @@ def log_capitals(
     signal: np.ndarray,
     largest: float,
     rounding: float,
+    before: np.ndarray,
+    lost: np.ndarray,
     truth: float,
     logs: np.ndarray,
     path: np.ndarray,
 ) -> None:
     """Go on from the logarithms of the capitals in ``logs``; ``path`` gets that of their sum after each draw."""
+    cut = 0
     for t in range(len(value)):
+        while cut < len(before) and before[cut] <= t:
+            loss, most = min(lost[0, cut] - truth, 0.0), largest / max(truth - lost[1, cut], rounding)
+            for j in range(len(signal)):
+                logs[j] += np.log1p(min(signal[j] / lost[2, cut], most) * loss)
+            cut += 1
         gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
         top = -np.inf
         for j in range(len(signal)):

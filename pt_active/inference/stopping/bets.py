@@ -14,10 +14,13 @@ stakes ``β`` on ``Z_t`` being above r holds ``K(r) = Π (1 + β_t (Z_t − r))`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
+
+from pt_active.inference.stopping.left_out import LeftOut
 
 LARGEST_STAKE = 0.95
 """The largest share of its capital that a bet can lose in one draw. At 1, one draw could end it for good."""
@@ -185,6 +188,7 @@ class Draws:
         least: float64[n+1], the smallest R that is possible before the first and after each draw.
         most: float64[n+1], the largest.
         base: float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw.
+        left_out: Units that were left out at the end of a block of draws.
     """
 
     value: np.ndarray
@@ -194,6 +198,7 @@ class Draws:
     least: np.ndarray
     most: np.ndarray
     base: np.ndarray
+    left_out: LeftOut = field(default_factory=LeftOut.none)
 
     @property
     def rounding(self) -> float:
@@ -215,13 +220,26 @@ class Draws:
     def first(self, n: int) -> Draws:
         """The first n draws."""
         begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
-        return Draws(**begun, **{name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")})
+        rest = {name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")}
+        return Draws(**begun, **rest, left_out=self.left_out.first(n))
+
+    def without_next(self, units: Units) -> Draws:
+        """These draws, of a block, after which the unit that comes next is left out because of its cost."""
+        n, base = len(self.value), self.base[-1]
+        unit = units.drawn_at[n]
+        low, high = (
+            base + (bound[unit] - units.mean[unit]) * units.left[n] / units.rate[unit]
+            for bound in (units.low, units.high)
+        )
+        numbers = low, high, base + units.worst[n], base + units.best[n], units.expected[n]
+        return replace(self, left_out=LeftOut(np.array([n]), *(np.array([number]) for number in numbers)))
 
     def then(self, later: Draws) -> Draws:
         """These draws followed by later ones, of a population that was re-estimated after the last of these.
 
         The model, the bounds and the rates of the units that are left may change between blocks of draws, as long as
-        they depend on nothing that comes later.
+        they depend on nothing that comes later. If these ended because the next unit would have cost too much, they are
+        those of `without_next`.
         """
         begun = {
             name: np.r_[getattr(self, name), getattr(later, name)] for name in ("value", "worst", "best", "expected")
@@ -231,6 +249,7 @@ class Draws:
             least=np.r_[self.least, later.least[1:]],
             most=np.r_[self.most, later.most[1:]],
             base=np.r_[self.base[:-1], later.base],
+            left_out=self.left_out.then(later.left_out, len(self.value)),
         )
 
     @cached_property
@@ -244,6 +263,7 @@ class Draws:
             least=-self.most,
             most=-self.least,
             base=-self.base,
+            left_out=self.left_out.mirrored,
         )
 
     def estimate(self) -> tuple[float, float]:
@@ -335,9 +355,13 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
 
 
-def _bets(draws: Draws, stakes: Stakes) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float]:
+_Bets: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float, np.ndarray, np.ndarray]
+
+
+def _bets(draws: Draws, stakes: Stakes) -> _Bets:
     """The first arguments of the compiled loops."""
-    return draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, draws.rounding
+    before, lost = draws.left_out.of_bets(draws.trust)
+    return draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, draws.rounding, before, lost
 
 
 def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:

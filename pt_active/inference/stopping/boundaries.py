@@ -21,12 +21,6 @@ _MAX_ERRORS = 9.0
 _TINY = np.finfo(np.float64).tiny
 """Added to probabilities so that the logarithm of 0 is finite."""
 
-_CANDIDATES = 1000
-"""Intervals between the candidates for the mean in `betting_sequence`."""
-
-_MAX_STAKE = 0.5
-"""The largest share of their capital that the gamblers of `betting_sequence` stake."""
-
 
 def mixture_scale(alpha: float) -> float:
     """The ρ that makes `mixture_boundary` narrowest at time 1 [Howard et al. 2021, 3.5].
@@ -165,69 +159,6 @@ def half_widths(critical: np.ndarray, standard_error: np.ndarray, degrees: np.nd
     tail = special.ndtr(-np.where(np.isfinite(critical), critical, 0.0))
     quantile = -special.stdtrit(np.where(usable, degrees, 1.0), tail)
     return np.where(usable, quantile * np.where(usable, standard_error, 0.0), np.inf)
-
-
-def betting_sequence(
-    draws: np.ndarray, low: float, high: float, confidence: float = 0.95
-) -> tuple[np.ndarray, np.ndarray]:
-    """A confidence sequence for the mean of bounded draws, exact at any sample size: the hedged capital.
-
-    [Waudby-Smith and Ramdas 2023, Theorem 3]. Two gamblers bet against each candidate mean m, one that the draws lie
-    above it and one that they lie below: ``K⁺ = Π (1 + λ⁺ (x − m))``, ``K⁻ = Π (1 − λ⁻ (x − m))``. Their stakes λ are
-    computed from the draws before, ``√(2 log(2/α)/(σ̂² i log(1 + i)))``, and at most half of their capital. Fair games
-    seldom make a gambler rich, so a candidate is rejected when ``max(K⁺, K⁻)/2`` reaches ``1/α``.
-
-    A weighted draw ``v ℓ`` with replacement lies in ``[0, ℓ_max/ε]``, since the defensive mixture bounds ``v = p/q`` by
-    1/ε; a difference in ``±ℓ_max/ε``.
-
-    Args:
-        draws: float64[n]; the mean of each, given those before it, is the mean to be estimated.
-        low: The lower bound of all draws.
-        high: The upper bound of all draws.
-        confidence: In (0, 1).
-
-    Returns:
-        Lower and upper ends after each draw, float64[n] each; each interval lies inside those before.
-
-    Raises:
-        ValueError: If the bounds are not in order, or a draw lies outside them or is not a number.
-    """
-    _check_alpha(1 - confidence)
-    draws = np.asarray(draws, dtype=np.float64)
-    if not (np.isfinite([low, high]).all() and low < high):
-        raise ValueError(f"low must be below high, both finite; got {low} and {high}")
-    outside = ~((draws >= low) & (draws <= high))
-    if draws.ndim != 1 or outside.any():
-        got = f"draw {int(outside.argmax())} is {draws[outside.argmax()]}" if draws.ndim == 1 else f"{draws.ndim} axes"
-        raise ValueError(f"draws must be one axis of numbers between {low} and {high}; {got}")
-    scaled, alpha = (draws - low) / (high - low), 1 - confidence
-    stake, mean = _stakes(scaled, alpha), np.linspace(0, 1, _CANDIDATES + 1)
-    capital, left = np.zeros((2, len(mean))), np.ones(len(mean), dtype=bool)
-    ends = np.empty((2, len(draws)))
-    with np.errstate(divide="ignore"):
-        most = _MAX_STAKE / np.stack([mean, 1 - mean])
-    for i, x in enumerate(scaled):
-        gain = np.minimum(stake[i], most) * np.stack([x - mean, mean - x])
-        capital += np.log1p(gain)
-        left &= capital.max(axis=0) - np.log(2) < -np.log(alpha)
-        ends[:, i] = _hull(left, mean)
-    return low + (high - low) * ends[0], low + (high - low) * ends[1]
-
-
-def _stakes(scaled: np.ndarray, alpha: float) -> np.ndarray:
-    """float64[n], λ of each draw from those before it [Waudby-Smith and Ramdas 2023, 26]."""
-    i = np.arange(1, len(scaled) + 1)
-    mean = (0.5 + np.cumsum(scaled)) / (i + 1)
-    variance = (0.25 + np.cumsum((scaled - mean) ** 2)) / (i + 1)
-    return np.asarray(np.sqrt(2 * np.log(2 / alpha) / (np.r_[0.25, variance][:-1] * i * np.log1p(i))))
-
-
-def _hull(left: np.ndarray, mean: np.ndarray) -> tuple[float, float]:
-    """The interval from the neighbour below the smallest candidate left to the neighbour above the largest."""
-    if not left.any():
-        return np.nan, np.nan
-    first, last = int(left.argmax()), len(left) - 1 - int(left[::-1].argmax())
-    return float(mean[max(first - 1, 0)]), float(mean[min(last + 1, len(mean) - 1)])
 
 
 def _check_alpha(alpha: float) -> None:

@@ -29,6 +29,7 @@ from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.moments import Moments
+from pt_active.sampling.chances import within_budget
 from pt_active.sampling.designs import contrast_moments
 from pt_active.sampling.laws import EXPONENTIAL
 from pt_active.sampling.successive import Succession, succession_of
@@ -280,9 +281,13 @@ class DocumentSequence:
 
     def _proved(self, contrast: Contrast) -> Iterator[tuple[Draws, Units, int]]:
         """The draws, the units and the number of judged draws of each block, up to the last that is begun."""
-        for number, (_, drawn, judged) in enumerate(self._blocks):
+        for number, (order, drawn, judged) in enumerate(self._blocks):
             units, contributions = self._block(contrast, number)
-            yield units.judged(contributions(self.label), judged), units, judged
+            draws = units.judged(contributions(self.label), judged)
+            followed = number + 1 < len(self._blocks) and judged == drawn
+            if followed and _chosen_by_cost(order, drawn, self.tables.manifest.rounds[number].budget):
+                draws = draws.without_next(units)
+            yield draws, units, judged
             if judged < drawn:
                 return
 
@@ -295,6 +300,16 @@ class DocumentSequence:
             order, weights = self.successions[number], contrast.weights(len(pool.names))
             self._units[contrast, number] = document_units(seen, rounds[number].grades, order, before, weights)
         return self._units[contrast, number]
+
+
+def _chosen_by_cost(order: Succession, drawn: int, budget: float) -> bool:
+    """Whether another unit might have been drawn than the one that would have overspent, so that costs tell of it."""
+    if drawn == len(order.ends):
+        return False
+    spent = order.spent[order.ends - 1]
+    cheapest = np.diff(np.r_[0.0, spent])[drawn:].min()
+    # What a step costs depends on what is known, so any may have been left out.
+    return order.design.unit == "step" or bool(within_budget(np.r_[0.0, spent][drawn] + cheapest, budget))
 
 
 def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure) -> QuerySequence | DocumentSequence:

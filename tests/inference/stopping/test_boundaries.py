@@ -13,8 +13,6 @@ from scipy import optimize, stats
 
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.boundaries import (
-    _stakes,
-    betting_sequence,
     half_widths,
     mixture_boundary,
     mixture_scale,
@@ -156,80 +154,6 @@ def test_widths_are_t_quantiles_of_the_same_tail() -> None:
     assert half_widths(np.array([3.0]), np.array([2.0]), np.array([np.inf]))[0] == pytest.approx(6.0)
     for error, degrees in ((2.0, 0.0), (np.nan, 5.0), (2.0, -1.0)):
         assert half_widths(np.array([3.0]), np.array([error]), np.array([degrees]))[0] == np.inf
-
-
-# --- betting ----------------------------------------------------------------------------------------------------------
-
-
-def capital(draws: np.ndarray, mean: float, alpha: float) -> np.ndarray:
-    """Half of the capital of the richer gambler after each draw, one bet at a time."""
-    up = down = 1.0
-    total, squares, found = 0.0, 0.25, []
-    variance = 0.25
-    for i, x in enumerate(draws, start=1):
-        stake = np.sqrt(2 * np.log(2 / alpha) / (variance * i * np.log(1 + i)))
-        up *= 1 + (min(stake, 0.5 / mean) if mean > 0 else stake) * (x - mean)
-        down *= 1 - (min(stake, 0.5 / (1 - mean)) if mean < 1 else stake) * (x - mean)
-        total += x
-        squares += (x - (0.5 + total) / (i + 1)) ** 2
-        variance = squares / (i + 1)
-        found.append(max(up, down) / 2)
-    return np.array(found)
-
-
-def test_the_betting_interval_holds_the_means_that_nobody_got_rich_against() -> None:
-    draws = np.random.default_rng(2).beta(2, 5, size=60)
-    low, high = betting_sequence(draws, 0, 1, 0.9)
-    grid = np.linspace(0, 1, 1001)
-    rich = np.array([np.maximum.accumulate(capital(draws, mean, 0.1)) >= 10 for mean in grid])
-    for n in (1, 10, 60):
-        left = grid[~rich[:, n - 1]]
-        assert (low[n - 1], high[n - 1]) == pytest.approx((max(left[0] - 1e-3, 0), min(left[-1] + 1e-3, 1)))
-
-
-def test_bets_are_fair() -> None:
-    """Over all outcomes of five coins, no gambler gains from the true mean on average."""
-    for mean in (0.2, 0.7):
-        for sign in (1, -1):
-            total = 0.0
-            for coins in product([0.0, 1.0], repeat=5):
-                wealth = capital_of_one(np.array(coins), mean, sign)
-                total += wealth * np.prod([mean if c else 1 - mean for c in coins])
-            assert total == pytest.approx(1.0, rel=1e-12)
-
-
-def capital_of_one(draws: np.ndarray, mean: float, sign: int) -> float:
-    wealth = 1.0
-    for i in range(len(draws)):
-        stake = min(_stakes(draws, 0.05)[i], 0.5 / (mean if sign > 0 else 1 - mean))
-        wealth *= 1 + sign * stake * (draws[i] - mean)
-    return wealth
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.1, 50), st.floats(-20, 20))
-def test_betting_moves_with_the_scale(draws: list[float], scale: float, shift: float) -> None:
-    low, high = betting_sequence(np.array(draws), 0, 1)
-    moved = np.clip(shift + scale * np.array(draws), shift, shift + scale)
-    for plain, other in zip((low, high), betting_sequence(moved, shift, shift + scale), strict=True):
-        np.testing.assert_allclose(other, shift + scale * plain, rtol=1e-6, atol=2.1e-3 * scale)
-    assert (np.diff(low) >= 0).all()
-    assert (np.diff(high) <= 0).all()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0.5], 1, 0), "low must be below high"),
-        (([0.5], 0, np.inf), "both finite"),
-        (([0.5, 1.5], 0, 1), "draw 1 is 1.5"),
-        (([np.nan], 0, 1), "draw 0 is nan"),
-        (([[0.5]], 0, 1), "2 axes"),
-        (([0.5], 0, 1, 1.0), "between 0 and 1"),
-    ],
-)
-def test_bad_bets_are_refused(arguments: tuple, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        betting_sequence(*arguments)
 
 
 # --- prefixes of a drawing order --------------------------------------------------------------------------------------
