@@ -46,7 +46,7 @@ def null_rounds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 def test_peeking_after_each_round_keeps_its_level(null_rounds: tuple[np.ndarray, ...]) -> None:
     error, spread, degrees, time = null_rounds
-    critical = critical_values("always", np.arange(5), time, 0.05)
+    critical = critical_values("asymptotic", np.arange(5), time, 0.05)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         always = (np.abs(error) > half_widths(critical, spread, degrees)).any(axis=1).mean()
