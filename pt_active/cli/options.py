@@ -78,9 +78,9 @@ SoFar = Annotated[
     bool, typer.Option("--so-far", help="The labels are those so far: cut the plan to what is judged without a gap.")
 ]
 
-First = Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: its first.")]
+First = Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: the first of two.")]
 
-Second = Annotated[str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second.")]
+Second = Annotated[str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second of two.")]
 
 Looks = Annotated[str, one_of(look_choices, "How often one may look: {}; end is when all is judged.")]
 

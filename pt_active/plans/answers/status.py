@@ -32,6 +32,9 @@ from pt_active.plans.making.kept import PlanTables
 _MIN_CHANCE = 0.05
 """With a lower probability of being resolved, the budget is said not to settle the question."""
 
+_MIN_FORESEEN = 10
+"""With fewer labels, nothing is said of how many more labels it will take: the error is a guess of the model."""
+
 _VALID = {
     None: "at the end",
     ALWAYS: "at any time, for any data",
@@ -356,7 +359,8 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
 
 def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
-    if verdict.resolution or progress.judged == 0 or progress.judged == len(progress.cost):
+    few = progress.documents[: progress.judged].sum() < _MIN_FORESEEN
+    if verdict.resolution or few or progress.judged == len(progress.cost):
         return nothing_foreseen(bool(verdict.resolution))
     alpha = 1 - question.confidence
     seen = prospect_of(proof, verdict, question.margin or 0.0, question.compared, alpha)
