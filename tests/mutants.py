@@ -188,8 +188,6 @@ calibration: plain mean of the expectations [test_calibration]
     centred, deviation = mean - weight @ mean => centred, deviation = mean - mean.mean()
 always-valid boundary: level not squared [test_boundaries]
     (rho * alpha**2) => (rho * alpha)
-betting: a stake knows the draw that it is on [test_boundaries]
-    np.r_[0.25, variance][:-1] => variance
 bets: the draw weighted as if all units were left [test_bets]
     error[drawn] * self.left[:draws] / self.rate[drawn] => error[drawn] * self.left[0] / self.rate[drawn]
 bets: what is known does not enter the sum [test_bets]
@@ -197,7 +195,7 @@ bets: what is known does not enter the sum [test_bets]
 bets: a later block goes on from the sum of the first [test_bets]
     base=np.r_[self.base[:-1], later.base], => base=np.r_[self.base, later.base[1:]],
 bets: the cap of the mirrored bets from the wrong side [test_bets]
-    worst=-self.best, => worst=-self.worst,
+    best=-self.worst, => best=-self.best,
 bets: the worst draw of the unit drawn, not of all that are left [test_bets]
     np.minimum.accumulate(least[::-1])[::-1] * self.left => least * self.left
 bets: a draw can lose more than everything [test_bets]
@@ -220,6 +218,18 @@ foresight: caps from the wrong sides [test_foresight]
     (1.0, ahead.down) if claim.above else (-1.0, ahead.up) => (1.0, ahead.up) if claim.above else (-1.0, ahead.down)
 foresight: one claim is enough for a verdict [test_foresight]
     proved &= _proved( => proved = _proved(
+units: half of what a label is worth [test_sequence]
+    seen.form.values[label], np.nan => seen.form.values[label] / 2, np.nan
+verdict: the first ranker at the level of both sides [test_verdict]
+    FIRST: excluded(draws, stakes, 0.0, alpha / 2) => FIRST: excluded(draws, stakes, 0.0, alpha)
+verdict: the intervals of all pairs at the level of one [test_pairwise]
+    interval(proof.draws, proof.stakes, alpha / len(proofs)) => interval(proof.draws, proof.stakes, alpha)
+until known: the value on the other side of the truth [test_until_known]
+    float(draws.base[-1]) - difference => float(draws.base[-1]) + difference
+until known: errors of the model as it expects them [test_until_known]
+    np.sqrt(scale) * (each.contribution - each.units.mean) => (each.contribution - each.units.mean)
+clocks: uniform for exponential [test_clocks]
+    -np.log((bits >> np.uint64(11)) * 2.0**-53 + _HALF) => ((bits >> np.uint64(11)) * 2.0**-53 + _HALF)
 verdict: within the margin at the near end [test_boundaries]
     np.abs(value) + half_width <= margin => np.abs(value) - half_width <= margin
 look ahead: the estimate is taken for the truth [test_boundaries]
