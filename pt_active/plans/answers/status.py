@@ -49,7 +49,7 @@ SEQUENTIAL = "sequential"
 """The name of the estimator of looks at any time by bets: the weighted mean of what each draw says."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Status(Printed):
     """What the labels so far say, and whether to go on judging.
 
@@ -190,6 +190,13 @@ class Status(Printed):
             f": about {how_many('more label', round(self.more))}, {self.more_high:.0f} with bad luck; the {left} "
             f"settle it with a chance of {self.chance:.0%}"
         )
+
+    def __eq__(self, other: object) -> bool:
+        # Numbers that are unknown in both are equal, which NaN is not.
+        return isinstance(other, Status) and self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash((self.measure, self.first, self.second, self.looks, self.judged, self.spent))
 
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
