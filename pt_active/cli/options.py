@@ -80,7 +80,9 @@ SoFar = Annotated[
 
 First = Annotated[str | None, typer.Option(metavar="NAME", help="A ranker of the plan; default: the first of two.")]
 
-Second = Annotated[str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second of two.")]
+Second = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second of two.")
+]
 
 Looks = Annotated[str, one_of(look_choices, "How often one may look: {}; end is when all is judged.")]
 

@@ -9,6 +9,7 @@ from itertools import combinations
 import numpy as np
 
 from pt_active.relevance.measures import RankForm
+from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
@@ -28,6 +29,9 @@ OBJECTIVES = ("mean", "largest")
 DEFENSIVE_VARIANCE = 1.0
 """Default share of the average variance that is added to each document, because a model that claims to be certain is
 not believed [theory 5]."""
+
+_STRIDE = 0.25
+"""By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ."""
 
 _REWEIGHTINGS = 10
 """How often the pairs of rankers are reweighted to minimise the largest variance."""
@@ -268,6 +272,9 @@ def _sizes(
     size = np.zeros(len(gain))
     if drawing == SUCCESSIVE and len(order):
         reach = np.ptp(pool.form.values) * np.sqrt(square)
+        if unit == "step":
+            # Labels above are unknown, so a document may matter as much as its rank allows.
+            reach = np.ptp(pool.form.values) * pool.weight[pool.query] * discounts(pool.form, pool.ranks).max(axis=0)
         size[order] = succession_sizes(unit, order, pool.indptr, gain, reach, cost, overhead)
         return DocumentSizes(order, size, gain, unit)
     pooled_sizes(pool.indptr, order, gain, cost, overhead, size)
@@ -315,7 +322,21 @@ def succession_sizes(
         size, most = sizes[order], most / np.sqrt(price)
     if unit == "step":
         most = largest_below(most, query)
-    return np.asarray((1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum())
+    mixed = (1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum()
+    return np.asarray(_in_strides(mixed, query) if unit == "step" else mixed)
+
+
+def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
+    """Sizes that fall along the order of a query by `_STRIDE` at least, or not at all; none becomes larger.
+
+    The rate of a step is the difference of two sizes. A tiny one would make the step so improbable that it could move a
+    running estimate beyond all measure.
+    """
+    strided = size.copy()
+    for place in range(len(size) - 2, -1, -1):
+        if query[place] == query[place + 1] and size[place] < (1 + _STRIDE) * strided[place + 1]:
+            strided[place] = strided[place + 1]
+    return strided / strided.sum()
 
 
 def document_design(

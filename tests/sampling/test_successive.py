@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pt_active.inference.documents import document_estimate
 from pt_active.relevance.measures import parse_measure, rank_form
+from pt_active.relevance.moments import discounts
 from pt_active.sampling.documents import RANGE_SHARE, RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import DocumentDesign
@@ -193,19 +194,25 @@ def test_sizes_follow_variance_and_range(random_documents, overhead):
     assert sizes.unit == ("query" if overhead else "document")
 
 
-def test_sizes_of_steps_mix_those_of_depth_with_the_largest_range_below(random_documents):
+def test_sizes_of_steps_mix_those_of_depth_with_the_largest_range_below_and_fall_in_strides(random_documents):
     pool, variables, _, cost = random_documents(4, "ERR(max_rel=2)@4")
     found = document_sizes(pool, variables, cost, 0.0, RoundSettings("successive"))
     depth = document_sizes(pool, variables, cost, 0.0, RoundSettings("depth"))
     np.testing.assert_array_equal(found.order, depth.order)
     order, query = found.order, pool.query[found.order]
-    rest = found.size[order] - (1 - RANGE_SHARE) * depth.size[order] / depth.size.sum()
-    assert rest.sum() == pytest.approx(RANGE_SHARE)
     assert found.unit == "step"
+    weight = discounts(pool.form, pool.ranks).max(axis=0) * pool.weight[pool.query] / np.sqrt(cost)
+    below = np.concatenate([np.maximum.accumulate(weight[order][query == x][::-1])[::-1] for x in np.unique(query)])
+    mixed = (1 - RANGE_SHARE) * depth.size[order] / depth.size.sum() + RANGE_SHARE * below / below.sum()
+    expected = []
     for x in np.unique(query):
-        assert (np.diff(rest[query == x]) <= 1e-15).all()
-        assert (np.diff(found.size[order][query == x]) <= 1e-15).all()
-        assert rest[query == x][-1] > 0
+        strided = [mixed[query == x][-1]]
+        for size in mixed[query == x][-2::-1]:
+            strided.append(size if size >= 1.25 * strided[-1] else strided[-1])
+        expected += strided[::-1]
+    np.testing.assert_allclose(found.size[order], np.array(expected) / np.sum(expected), rtol=1e-12)
+    own = -np.diff(found.size[order])[query[1:] == query[:-1]]
+    assert ((own == 0) | (own > 0.1 * found.size[order][:-1][query[1:] == query[:-1]])).all()
 
 
 @settings(max_examples=40)

@@ -368,16 +368,20 @@ def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:
     """The values of R that neither side has excluded at any of the draws so far, at level α/2 each.
 
     With probability ``1 − α`` the truth lies inside after every draw. The ends err to the outside by at most
-    `_PRECISION` of the standard error. An interval that turned out to be empty, which has a probability of at most α,
-    is given as what lies between its ends.
+    `_PRECISION` of the standard error.
 
     Args:
         draws: What the labels so far say.
         stakes: How the capital is spread on each side.
         alpha: The probability with which the truth may ever lie outside.
+
+    Returns:
+        Lower and upper end; NaN if both sides have excluded everything, which has a probability of at most α.
     """
     low = _end(draws, stakes, alpha / 2)
     high = -_end(draws.mirrored, stakes, alpha / 2)
+    if low > high + draws.rounding:
+        return np.nan, np.nan
     return min(low, high), max(low, high)
 
 

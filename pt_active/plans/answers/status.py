@@ -88,6 +88,8 @@ class Status(Printed):
         everything: What it costs to judge everything that can change the result: the whole pool, or in a plan of
             documents those that count, with another round for those that were not drawn.
         cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
+        overturned: An earlier verdict, ``"first"``, ``"second"`` or ``"within"``, that what is judged by now shows to
+            have been false; None if there is none.
     """
 
     measure: str
@@ -120,6 +122,7 @@ class Status(Printed):
     needed: float
     everything: float
     cost_unit: str = ""
+    overturned: str | None = None
 
     @property
     def resolved(self) -> bool:
@@ -222,6 +225,13 @@ class Status(Printed):
     def remark(self) -> str | None:
         """Why the estimate and the verdict or the interval seem to contradict each other; None if they do not."""
         known = np.isfinite(self.value)
+        rare = f"this is one of the {1 - self.confidence:.0%} of campaigns in which bets may fail"
+        if self.overturned:
+            said = {"first": f"{self.first} is better", "second": f"{self.second} is better"}
+            before = said.get(self.overturned, "equivalent")
+            return f"an earlier verdict, {before}, was false, as all that is judged by now shows; {rare}"
+        if known and self.looks == ALWAYS and np.isnan(self.low):
+            return f"the bets have excluded every value, so there is no interval; {rare}"
         if known and self.winner is not None and (self.value > 0) != (self.winner == self.first):
             return (
                 "the estimate now has the other sign than the verdict, which fell earlier and keeps its level; "
@@ -231,7 +241,7 @@ class Status(Printed):
             return "the estimate lies outside the interval, which no later label widens"
         if known and self.looks not in (None, ALWAYS) and not np.isfinite(self.low):
             least = needed_degrees(self.looks)
-            return f"these looks have no interval below {least} degrees of freedom; looks at any time have one"
+            return f"these looks have no interval below {least} degrees of freedom; the looks {ALWAYS!r} have one"
         return None
 
     def counted(self, number: int) -> str:
@@ -347,6 +357,7 @@ def status_of(
         budget=float(spent[progress.drawn]),
         next_look=judged + 1 if judged < progress.drawn else None,
         everything=float(spent[-1]),
+        overturned=_RESOLUTIONS.get(verdict.overturned),
     )
 
 

@@ -50,14 +50,18 @@ def planned_stakes(units: Units, cost: np.ndarray, budget: float, alpha: float) 
         alpha: The level of the test.
     """
     variance = float(units.expected[0]) if len(units.expected) else 1.0
-    return Stakes.planned(variance, len(units.drawn_at), expected_size(units.rate, cost, budget), alpha)
+    return Stakes.planned(variance, len(units.rate), expected_size(units.rate, cost, budget), alpha)
 
 
 def document_stakes(units: Units, order: Succession, budget: float, alpha: float) -> Stakes:
-    """`planned_stakes` for documents; the cost of a step depends on what is known, so it counts with the mean."""
-    cost = np.diff(np.r_[0.0, order.spent[order.ends - 1]])
-    cost = cost if len(cost) == len(units.rate) else np.full(len(units.rate), cost.sum() / len(units.rate))
-    return planned_stakes(units, cost, budget, alpha)
+    """`planned_stakes` for documents. They must not depend on the order to come.
+
+    What a step costs depends on what is known, so each step counts with the mean.
+    """
+    if order.design.unit == "step":
+        mean = float(order.spent[-1]) / len(units.rate)
+        return planned_stakes(units, np.full(len(units.rate), mean), budget, alpha)
+    return planned_stakes(units, np.diff(np.r_[0.0, order.spent[order.ends - 1]]), budget, alpha)
 
 
 def query_units(

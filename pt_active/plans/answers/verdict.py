@@ -31,6 +31,8 @@ class Verdict:
         high: Upper end.
         e_value: The largest that the evidence against equality has been; infinite if no labels could change the
             verdict. NaN for a single ranker.
+        overturned: A resolution that bets had reached before, and that what is known for certain by now shows to be
+            false; 0 if there is none.
     """
 
     resolution: int
@@ -40,6 +42,7 @@ class Verdict:
     low: float
     high: float
     e_value: float
+    overturned: int = 0
 
 
 def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float) -> Verdict:
@@ -55,12 +58,23 @@ def verdict_of(proof: Proof, margin: float, compared: bool, alpha: float) -> Ver
     low, high = interval(draws, stakes, alpha)
     value, error = draws.estimate()
     if not compared:
-        wide = high - low > 2 * margin
-        at = 0 if wide else _narrow_from(draws, stakes, margin, alpha)
-        return Verdict(0 if wide else WITHIN, at, value, error, low, high, np.nan)
+        narrow = high - low <= 2 * margin
+        at = _narrow_from(draws, stakes, margin, alpha) if narrow else 0
+        return Verdict(WITHIN if narrow else 0, at, value, error, low, high, np.nan)
     found = {each: at for each, at in _times(draws, stakes, margin, alpha).items() if at >= 0}
-    resolution = min(found, key=lambda each: found[each]) if found else 0
-    return Verdict(resolution, found.get(resolution, 0), value, error, low, high, _evidence(draws, stakes, low, high))
+    refuted = {each: at for each, at in found.items() if _refuted(draws, each, margin)}
+    kept = {each: at for each, at in found.items() if each not in refuted}
+    resolution, overturned = (min(each, key=lambda name: each[name]) if each else 0 for each in (kept, refuted))
+    at, evidence = kept.get(resolution, 0), _evidence(draws, stakes, resolution)
+    return Verdict(resolution, at, value, error, low, high, evidence, overturned)
+
+
+def _refuted(draws: Draws, resolution: int, margin: float) -> bool:
+    """Whether what is known for certain shows that a verdict of the bets was false."""
+    least, most, close = draws.least[-1], draws.most[-1], draws.rounding
+    if resolution == WITHIN:
+        return bool(least > margin + close or most < -margin - close)
+    return bool(most <= close if resolution == FIRST else least >= -close)
 
 
 def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[int, int]:
@@ -72,7 +86,7 @@ def _times(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> dict[in
     known = draws.most - draws.least <= draws.rounding
     if known.any() and abs(draws.base[-1]) <= draws.rounding:
         equal = int(known.argmax())
-        return {WITHIN: equal if within < 0 else min(within, equal)}
+        within = equal if within < 0 else min(within, equal)
     return times | {WITHIN: within}
 
 
@@ -86,12 +100,13 @@ def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> i
     return enough
 
 
-def _evidence(draws: Draws, stakes: Stakes, low: float, high: float) -> float:
-    """The largest of the means of both capitals at 0 so far, an e-value for ``R = 0``."""
-    if draws.least[-1] > draws.rounding or draws.most[-1] < -draws.rounding:
+def _evidence(draws: Draws, stakes: Stakes, resolution: int) -> float:
+    """Half of the larger capital at 0, at its best so far, at least 1: it never exceeds the mean of both at its best."""
+    least, most = draws.least[-1], draws.most[-1]
+    if (resolution == FIRST and least > draws.rounding) or (resolution == SECOND and most < -draws.rounding):
         return np.inf
-    both = np.logaddexp(log_capital(draws, stakes), log_capital(draws.mirrored, stakes)) - np.log(2)
-    return float(np.exp(min(both.max(initial=0.0), _MAX_LOG)))
+    larger = np.maximum(log_capital(draws, stakes), log_capital(draws.mirrored, stakes)) - np.log(2)
+    return float(np.exp(min(larger.max(initial=0.0), _MAX_LOG)))
 
 
 @dataclass(frozen=True)
@@ -129,7 +144,8 @@ def prospect_of(proof: Proof, verdict: Verdict, margin: float, compared: bool, a
     if margin > 0:
         claims.append([Claim(-margin, True), Claim(margin, False)])
     rng = np.random.default_rng(seed)
-    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(_PATHS), verdict.low, verdict.high)
+    ends = np.nan_to_num(verdict.low, nan=draws.least[-1]), np.nan_to_num(verdict.high, nan=draws.most[-1])
+    truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(_PATHS), *ends)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
     expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, verdict.value)
     return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))
@@ -161,17 +177,22 @@ def pair_verdicts(proofs: list[Proof], alpha: float) -> list[Verdict]:
     adjusted = holm(evidence[-1])
     verdicts = []
     for pair, proof in enumerate(proofs):
-        column = 2 * pair + int(adjusted[2 * pair + 1] > adjusted[2 * pair])
-        proved = bool(adjusted[column] >= 1 / alpha)
+        refuted = [_refuted(proof.draws, each, 0.0) for each in (FIRST, SECOND)]
+        both = adjusted[2 * pair : 2 * pair + 2]
+        proofs_of = np.where(refuted, 0.0, both)
+        column = 2 * pair + int(proofs_of.argmax())
+        proved = bool(proofs_of.max() >= 1 / alpha)
         resolution = (FIRST if column % 2 == 0 else SECOND) if proved else 0
         at = _proved_at(evidence, column, alpha) if proved else 0
+        false = np.flatnonzero(refuted & (both >= 1 / alpha))
+        overturned = (FIRST, SECOND)[false[0]] if len(false) else 0
         known = proof.draws.most - proof.draws.least <= proof.draws.rounding
         if not proved and known.any():
             resolution, at = WITHIN, int(known.argmax())
         ends = interval(proof.draws, proof.stakes, alpha / len(proofs))
         certain = sides[column][0].least[-1] > sides[column][0].rounding
         e_value = np.inf if certain else float(adjusted[column])
-        verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, e_value))
+        verdicts.append(Verdict(resolution, at, *proof.draws.estimate(), *ends, e_value, overturned))
     return verdicts
 
 

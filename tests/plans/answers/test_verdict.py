@@ -14,11 +14,12 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.stopping.bets import excluded
+from pt_active.inference.stopping.bets import Stakes, Units, excluded, interval
+from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import sequence_of
+from pt_active.plans.answers.sequence import Proof, sequence_of
 from pt_active.plans.answers.status import Status
-from pt_active.plans.answers.verdict import verdict_of
+from pt_active.plans.answers.verdict import Verdict, pair_verdicts, verdict_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.successive import priorities_of
 from pt_active.studies.populations import POPULATIONS
@@ -287,3 +288,63 @@ def test_looking_after_every_label_names_no_winner_falsely(level: str, name: str
     noise = 3 * np.sqrt(alpha * (1 - alpha) / runs)
     assert ever.any(axis=1).mean() <= alpha + noise
     assert (ever.mean(axis=0) <= alpha / 2 + noise).all()
+
+
+# --- bets that failed -------------------------------------------------------------------------------------------------
+
+BOLD, LEVEL = Stakes(np.array([1e6]), np.ones(1)), 0.6
+"""Bets as large as their caps allow, at a level at which two lucky draws are a verdict."""
+
+
+def lucky(last: float, judged: int = 3) -> Proof:
+    """Two draws for the first ranker, and a third one that decides the truth ``2 + last``."""
+    size, units = np.array([1.0, 1.0, 3.0]), np.zeros(3)
+    population = Units.one_by_one(size, units, size**2, -size, size)
+    return Proof(population.judged(np.array([1.0, 1.0, last]), judged), population, judged, BOLD)
+
+
+def both(proof: Proof) -> list[Verdict]:
+    return [verdict_of(proof, 0.0, True, LEVEL), *pair_verdicts([proof], LEVEL)]
+
+
+@pytest.mark.parametrize(("last", "resolution"), [(-2.5, SECOND), (-2.0, WITHIN), (-1.0, FIRST)])
+def test_what_is_known_for_certain_overturns_what_bets_have_said(last: float, resolution: int) -> None:
+    for verdict in both(lucky(last, 2)):
+        assert (verdict.resolution, verdict.at, verdict.overturned) == (FIRST, 2, 0)
+    for verdict in both(lucky(last)):
+        assert verdict.resolution == resolution
+        assert verdict.at == (2 if resolution == FIRST else 3)
+        assert verdict.overturned == (0 if resolution == FIRST else FIRST)
+        assert np.isinf(verdict.e_value) == (resolution != WITHIN)
+        assert verdict.value == pytest.approx(2 + last)
+
+
+def test_an_overturned_verdict_and_an_empty_interval_are_said(won: Status) -> None:
+    state = replace(won, overturned="second")
+    assert state.remark == (
+        f"an earlier verdict, {won.second} is better, was false, as all that is judged by now shows; this is one of "
+        "the 5% of campaigns in which bets may fail"
+    )
+    empty = replace(won, low=np.nan, high=np.nan)
+    assert "the bets have excluded every value, so there is no interval" in str(empty.remark)
+    assert "interval    none" in str(empty)
+
+
+def test_an_interval_that_excludes_everything_is_none() -> None:
+    """A lucky beginning excludes all small values, and what follows all large ones."""
+    units = Units.one_by_one(np.ones(400), np.zeros(400), np.ones(400), -np.ones(400), np.ones(400))
+    swing = np.r_[np.ones(10), -np.ones(120), np.zeros(270)]
+    assert np.isfinite(interval(units.judged(swing, 10), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
+    assert np.isnan(interval(units.judged(swing, 130), Stakes(np.array([200.0]), np.ones(1)), 0.5)).all()
+
+
+def test_bets_on_steps_do_not_depend_on_the_order_to_come(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
+    two = pool.drop(columns=[name for name in pool.filter(like="rank_") if name not in ("rank_good", "rank_bad")])
+    two = two.assign(score_good=-two.rank_good, score_bad=-two.rank_bad)
+    plan = Plan.create(two, None, "ERR@3", budget=60, level="document", design="successive")
+    label = whole_labels(plan.tables.pool.keys, labels)
+    grids = [
+        sequence_of(again(plan.tables, seed), label, plan.measure).proof(Contrast(0, 1), 0.05).stakes.signal
+        for seed in range(30)
+    ]
+    np.testing.assert_allclose(np.array(grids), np.broadcast_to(grids[0], (30, len(grids[0]))), rtol=1e-12)
