@@ -101,7 +101,7 @@ def _narrow_from(draws: Draws, stakes: Stakes, margin: float, alpha: float) -> i
 
 
 def _evidence(draws: Draws, stakes: Stakes, resolution: int) -> float:
-    """Half of the larger capital at 0, at its best so far, at least 1: it never exceeds the mean of both at its best."""
+    """Half of the larger capital at 0, at its best so far, at least 1; the mean of both at its best is no smaller."""
     least, most = draws.least[-1], draws.most[-1]
     if (resolution == FIRST and least > draws.rounding) or (resolution == SECOND and most < -draws.rounding):
         return np.inf
