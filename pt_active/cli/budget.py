@@ -56,8 +56,10 @@ def budget(
     """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
     if budget and width is not None:
         raise ValueError("say either --budget or --width, and not both")
-    if until_known and (difference is None or width is not None or budget):
-        raise ValueError("--until-known needs --difference, and neither --width nor --budget")
+    if until_known and (width is not None or budget):
+        raise ValueError("leave out --width and --budget with --until-known")
+    if until_known and difference is None:
+        raise ValueError("--until-known needs --difference")
     check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)

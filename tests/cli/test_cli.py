@@ -697,6 +697,9 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
             "--seconds-per-query must be a finite number and not negative, got -3.0",
         ),
         (("--cost", "free"), "unknown --cost 'free'"),
+        (("--until-known",), "--until-known needs --difference"),
+        (("--until-known", "--difference", "1", "--width", "1"), "leave out --width and --budget with --until-known"),
+        (("--until-known", "--budget", "9"), "leave out --width and --budget with --until-known"),
     ],
 )
 def test_budgets_that_cannot_be(files, words, said):
