@@ -13,6 +13,7 @@ from pt_active.cli.command_line import (
     check_names,
     check_new,
     command_line,
+    extended_from,
     given_words,
     new_path,
     read_judged,
@@ -23,6 +24,7 @@ from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
@@ -86,7 +88,9 @@ def status(
     state = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
     asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
     one = state if isinstance(state, Status) else state.slowest
-    return Answer(state.to_dict(), str(state), _next_step(one, plan, qrels, asked))
+    if isinstance(state, PairStatus) and state.resolved:
+        return Answer(state.to_dict(), str(state), _one_pair(one, plan, qrels))
+    return Answer(state.to_dict(), str(state), _next_step(one, plan, qrels, asked, extended_from(loaded)))
 
 
 def report(
@@ -115,10 +119,10 @@ def report(
     if not so_far and (looks is not None or margin is not None):
         raise ValueError("--looks and --margin are for --so-far")
     loaded, labels = read_judged(plan, qrels)
+    if so_far and len(loaded.rankers) > 2 and (first is None or second is None):
+        raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
     state = None
-    if so_far and len(loaded.rankers) > 2 and first is None and second is None:
-        loaded = loaded.so_far(labels)
-    elif so_far:
+    if so_far:
         often = _often(looks or ALWAYS)
         found = loaded.status(labels, often, margin, confidence, first=first, second=second)
         state = found if isinstance(found, Status) else None
@@ -144,8 +148,8 @@ def _often(looks: str) -> str | None:
     return None if looks == AT_THE_END else looks
 
 
-def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str]) -> str:
-    """The hint below a status: what to do or to type next."""
+def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], extended: float) -> str:
+    """The hint below a status: what to do or to type next; ``extended`` is the sum to which an extension adds."""
     if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)
@@ -159,10 +163,17 @@ def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str]) -
     if planned:
         return "The planned looks are over."
     out = new_path(plan.with_name(f"{plan.name}-more"))
-    lacking = state.needed - state.spent
+    lacking = state.needed - extended
     budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
     more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
+
+
+def _one_pair(state: Status, plan: Path, qrels: list[Path]) -> str:
+    """The hint below the status of all pairs if all are settled."""
+    page, pair = new_path(plan.with_name(f"{plan.name}.html")), given_words(first=state.first, second=state.second)
+    shown = command_line("report", plan, *qrels, "--so-far", *pair, "--out", page)
+    return f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
 
 
 def _report_next(plan: Path, qrels: list[Path], so_far: bool) -> str:

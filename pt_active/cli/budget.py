@@ -9,7 +9,15 @@ import pandas as pd
 import typer
 
 from pt_active.cli import options
-from pt_active.cli.command_line import Answer, check_names, command_line, new_path, read_judged, rounded_up
+from pt_active.cli.command_line import (
+    Answer,
+    check_names,
+    command_line,
+    extended_from,
+    new_path,
+    read_judged,
+    rounded_up,
+)
 from pt_active.cli.options import one_of
 from pt_active.cli.pools import PoolFiles
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
@@ -56,8 +64,10 @@ def budget(
     """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
     if budget and width is not None:
         raise ValueError("say either --budget or --width, and not both")
-    if until_known and (difference is None or width is not None or budget):
-        raise ValueError("--until-known needs --difference, and neither --width nor --budget")
+    if until_known and (width is not None or budget):
+        raise ValueError("leave out --width and --budget with --until-known")
+    if until_known and difference is None:
+        raise ValueError("--until-known needs --difference")
     check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
@@ -120,7 +130,7 @@ def _more(table: pd.DataFrame, plan: Plan, folder: Path, qrels: list[Path]) -> s
     """The hint with what a plan lacks: an extension, or another plan where it cannot be extended."""
     own, manifest, arguments = own_method(plan), plan.tables.manifest, plan.tables.manifest.arguments
     row = table[(table["level"] == arguments.level) & (table["design"] == own.design)]
-    lacking = float(row["budget"].iloc[0]) - manifest.spent
+    lacking = float(row["budget"].iloc[0]) - extended_from(Plan.load(folder) if manifest.cut else plan)
     if lacking <= 0:
         return "The plan's own budget is enough."
     lack = f"The plan lacks {lacking:.4g}{arguments.unit} of it"

@@ -150,6 +150,19 @@ def rounded_up(budget: float) -> str:
     return f"{min(np.ceil(budget / step) * step, np.ceil(budget)):.6g}"
 
 
+def extended_from(plan: Plan) -> float:
+    """The sum to which an extension of a plan adds its budget: the plan's own budget where it goes on in its order.
+
+    Args:
+        plan: A plan that was not cut.
+    """
+    manifest, rounds = plan.tables.manifest, plan.tables.rounds
+    if not rounds:
+        return manifest.limit
+    last = manifest.rounds[-1]
+    return manifest.spent + (last.budget - last.spent if rounds[-1].sample.priority is not None else 0.0)
+
+
 def read_judged(folder: Path, paths: Sequence[Path], so_far: bool = False) -> tuple[Plan, pd.DataFrame]:
     """A plan and its labels.
 

@@ -176,9 +176,21 @@ def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
     """
     check_judged(qrels)
     label = whole_labels(keys, qrels)
-    if (label < 0).all():
-        raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
+    check_some_known(label >= 0)
     return label
+
+
+def check_some_known(known: np.ndarray) -> None:
+    """Raise if no label belongs to a document of a plan.
+
+    Args:
+        known: bool, whether each label, or each document of the plan, has its counterpart.
+
+    Raises:
+        ValueError: If none has.
+    """
+    if not known.any():
+        raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
 
 
 def drawn_labels(

@@ -21,7 +21,7 @@ from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
-from pt_active.plans.answers.pairwise import PairStatus, pair_status
+from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
@@ -397,9 +397,10 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
-        if len(self.rankers) > 2 and first is None and second is None and looks == ALWAYS and margin is None:
+        if len(self.rankers) > 2 and first is None and second is None:
+            check_pairs_asked(looks, margin)
             return pair_status(self.tables, qrels, ALWAYS, confidence)
-        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
 
     def follow(
@@ -418,7 +419,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, the plan has no order, or has more than two rankers and they are
                 not named.
         """
-        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
         return Following(self.tables, Question(pair, self.measure, ALWAYS, margin, confidence))
 
     def report(

@@ -162,7 +162,7 @@ def test_labels_come_in_bit_by_bit(files):
     said = run("status", "plan", "plan.csv", "--confidence", "0.999999")
     found = json.loads(run("status", "plan", "plan.csv", "--confidence", "0.999999", "--json"))
     more = re.search(r"Next, draw more:\n  (pt-active extend plan plan.csv --budget [0-9.]+ --out plan-more)", said)
-    lacking, budget = found["needed"] - found["spent"], float(more[1].split()[5])
+    lacking, budget = found["needed"] - 100, float(more[1].split()[5])
     assert lacking <= budget < 1.01 * lacking + 1
     assert "in extension 1 (drawn by hedged)" in run(*shlex.split(more[1])[1:])
     assert (
@@ -171,6 +171,7 @@ def test_labels_come_in_bit_by_bit(files):
     fill("more.csv")
     again = json.loads(run("status", "plan-more", "plan.csv", "more.csv", "--json"))
     assert again["judged"] == again["drawn"] > found["drawn"]
+    assert found["needed"] <= again["spent"] <= 100 + budget
     assert complaint("status", "plan", "part.csv", "--looks", "daily").startswith("unknown --looks 'daily'")
     assert complaint("status", "plan", "part.csv", "--margin", "-1") == "--margin must be a positive number, got -1.0"
     assert complaint("export", "plan", "--out", "x.csv", "--order", "up").startswith("unknown order 'up'")
@@ -680,6 +681,33 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     assert float(again) > 60
 
 
+@pytest.mark.parametrize("design", ["hedged", "successive", "spread"])
+def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
+    level = "query" if design == "hedged" else "document"
+    sampled = ("--level", level, "--design", design, "--per-query", "3.3", "--seed", "1", "--out", "plan")
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "100", *sampled)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    plan = Plan.load("plan")
+    spent = plan.manifest["spent"]
+    assert spent < 99
+    before = spent if design == "spread" else 100
+    (row,) = (
+        each
+        for each in json.loads(run("budget", "plan", "plan.csv", "--width", "0.3", "--json"))["rows"]
+        if (each["level"], each["design"]) == (level, design)
+    )
+    said = run("budget", "plan", "plan.csv", "--width", "0.3")
+    assert f"The plan lacks {row['budget'] - before:.4g} of it. Next, draw" in said
+    run(*shlex.split(said.splitlines()[-1])[1:])
+    if design != "spread":
+        assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1
+        words = ("plan", "plan.csv", "--confidence", "0.999999")
+        state, hint = json.loads(run("status", *words, "--json")), run("status", *words).splitlines()[-1]
+        proposed = float(re.search("--budget ([0-9.]+)", hint)[1])
+        assert state["needed"] - 100 <= proposed < 1.01 * (state["needed"] - 100) + 1
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -697,6 +725,9 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
             "--seconds-per-query must be a finite number and not negative, got -3.0",
         ),
         (("--cost", "free"), "unknown --cost 'free'"),
+        (("--until-known",), "--until-known needs --difference"),
+        (("--until-known", "--difference", "1", "--width", "1"), "leave out --width and --budget with --until-known"),
+        (("--until-known", "--budget", "9"), "leave out --width and --budget with --until-known"),
     ],
 )
 def test_budgets_that_cannot_be(files, words, said):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import check_some_known, checked_qrels
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
@@ -39,15 +39,18 @@ class Following:
         """Take new labels, and say whether judging can stop.
 
         Args:
-            qrels: ``qid, docno, label``; may be empty. Labels of documents that are not in the plan are ignored.
+            qrels: ``qid, docno, label``; may be empty. Labels of documents that are not in the plan are ignored if
+                there are others.
 
         Raises:
-            ValueError: If a label is malformed or above the highest grade, or differs from the one given before: what
-                was proved from a label cannot be taken back.
+            ValueError: If a label is malformed or above the highest grade, none belongs to a document of the plan, or
+                one differs from the one given before: what was proved from a label cannot be taken back.
         """
         new = checked_qrels(qrels, self._tables.pool.max_grade)
         rows = self._rows.get_indexer(pd.MultiIndex.from_arrays([new["qid"], new["docno"]])) if len(new) else new.index
         known = np.asarray(rows) >= 0
+        if len(new):
+            check_some_known(known)
         rows, labels = np.asarray(rows)[known], new["label"].to_numpy(dtype=np.int64)[known]
         changed = (self._label[rows] >= 0) & (self._label[rows] != labels)
         if changed.any():

@@ -223,12 +223,13 @@ class Outlook(Printed):
         """The number of labels until a difference is known, if judging may stop at any of them [theory 14].
 
         Evaluations are replayed with labels from the grade model, shifted so that the true difference is the given one;
-        with a pilot, the model's errors are scaled to those that it shows. More than two rankers take turns in pairs.
+        with a pilot, the model's errors are scaled to those that it shows. More than two rankers take turns in pairs,
+        each at the level divided by the number of pairs, as in a `status` of all pairs before the first verdict.
 
         Args:
             difference: The difference that is to be found (or a distance from a null value).
             power: The bets are planned for the budget with which a fixed sample has this power.
-            confidence: 1 minus the level of the verdicts.
+            confidence: 1 minus the level of the verdicts, of all pairs together.
             progress: Whether to show a progress bar.
 
         Returns:

@@ -8,8 +8,9 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
+from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status, labels_so_far, nothing_foreseen, status_of
@@ -19,6 +20,9 @@ from pt_active.plans.making.kept import PlanTables
 
 _MAX_PRINTED = 15
 """If there are more pairs, only those that are not settled are printed, up to this number."""
+
+_MAX_NAMED = 3
+"""If a remark is on more pairs, only so many are named."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,21 @@ class PairStatus(Printed):
         pairs = [each.to_dict() for each in self.pairs]
         return {"pairs": pairs, "confidence": self.confidence, "answer": self.answer, "advice": self.advice}
 
+    @property
+    def _notes(self) -> list[str]:
+        """Why estimates, verdicts and intervals seem to contradict each other; each reason once."""
+        pairs_of: dict[str, list[str]] = {}
+        for each in self.pairs:
+            if each.remark:
+                pairs_of.setdefault(each.remark, []).append(each.what)
+        notes = [f"{_first_of(pairs)}: {remark}" for remark, pairs in pairs_of.items()]
+        if any(each.winner is not None and each.low <= 0 <= each.high for each in self.pairs):
+            notes.append(
+                f"an interval may hold 0 where there is a winner: intervals are simultaneous, each at "
+                f"{1 - self.confidence:.2g} over {how_many('pair', len(self.pairs))}; verdicts, by Holm, can be sharper"
+            )
+        return notes
+
     def __str__(self) -> str:
         state = self.pairs[0]
         shown = [each for each in self.pairs if not each.resolved] if len(self.pairs) > _MAX_PRINTED else self.pairs
@@ -93,9 +112,19 @@ class PairStatus(Printed):
         facts: Facts = [("pair", f"{each.what:{width}}  {_in_words(each)}") for each in list(shown)[:_MAX_PRINTED]]
         spent = f"{state.spent:.6g} of {state.budget:.6g}{state.cost_unit} spent"
         judged = f"{state.judged} of {state.counted(state.drawn)}: {how_many('label', state.n_judged)}, {spent}"
-        facts += [("judged", judged), ("answer", self.answer), ("next", self.advice)]
+        facts.append(("judged", judged))
+        if state.left_out:
+            left_out = f"{how_many('label', state.left_out)} from {state.waiting} on, which is not fully judged"
+            facts.append(("left out", left_out))
+        facts += [("note", note) for note in self._notes]
+        facts += [("answer", self.answer), ("next", self.advice)]
         head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}"
         return printed(head, facts)
+
+
+def _first_of(pairs: list[str]) -> str:
+    more = len(pairs) - _MAX_NAMED
+    return ", ".join(pairs[:_MAX_NAMED]) + (f" and {how_many('more pair', more)}" if more > 0 else "")
 
 
 def _in_words(state: Status) -> str:
@@ -104,6 +133,23 @@ def _in_words(state: Status) -> str:
     verdict = f"{state.winner} is better" if state.winner else "equal" if state.resolved else "open"
     evidence = "certain" if np.isinf(state.e_value) else f"e-value {state.e_value:.3g}"
     return f"{state.point} [{state.low:.4f}, {state.high:.4f}]  {evidence}  {verdict}"
+
+
+def check_pairs_asked(looks: str | None, margin: float | None) -> None:
+    """Raise if the state of all pairs together is asked for with what only that of one pair can have.
+
+    Args:
+        looks: When the state is looked at; all pairs are at any time by bets.
+        margin: Differences up to this do not matter; None if it was not given.
+
+    Raises:
+        ValueError: If the looks are others or unknown, or there is a margin.
+    """
+    check_looks(looks)
+    names = Argument("first", asked=True), " and ", Argument("second", asked=True)
+    for asked, given in (("margin", margin is not None), ("looks", looks != ALWAYS)):
+        if given:
+            raise ArgumentError(Argument(asked, asked=True), " is for one pair: say ", *names)
 
 
 def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence: float) -> PairStatus:

@@ -19,6 +19,7 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.inference.stopping.looks import (
     ASYMPTOTIC,
     Looks,
+    check_looks,
     critical_values,
     information,
     look_sizes,
@@ -57,7 +58,8 @@ class Question:
         confidence: Level of all intervals together.
 
     Raises:
-        ValueError: If the level or the margin is out of range, or there is one ranker and no margin.
+        ValueError: If the level or the margin is out of range, the looks are unknown, or there is one ranker and no
+            margin.
     """
 
     pair: tuple[int, ...]
@@ -68,6 +70,7 @@ class Question:
 
     def __post_init__(self) -> None:
         level("confidence", self.confidence)
+        check_looks(self.looks)
         if self.margin is not None:
             positive("margin", self.margin)
         if len(self.pair) == 1 and self.margin is None:

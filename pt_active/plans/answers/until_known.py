@@ -68,13 +68,14 @@ def replayed(
         method: Queries without replacement, or documents one after the other.
         difference: The true difference, positive: R is compared with the value that lies so far below it.
         budget: What the bets are planned for.
-        alpha: The level of the verdicts.
+        alpha: The level of all verdicts together: with k > 2 rankers, each pair has its part of it.
         scale: The variance of the model's errors over the one that it expects.
         progress: Whether to show a progress bar.
     """
     rng, k = np.random.default_rng(ahead.seed), len(ahead.pool.names)
-    pairs = cycle([Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)])
-    replays = (_of_documents if method.of_documents else _of_queries)(ahead, method, pairs, budget, alpha, rng)
+    contrasts = [Contrast(0)] if k == 1 else [Contrast(*pair) for pair in combinations(range(k), 2)]
+    of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
+    replays = of_units(ahead, method, cycle(contrasts), budget, level, rng)
     labels, cost = [], []
     for _ in tqdm(range(_REPLAYS), desc="until known", unit="replay", disable=not progress, leave=False):
         each = next(replays)
@@ -82,7 +83,7 @@ def replayed(
         draws = each.units.judged(
             np.clip(each.units.mean + error, each.units.low, each.units.high), len(each.units.drawn_at)
         )
-        at = excluded(draws, each.stakes, float(draws.base[-1]) - difference, alpha / 2)
+        at = excluded(draws, each.stakes, float(draws.base[-1]) - difference, level / 2)
         some = slice(at if at >= 0 else None)
         labels.append(each.labels[some].sum())
         cost.append(each.cost[some].sum())

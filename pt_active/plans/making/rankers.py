@@ -69,7 +69,13 @@ def stored_weights(listed: Sequence[Sequence[str | float]] | None, names: Sequen
 
 
 def named_pair(
-    names: Sequence[str], first: str | None, second: str | None, kind: str = "ranker", where: str = "plan"
+    names: Sequence[str],
+    first: str | None,
+    second: str | None,
+    kind: str = "ranker",
+    where: str = "plan",
+    *,
+    or_all: bool = True,
 ) -> tuple[int, int]:
     """Indices of the two rankers, or predictors, to compare.
 
@@ -79,6 +85,7 @@ def named_pair(
         second: The name of the second; if left out with k = 2, the one that is not ``first``.
         kind: ``ranker`` or ``predictor``, for messages.
         where: What they belong to, such as ``plan``, for messages.
+        or_all: Whether all can be ranked instead, for messages.
 
     Raises:
         ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
@@ -88,7 +95,8 @@ def named_pair(
     if len(names) > 2 and (first is None or second is None):
         both = checks.Argument("first"), " and ", checks.Argument("second")
         listed = checks.some(names, 20)
-        raise checks.ArgumentError(f"say which {kind}s to compare, as ", *both, f", of {listed}; or rank them all")
+        instead = "; or rank them all" if or_all else ""
+        raise checks.ArgumentError(f"say which {kind}s to compare, as ", *both, f", of {listed}{instead}")
     first = first or next(name for name in names if name != second)
     chosen = (first, second or next(name for name in names if name != first))
     for name in chosen:

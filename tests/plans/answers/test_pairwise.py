@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -186,8 +189,39 @@ def test_one_screen(status: PairStatus, plan: Plan, wanted: pd.DataFrame) -> Non
 def test_one_pair_is_asked_for_by_name(plan: Plan, wanted: pd.DataFrame) -> None:
     found = plan.status(wanted, first="blind", second="candidate")
     assert (found.first, found.winner) == ("blind", "candidate")
-    with pytest.raises(ValueError, match="first|name"):
+    with pytest.raises(ValueError, match="^looks= is for one pair: say first= and second=$"):
         plan.status(wanted, "asymptotic")
+    with pytest.raises(ValueError, match="^margin= is for one pair: say first= and second=$"):
+        plan.status(wanted, margin=0.1)
+    for asked in (lambda: plan.status(wanted, first="blind"), plan.follow):
+        with pytest.raises(ValueError, match="say which rankers to compare, as first and second, of [^;]*$"):
+            asked()
+    with pytest.raises(ValueError, match="unknown looks 'sometimes'"):
+        plan.status(wanted, "sometimes")
+
+
+def test_labels_left_out_and_remarks_are_said_once(status: PairStatus) -> None:
+    assert not re.search("left out|note", str(status))
+    gap = [replace(each, left_out=7, waiting="query q5") for each in status.pairs]
+    outside = tuple(replace(each, value=each.high + 1, resolution=None) for each in gap)
+    lines = str(replace(status, pairs=outside)).splitlines()
+    assert [each for each in lines if "left out" in each] == [
+        "  left out    7 labels from query q5 on, which is not fully judged"
+    ]
+    (note,) = (each for each in lines if "note" in each)
+    names = "production − candidate, production − blind, candidate − blind"
+    assert note.startswith(f"  note        {names}: the estimate lies outside")
+    many = str(replace(status, pairs=outside * 2))
+    assert f"{names} and 3 more pairs: the estimate lies outside" in many
+
+
+def test_a_winner_whose_interval_holds_0_is_explained(status: PairStatus) -> None:
+    wide = tuple(replace(each, low=-1.0) if each.winner else each for each in status.pairs)
+    (note,) = (each for each in str(replace(status, pairs=wide)).splitlines() if "note" in each)
+    assert note.endswith(
+        "an interval may hold 0 where there is a winner: intervals are simultaneous, each at 0.05 over 3 pairs; "
+        "verdicts, by Holm, can be sharper"
+    )
 
 
 def test_the_command_line_shows_all_pairs(plan: Plan, wanted: pd.DataFrame, status: PairStatus, tmp_path: Path) -> None:
@@ -200,3 +234,26 @@ def test_the_command_line_shows_all_pairs(plan: Plan, wanted: pd.DataFrame, stat
     assert json.loads(data.stdout) == json.loads(json.dumps(status.to_dict()))
     one = CliRunner().invoke(app, ["status", str(folder), str(file), "--first", "blind", "--second", "candidate"])
     assert "stop: candidate is better" in one.output
+    alone = CliRunner().invoke(app, ["status", str(folder), str(file), "--margin", "0.1"])
+    assert alone.stderr.endswith("--margin is for one pair: say --first and --second\n")
+
+
+def test_what_follows_when_all_pairs_are_settled_is_a_report_of_one(
+    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3)
+    whole.save("plan")
+    labels.merge(whole.assessments[["qid", "docno"]]).to_csv("judged.csv", index=False)
+    said = CliRunner().invoke(app, ["status", "plan", "judged.csv"]).output
+    proposed = shlex.split(said.splitlines()[-1])
+    words = "report plan judged.csv --so-far --first production --second candidate --out plan.html"
+    assert proposed[1:] == words.split()
+    shown = CliRunner().invoke(app, proposed[1:])
+    assert shown.exit_code == 0
+    assert "valid at any time" in shown.output.splitlines()[0]
+    one = "a report of what is judged so far is on one pair: say --first and --second"
+    for names in ([], ["--first", "blind"], ["--looks", "asymptotic"], ["--margin", "0.1"]):
+        refused = CliRunner().invoke(app, ["report", "plan", "judged.csv", "--so-far", "--out", "other.html", *names])
+        assert (refused.exit_code, refused.stderr) == (2, f"error: {one}\n")
+    assert not Path("other.html").exists()

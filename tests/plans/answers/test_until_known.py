@@ -10,6 +10,7 @@ from pt_active import DCG, Outlook, Plan, UnitCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.stopping.bets import excluded
+from pt_active.plans.answers.until_known import replayed
 
 DIFFERENCE = 1.0
 QUERIES, DOCUMENTS = Method("hedged", "regression", False), Method("successive", "regression", False)
@@ -78,6 +79,18 @@ def test_one_ranker_three_rankers_and_measures_without_exact_moments(graded: pd.
     for pool, measure in ((alone, "DCG@10"), (three, "DCG@10"), (graded[graded.qid < "q12"], "nDCG@5")):
         table = Outlook.of(pool, None, measure, methods=[QUERIES]).until_known(0.3, progress=False)
         assert 0 < table.labels[0] <= table.labels_90[0] <= len(pool)
+
+
+def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> None:
+    """The replays of the two pairs that differ are those of two rankers at a third of the level."""
+    three = graded.assign(rank_third=graded.rank_candidate, score_third=graded.score_candidate)
+    all_pairs, one_pair = (
+        replayed(Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).ahead, YARDSTICK, 1.0, 300, alpha, 1.0, False)
+        for pool, alpha in ((three, 0.05), (graded, 0.05 / 3))
+    )
+    differ = np.arange(len(one_pair.labels)) % 3 < 2
+    assert all_pairs.labels[differ].tolist() == one_pair.labels[differ].tolist()
+    assert len(set(one_pair.labels)) > 20
 
 
 def test_methods_without_an_order_are_left_out(graded: pd.DataFrame) -> None:
