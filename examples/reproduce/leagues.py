@@ -129,21 +129,31 @@ def written(
     return table
 
 
-def tabled(description: str | None, rows: Callable[[JudgedPool, bool], Iterable[Mapping[str, object]]]) -> None:
+def tabled(
+    description: str | None,
+    rows: Callable[[JudgedPool, int], Iterable[Mapping[str, object]]],
+    repetitions: int,
+    quick: int,
+) -> None:
     """Run a script that prints one table about pools and writes it into a page of the docs.
 
     Args:
         description: The script's docstring.
-        rows: (pool, whether ``--quick`` was given) → the pool's rows of the table.
+        rows: (pool, number of repetitions) → the pool's rows of the table.
+        repetitions: Default number of repetitions.
+        quick: Their number with ``--quick``.
     """
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
-    parser.add_argument("--quick", action="store_true", help="few repetitions")
+    parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument(
+        "--quick", dest="repetitions", action="store_const", const=quick, help=f"{quick} repetitions only"
+    )
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     all_rows = [
-        row for path in arguments.pools for row in tqdm(rows(read_judged_pool(path), arguments.quick), unit="row")
+        row for path in arguments.pools for row in tqdm(rows(read_judged_pool(path), arguments.repetitions), unit="row")
     ]
     table = markdown(pd.DataFrame(all_rows))
     if arguments.docs:

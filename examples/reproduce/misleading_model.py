@@ -71,7 +71,7 @@ def _estimate(plan: Plan, qrels: pd.DataFrame) -> float:
 
 def main() -> None:
     """Replay, and print the table."""
-    tabled(__doc__, lambda pool, quick: rows_of(pool, 5 if quick else 100))
+    tabled(__doc__, rows_of, repetitions=100, quick=5)
 
 
 if __name__ == "__main__":

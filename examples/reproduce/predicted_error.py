@@ -68,7 +68,7 @@ def _foreseen(
 
 def main() -> None:
     """Predict, replay, and print the table."""
-    tabled(__doc__, lambda pool, quick: rows_of(pool, *((20, 3) if quick else (500, 30))))
+    tabled(__doc__, lambda pool, number: rows_of(pool, number, max(3, number * 3 // 50)), repetitions=500, quick=20)
 
 
 if __name__ == "__main__":

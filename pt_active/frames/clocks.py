@@ -10,14 +10,20 @@ import pandas as pd
 _HALF = 2.0**-54
 """Half of the distance between the uniform numbers that 53 bits of a hash give."""
 
+_BELOW_ONE = 1 - 2.0**-53
+"""The largest number below 1, to which the last of them would be rounded otherwise."""
+
 
 def clocks(
     seed: int, qid: pd.Series | np.ndarray, docno: pd.Series | np.ndarray | None = None, *, stage: int = 0
 ) -> np.ndarray:
-    """Exponential variables of units, each from a hash of the seed and the unit's ids alone [theory 13, 14].
+    """Exponential variables of units, each from a hash of the seed and the unit's ids alone [theory 14].
 
     ``E = −log u``, where u in (0, 1) holds 53 bits of the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and
     the stage. So a unit has the same E in any order of rows, in any part of a population, and on any machine.
+
+    A tab joins ``qid`` and ``docno``. Ids from TREC text files have none; in frames with ids that do, two documents
+    whose joined ids are equal would have the same E.
 
     Args:
         seed: The seed of the draws.
@@ -33,4 +39,4 @@ def clocks(
     if docno is not None:
         ids = ids + "\t" + np.asarray(docno, dtype=object)
     bits = pd.util.hash_array(ids, hash_key=key, categorize=False)
-    return np.asarray(-np.log((bits >> np.uint64(11)) * 2.0**-53 + _HALF))
+    return np.asarray(-np.log(np.minimum((bits >> np.uint64(11)) * 2.0**-53 + _HALF, _BELOW_ONE)))

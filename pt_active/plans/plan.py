@@ -199,8 +199,9 @@ class Plan(KeptArtifact[PlanTables]):
         """Choose more to judge: the next queries in the order of the plan, or another round of documents [theory 4, 9].
 
         A plan of queries goes on in its order, which labels do not change: the extended plan is the one that the sum of
-        the budgets would have drawn; a plan by a number of draws counts with what its draws cost. A round of documents
-        learns from the labels so far.
+        the budgets would have drawn. A plan by a number of draws can only be extended if all queries cost the same;
+        otherwise make a new plan with more draws and the same seed, which begins with the same queries. A round of
+        documents learns from the labels so far.
 
         If the plan's design is ``successive`` and no grades are given, it goes on in its order instead: the last round
         becomes longer, and the labels are not read.
@@ -223,8 +224,9 @@ class Plan(KeptArtifact[PlanTables]):
             all.
 
         Raises:
-            ValueError: If the plan of queries has no order, or grades or a seed are given for it; if the labels do not
-                fit the plan, or a document has no grades; or if nothing is left to judge.
+            ValueError: If the plan of queries has no order, was made with a number of draws and its queries differ in
+                cost, or grades or a seed are given for it; if the labels do not fit the plan, or a document has no
+                grades; or if nothing is left to judge.
         """
         budget = positive("budget", budget)
         if not self.tables.rounds:

@@ -1,4 +1,4 @@
-"""In what order do documents come one after the other, and how probable is each by then [theory 13, 14]?"""
+"""In what order do documents come one after the other, and how probable is each by then [theory 4, 14]?"""
 
 from __future__ import annotations
 
@@ -265,7 +265,7 @@ class Succession:
         """Documents in the order in which they come, until the next unit would overspend.
 
         That unit is left out with all after it, and its priority is the threshold T. Given the others, each unit came
-        before T with probability ``1 − exp(−r T)``, independently of each other [theory 13]. The cost of steps depends
+        before T with probability ``1 − exp(−r T)``, independently of each other [theory 4]. The cost of steps depends
         on which others came, so for them `planned_threshold` fixes T beforehand. If the documents before it overspend
         nevertheless, which is rare, they are cut like other units; these cuts are the only inexactness.
 

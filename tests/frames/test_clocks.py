@@ -32,6 +32,13 @@ def test_a_query_and_its_document_are_not_confused():
     assert clocks(0, np.array(["q1"]), np.array(["2"])) != clocks(0, np.array(["q"]), np.array(["12"]))
 
 
+@pytest.mark.parametrize("bits", [0, 2**64 - 1])
+def test_clocks_are_positive_and_finite_at_the_ends_of_the_hash(bits, monkeypatch):
+    monkeypatch.setattr(pd.util, "hash_array", lambda ids, **_: np.full(len(ids), bits, dtype=np.uint64))
+    found = clocks(0, np.array(["q"]))
+    assert 0 < found[0] < 40
+
+
 @pytest.mark.parametrize("dtype", [object, "str"])
 def test_clocks_do_not_change_with_versions_of_pandas(dtype):
     found = clocks(42, pd.Series(["q1", "7", "naïve"], dtype=dtype), pd.Series(["d1", "", "文"], dtype=dtype))

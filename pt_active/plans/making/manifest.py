@@ -196,7 +196,7 @@ class Manifest(Record):
 
     @property
     def limit(self) -> float:
-        """What a plan of queries may spend with its extensions; a number of draws counts with what they cost."""
+        """What a plan of queries may spend with its extensions; draws of one cost each count with what they cost."""
         if self.arguments.budget is None:
             first = self.spent - sum(each.spent for each in self.extensions)
         else:

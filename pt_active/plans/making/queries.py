@@ -226,8 +226,8 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
         texts: ``docno, text``, for the judges; None if there are no texts.
 
     Raises:
-        ValueError: If the plan has no order, was cut or has later rankers, all of it is judged, or the budget does not
-            pay for the next query.
+        ValueError: If the plan has no order, was cut or has later rankers, was made with a number of draws and its
+            queries differ in cost, all of it is judged, or the budget does not pay for the next query.
     """
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
     if manifest.cut:
@@ -236,6 +236,8 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     if manifest.census:
         raise ValueError("nothing is left to judge: the plan asks for all queries")
+    if manifest.arguments.draws is not None:
+        _check_equal_costs(before.cost, manifest.arguments.draws)
     q, priority = (tables.queries[column].to_numpy(dtype=np.float64) for column in ("q_prob", "q_priority"))
     total = manifest.limit + budget
     check_budget(total, pool.query_cost[q > 0])
@@ -249,6 +251,20 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
     assessments = documents_to_judge(pool, tables.measure, new, known_texts(pool, texts))
     manifest = _with_extension(manifest, budget, float(pool.query_cost[new].sum()), len(new), len(assessments))
     return replace(tables, queries=queries, assessments=assessments, manifest=replace(manifest, census=sample.census))
+
+
+def _check_equal_costs(cost: np.ndarray, draws: int) -> None:
+    """Raise if queries of a plan with a number of draws differ in cost.
+
+    What the draws cost then depends on which queries came, and so would the end of the extended plan: a bias.
+    """
+    if not np.allclose(cost, cost[0], rtol=1e-9, atol=0):
+        raise ArgumentError(
+            "the plan was made with a number of draws, ",
+            Argument("draws", draws),
+            ", and its queries differ in cost, so an extension would be biased: make a new plan with more draws and "
+            "the same seed, which begins with these queries",
+        )
 
 
 def _with_extension(manifest: Manifest, budget: float, spent: float, queries: int, assessments: int) -> Manifest:

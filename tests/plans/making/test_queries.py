@@ -13,12 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active import DCG, Draw, LogLengthCost, Outlook, Plan, Report, measure_values
+from pt_active import DCG, ColumnCost, Draw, LogLengthCost, Outlook, Plan, Report, measure_values
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.checks import ArgumentError
 from pt_active.frames.worklists import read_judgments
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.stopping.looks import ASYMPTOTIC
-from pt_active.plans.making.queries import DrawingOrder, draw
+from pt_active.plans.making.queries import DrawingOrder, draw, extended_by_queries, sample_columns
+from pt_active.sampling.draws import draw_priorities, first_within, prefixes
 from pt_active.sampling.sample import Sample
 
 BUDGET = 300.0
@@ -226,19 +228,59 @@ def test_an_extension_to_the_end_is_a_census(plan: Plan, graded: pd.DataFrame, l
         whole.extend(10)
 
 
-def test_a_number_of_draws_counts_with_what_it_cost(graded: pd.DataFrame) -> None:
+@pytest.fixture(scope="module")
+def alike(graded: pd.DataFrame) -> pd.DataFrame:
+    """The pool with costs of documents by which each query costs 10."""
+    cost = Plan.create(graded, None, DCG @ 10, draws=1).queries.set_index("qid")["q_cost"]
+    return graded.assign(doc_cost=10 / graded["qid"].map(cost))
+
+
+def test_a_number_of_draws_goes_on_where_queries_cost_the_same(alike: pd.DataFrame) -> None:
+    plan = Plan.create(alike, None, DCG @ 10, ColumnCost(), draws=15, seed=2)
+    longer = plan.extend(150).extend(105)
+    whole = Plan.create(alike, None, DCG @ 10, ColumnCost(), draws=40, seed=2)
+    pd.testing.assert_frame_equal(longer.queries, whole.queries)
+
+
+def test_a_number_of_draws_does_not_go_on_where_queries_differ_in_cost(graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, draws=15, seed=2)
-    more = plan.extend(150).manifest
-    assert plan.manifest["spent"] < more["spent"] <= plan.manifest["spent"] + 150
-    assert plan.extend(150).extend(100).manifest["spent"] <= plan.manifest["spent"] + 250
-    assert in_order(plan.extend(150))[:15] == in_order(plan)
+    with pytest.raises(ArgumentError, match=r"made with a number of draws, draws=15, and its queries differ in cost"):
+        plan.extend(150)
+    more = Plan.create(graded, None, DCG @ 10, draws=30, seed=2)
+    assert in_order(more)[:15] == in_order(plan)
+
+
+def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> None:
+    """The values grow with the costs; extensions of some plans are compared with the samples that were averaged."""
+    cost, repetitions = np.array([1, 1, 2, 3, 4, 5]), 20_000
+    ids = [(f"q{row}", f"d{place}", place, place) for row, size in enumerate(cost) for place in range(size)]
+    frame = pd.DataFrame(ids, columns=["qid", "docno", "rank_a", "rank_b"]).assign(grade_0=0.5, grade_1=0.5)
+    tables = Plan.create(frame, None, DCG @ 10, budget=5, design="passive").tables
+    q, weight = tables.pool.query_weight, tables.pool.query_weight
+    priority = draw_priorities(q, repetitions, np.random.default_rng(1))
+    first, longer = prefixes(priority, q, cost, [5, 10])
+    terms = weight * cost
+
+    def total(sample: Sample) -> np.ndarray:
+        return (np.where(sample.count > 0, terms[sample.rows] / np.where(sample.count, sample.expected, 1), 0)).sum(1)
+
+    for sample in (first, longer):
+        found = total(sample)
+        assert abs(found.mean() - terms.sum()) < 3 * found.std() / np.sqrt(repetitions)
+    for row in range(10):
+        few, many = (first_within(priority[row], q, weight, cost, budget) for budget in (5, 10))
+        queries = tables.queries.assign(**sample_columns(few, weight), q_priority=priority[row])
+        found = extended_by_queries(replace(tables, queries=queries), 5, None).queries
+        for name, column in sample_columns(many, weight).items():
+            np.testing.assert_allclose(found[name], column, rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [{"draws": 70}, {"budget": 900}])
 def test_an_extension_does_not_change_past_looks(
-    size: dict, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
+    size: dict, alike: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
 ) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, seed=3, **size)
+    cost = ColumnCost() if "draws" in size else None
+    plan = Plan.create(alike, None, DCG @ 10, cost, seed=3, **size)
     longer = Plan.load(plan.extend(250).save(tmp_path / "longer").path)
     judged = labels[labels.qid.isin(in_order(plan)[:60])]
     for looks in ("always", ASYMPTOTIC):
