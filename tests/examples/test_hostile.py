@@ -76,10 +76,15 @@ def test_a_skewed_null_misleads_and_a_plain_one_does_not(script, monkeypatch, tm
     monkeypatch.setattr("sys.argv", ["hostile", *words])
     module.main()
     table = pd.read_csv(csv).set_index(["population", "queries", "looks"])["false"].dropna()
-    assert table["skewed", 96, module.NAIVE] > 0.3 > table["plain", 96, module.NAIVE]
-    assert table["skewed", 96, "asymptotic"] < table["skewed", 260, "asymptotic"] < table["skewed", 260, module.NAIVE]
+
+    def share(*key: object) -> float:
+        (found,) = table[[each == key for each in table.index]]
+        return float(found)
+
+    assert share("skewed", 96, module.NAIVE) > 0.3 > share("plain", 96, module.NAIVE)
+    assert share("skewed", 96, "asymptotic") < share("skewed", 260, "asymptotic") < share("skewed", 260, module.NAIVE)
     for way in ("queries", "documents", "documents, recalibrated", "documents, spoilt"):
-        assert table[:, 96, way].max() < 0.15
+        assert max(share(name, 96, way) for name in ("plain", "skewed")) < 0.15
     shown = page.read_text(encoding="utf-8")
     assert capsys.readouterr().out.strip() in shown
     assert "old" not in shown
