@@ -71,6 +71,23 @@ def test_the_picture_says_how_many_times_fewer(script, pool_file, tmp_path, monk
     assert capsys.readouterr().out.count("times fewer documents") == 4
 
 
+def test_successive_drawing_is_put_beside_spread(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module, page = script("successive_drawing"), tmp_path / "page.md"
+    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+    monkeypatch.setattr(
+        "sys.argv", ["successive_drawing.py", str(pool_file), "--repetitions", "20", "--docs", str(page)]
+    )
+    module.main()
+    table = capsys.readouterr().out.strip()
+    assert [row.split(" | ")[1] for row in table.splitlines()[2:]] == ["one ranker", "clear pair", "near-tied pair"]
+    ratios = [
+        float(cell.split(" ± ")[0]) for row in table.splitlines()[2:] for cell in row.strip("| ").split(" | ")[2:]
+    ]
+    assert len(ratios) == 9
+    assert 0.2 < min(ratios) <= max(ratios) < 5
+    assert table in page.read_text()
+
+
 def test_a_saving_is_read_off_the_curves(script) -> None:
     saving = script("document_saving").saving
     budgets = np.array([100.0, 200.0, 400.0])

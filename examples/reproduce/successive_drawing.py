@@ -1,0 +1,60 @@
+"""The variance of an estimate from documents that come one after the other, relative to documents that are spread.
+
+    python successive_drawing.py mq2007-agg.parquet mq2008.parquet --docs pt_active/pt_docs/documents.md
+
+Each number is the mean squared error of `regression` for DCG@10 from ``successive`` samples over that from ``spread``
+ones, with its Monte Carlo error, at shares of the cost of the pool.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
+from leagues import insert, markdown, tasks
+
+from pt_active.inference.methods import Method
+from pt_active.inference.replays import ratio_of_means
+from pt_active.studies.simulate import labelled_population, replays
+
+SHARES = (0.05, 0.15, 0.4)
+
+DRAWINGS = [Method(name, "regression", False) for name in ("successive", "spread")]
+
+BEGIN, END = "<!-- successive drawing: begin -->", "<!-- successive drawing: end -->"
+
+
+def rows_of(pool: JudgedPool, repetitions: int, seed: int = 0) -> Iterator[dict[str, str]]:
+    """One row per task."""
+    fold = pool.train_folds[0]
+    graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
+    for task in ("one ranker", "clear pair", "near-tied pair"):
+        population = labelled_population(graded, "DCG@10", rankers=tasks(pool, fold)[task])
+        budgets = [share * float(population.cost.sum()) for share in SHARES]
+        found = replays(population, DRAWINGS, repetitions, budgets=budgets, seed=seed)
+        ratio, error = ratio_of_means(*(found[method].error ** 2 for method in DRAWINGS))
+        cells = [f"{r:.2f} ± {e:.2f}" for r, e in zip(ratio, error, strict=True)]
+        yield {"data": pool.name, "task": task} | dict(zip((f"{s:.0%}" for s in SHARES), cells, strict=True))
+
+
+def main() -> None:
+    """Replay, and print the table or put it into a page."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pools", type=Path, nargs="+", metavar="POOL.parquet")
+    parser.add_argument("--repetitions", type=int, default=1000)
+    parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    rows = [row for path in arguments.pools for row in rows_of(read_judged_pool(path), arguments.repetitions)]
+    text = markdown(pd.DataFrame(rows))
+    print(text)
+    if arguments.docs:
+        insert(text, arguments.docs, (BEGIN, END))
+
+
+if __name__ == "__main__":
+    main()
