@@ -101,8 +101,8 @@ def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
     """The drawing that suits what is measured.
 
     Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
-    costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a single
-    ranker, documents that are spread over the queries are more precise. Cascades are judged from the top.
+    costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
+    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top.
 
     Args:
         form: The form of the measure.
