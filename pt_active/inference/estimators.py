@@ -93,7 +93,7 @@ Estimator = Callable[[Sample, Controls], Weighting]
 
 
 def snis(sample: Sample, controls: Controls) -> Weighting:
-    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
+    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on `degrees_left`.
 
     With replacement π = 0, as in the source; without, ``1 − π`` is the correction for a finite pool (Hájek 1964).
 
@@ -108,9 +108,7 @@ def snis(sample: Sample, controls: Controls) -> Weighting:
         centred = values - _dot(weights, values)[..., None]
         return _dot(sample.count * sample.left, (share * centred) ** 2)
 
-    return Weighting(
-        0.0, weights, variance, effective_size(sample.count, importance) - 1, _counting(sample, importance)
-    )
+    return Weighting(0.0, weights, variance, degrees_left(sample, importance, 1), _counting(sample, importance))
 
 
 def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
@@ -150,7 +148,7 @@ def difference(sample: Sample, controls: Controls) -> Weighting:
 
 
 def regression(sample: Sample, controls: Controls) -> Weighting:
-    """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
+    """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on `degrees_left` [theory 5, GREG].
 
     With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``s² = Σ W (M − m̄)²`` and the slope
     ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1, or less (`_trust`) if the sample hardly
@@ -184,9 +182,7 @@ def regression(sample: Sample, controls: Controls) -> Weighting:
 
     gap = (controls.mean - model_mean)[..., None]
     weights = total + gap * (lever - total * lever.sum(axis=-1, keepdims=True))
-    return Weighting(
-        0.0, weights, variance, effective_size(sample.count, importance) - 2, _counting(sample, importance)
-    )
+    return Weighting(0.0, weights, variance, degrees_left(sample, importance, 2), _counting(sample, importance))
 
 
 def _trust(count: np.ndarray, pull: np.ndarray, spread: np.ndarray, pool_variance: np.ndarray) -> np.ndarray:
@@ -281,6 +277,26 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
         float64[...].
     """
     return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
+
+
+def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndarray:
+    """Degrees of freedom of an error to which certain draws contribute nothing [theory 14].
+
+    ``(Σ (1−π) v)² / Σ ((1−π) v)² · (1 − f/n_eff)``: Satterthwaite's for terms ``(1−π) v² (ℓ − R̂)²`` if the variance of
+    a draw falls with its weight, as designs aim at, times the share that fitting f parameters leaves. If all
+    ``π`` are small, this is ``n_eff − f``.
+
+    Args:
+        sample: What was drawn.
+        importance: float64[..., n], v of each draw.
+        fitted: f, the number of parameters that are fitted to the labels.
+
+    Returns:
+        float64[...]; may be negative.
+    """
+    total = effective_size(sample.count, importance)
+    uncertain = effective_size(sample.count, importance * sample.left)
+    return np.asarray(uncertain * (1 - fitted / np.maximum(total, _TINY)))[()]
 
 
 def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:

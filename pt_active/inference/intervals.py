@@ -8,6 +8,9 @@ REFERENCES = ("effective", "t", "normal")
 """Reference distributions of an interval: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1``
 [ARE], or the normal distribution [T 3.24]."""
 
+AUTO, SIMULATED = "auto", "simulated"
+"""The hull of t and a simulated reference [theory 14]: where it is needed and possible, or always."""
+
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
     """Degrees of freedom for a named reference distribution; infinite for the normal distribution.
@@ -21,7 +24,7 @@ def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) 
         ValueError: If the name is unknown.
     """
     if reference not in REFERENCES:
-        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join(REFERENCES)}")
+        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join((AUTO, SIMULATED, *REFERENCES))}")
     return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
 
 

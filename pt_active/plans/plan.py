@@ -296,7 +296,7 @@ class Plan(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
     ) -> dict[str, Estimate]:
         """Estimate the performance of every ranker over the whole pool [theory 5].
 
@@ -328,7 +328,7 @@ class Plan(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         first: str | None = None,
         second: str | None = None,
@@ -353,7 +353,7 @@ class Plan(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         correction: str = "holm",
     ) -> Ranking:

@@ -160,7 +160,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
     ) -> dict[str, Estimate]:
         """Estimate the risk of every predictor over the whole pool.
 
@@ -205,7 +205,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         first: str | None = None,
         second: str | None = None,
@@ -239,7 +239,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         correction: str = "holm",
     ) -> Ranking:

@@ -290,7 +290,7 @@ def _unit(tables: PlanTables) -> float:
 
 def _inference(tables: PlanTables, label: np.ndarray, question: Question, rounds: int) -> tuple[float, float, float]:
     """Estimate, standard error (NaN if it cannot be estimated) and degrees of freedom after the first rounds."""
-    so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence)
+    so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence, reference="effective")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         judged = judged_documents(tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how)

@@ -1,0 +1,216 @@
+"""A reference distribution for intervals of few draws: replays under the recalibrated grade model [theory 14].
+
+The t distribution is right if errors are about normal. Where few units carry the mean it is too narrow, and the grade
+model tells so beforehand. So labels are drawn from the model, with its share of each grade set to that of the sample,
+the drawing and the estimate are replayed, and the quantiles of ``(R̂ − R)/SE`` are compared with those of t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pt_active.inference.estimators import Controls, Estimator
+from pt_active.sampling.draws import priorities
+from pt_active.sampling.sample import Sample
+
+REPLAYS = 400
+"""Samples that a reference is simulated from, at least."""
+
+MAX_DRAWS = 400
+"""From so many draws on, ``auto`` takes t without a replay."""
+
+_PRIOR_DOCUMENTS = 3.0
+"""So many documents with the model's own shares of the grades are added to the labels of the sample."""
+
+_LABELLED_DOCUMENTS = 4e6
+"""Documents that get a simulated label, about, in all labellings together."""
+
+_LABELLINGS = (40, 100)
+"""The fewest and the most labellings; each is sampled several times."""
+
+_DRAWN = ("rows", "count", "expected")
+"""What makes up a sample without replacement."""
+
+_UNITS = 1e7
+"""Units whose priorities are kept in memory at once."""
+
+_LEAST_DEGREES = 0.3
+"""A quantile above that of t with so many degrees of freedom counts as infinite."""
+
+_NO_ERROR = 1e-9
+"""A standard error below this share of the largest value is rounding."""
+
+
+FEW = 0.25
+"""A share of the degrees of freedom; normal errors have all of them, those of a difference with many ties about .4."""
+
+
+class Replayed(NamedTuple):
+    """What replays of a sample show.
+
+    Attributes:
+        errors: float64[R], ``(R̂ − R)/SE`` in increasing order; infinite where a sample shows no error.
+        degrees: ``2 (E V̂)²/Var V̂``, the degrees of freedom of the estimated variance; few if the values have a large
+            kurtosis.
+    """
+
+    errors: np.ndarray
+    degrees: float
+
+
+class Tails(NamedTuple):
+    """Degrees of freedom of two t distributions, whose quantiles bound the studentised error of an estimate.
+
+    Attributes:
+        low: For the lower end of the interval; 0 if the error has no bound there.
+        high: For the upper end.
+    """
+
+    low: float
+    high: float
+
+    def facing(self, distance: float) -> float:
+        """The degrees of freedom of the end that lies towards 0 from an estimate."""
+        return self.low if distance > 0 else self.high
+
+
+def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Scale the grade shares of a model to those of the labels: ``P'(g) ∝ w_g P(g)`` [theory 14].
+
+    ``w_g = (Σ a 1[y = g] + 3 P̄_g) / (Σ a P_g + 3 P̄_g)``, with the mean share ``P̄`` of the pool. The weights a of the
+    labels are scaled to their effective number, ``(Σ a)²/Σ a²``.
+
+    Args:
+        grades: float64[N, G+1], ``P(y = g)``.
+        label: int64[N]; -1 where there is none.
+        weight: float64[N], ``1/π`` of labelled documents; not read for others.
+
+    Returns:
+        float64[N, G+1]; rows sum to 1.
+    """
+    known = label >= 0
+    prior = _PRIOR_DOCUMENTS * grades.mean(axis=0)
+    if not known.any():
+        return grades
+    a = weight[known] * weight[known].sum() / (weight[known] ** 2).sum()
+    observed = np.bincount(label[known], weights=a, minlength=grades.shape[1])
+    expected = a @ grades[known]
+    scaled = grades * np.divide(observed + prior, expected + prior, out=np.ones_like(prior), where=prior > 0)
+    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+
+
+def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Labels that a grade model holds possible, int64[N] each, as many as `_LABELLED_DOCUMENTS` allows.
+
+    Args:
+        grades: float64[N, G+1], ``P(y = g)``.
+        order: int64[N], all documents in the order in which they take random numbers.
+        seed: Seed of the labels.
+    """
+    rng, bounds, uniform = np.random.default_rng(seed), grades.cumsum(axis=1)[:, :-1].T, np.empty(len(grades))
+    for _ in range(int(np.clip(_LABELLED_DOCUMENTS / len(grades), *_LABELLINGS))):
+        uniform[order] = rng.random(len(grades))
+        yield np.add.reduce([uniform > bound for bound in bounds], dtype=np.int64)
+
+
+def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
+    """Samples like a given one: as many draws from the same distribution.
+
+    Args:
+        sample: A sample with its q, and no strata.
+        repetitions: R.
+        seed: Seed of the draws.
+
+    Returns:
+        R samples. With replacement, a unit that comes again is listed again.
+    """
+    assert sample.q is not None and sample.stratum is None
+    rng, n = np.random.default_rng(seed), int(sample.draws)
+    if sample.repeated:
+        rows = rng.choice(len(sample.q), size=(repetitions, n), p=sample.q / sample.q.sum())
+        return Sample(rows, np.ones_like(rows), n * sample.q[rows], repeated=True, q=sample.q)
+    chunk = max(1, int(_UNITS / len(sample.q)))
+    parts = [
+        next(priorities(sample.q, np.ones_like(sample.q), [n], min(chunk, repetitions - start), rng))
+        for start in range(0, repetitions, chunk)
+    ]
+    rows, count, expected = (np.concatenate([getattr(each, name) for each in parts]) for name in _DRAWN)
+    return Sample(rows, count, expected)
+
+
+def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:
+    """The errors of an estimator in many samples.
+
+    Args:
+        values: float64[K, m], the values of all units under K labellings.
+        samples: R samples; each K-th of them sees the same labelling.
+        weigh: The estimator.
+        controls: What the estimator knows of the population.
+    """
+    labelling = np.arange(len(samples.rows)) % len(values)
+    drawn = values[labelling[:, None], samples.rows]
+    mean = weigh(samples, controls).estimate(drawn)
+    error = mean.value - (values @ controls.p)[labelling]
+    return studentised(error, mean.standard_error, np.abs(drawn).max(axis=1))
+
+
+def studentised(error: np.ndarray, standard_error: np.ndarray, size: np.ndarray) -> Replayed:
+    """Errors over their standard errors.
+
+    Args:
+        error: float64[R].
+        standard_error: float64[R].
+        size: float64[R], not negative; what errors are small against.
+    """
+    rounding = _NO_ERROR * np.maximum(size, np.finfo(float).tiny)
+    shown = standard_error > rounding
+    hidden = np.where(np.abs(error) > rounding, np.copysign(np.inf, error), 0.0)
+    square = np.where(shown, standard_error, 0.0) ** 2
+    degrees = 2 * square.mean() ** 2 / square.var() if square.any() and np.ptp(square) > 0 else np.inf
+    return Replayed(np.sort(np.divide(error, standard_error, out=hidden, where=shown)), float(degrees))
+
+
+def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
+    """The hull of t and replays, as degrees of freedom of t at each end of the interval [theory 14].
+
+    The lower end of an interval depends on the upper quantile of ``(R̂ − R)/SE``, and the upper end on the lower one.
+    If the replays show less than `FEW` of the estimator's degrees of freedom, neither end is narrower than t on those:
+    a few units then carry the mean, and the model may not know in whose favour.
+
+    Args:
+        replays: At least as many as `replays_for` the level.
+        degrees: The estimator's own degrees of freedom, positive.
+        confidence: The level at which the quantiles agree.
+
+    Returns:
+        Degrees of freedom, at most the given ones.
+    """
+    errors = replays.errors
+    if replays.degrees < FEW * degrees:
+        degrees = replays.degrees
+    rank = int(np.ceil((1 + confidence) / 2 * (len(errors) + 1))) - 1
+    return Tails(*(_matching(q, degrees, confidence) for q in (errors[rank], -errors[len(errors) - 1 - rank])))
+
+
+def _matching(quantile: float, degrees: float, confidence: float) -> float:
+    """The degrees of freedom whose t quantile is the given one, at most ``degrees``; 0 if there are none."""
+    from scipy import optimize, special
+
+    level = (1 + confidence) / 2
+    if quantile <= special.stdtrit(degrees, level) and degrees > _LEAST_DEGREES:
+        return degrees
+    least = _LEAST_DEGREES
+    if degrees <= least or not quantile < special.stdtrit(least, level):
+        return 0.0
+    found = optimize.brentq(
+        lambda log: special.stdtrit(np.exp(log), level) - quantile, np.log(least), np.log(min(degrees, 1e8))
+    )
+    return float(np.exp(found))
+
+
+def replays_for(confidence: float) -> int:
+    """The number of replays whose quantile at a level rests on ten or more of them."""
+    return max(REPLAYS, int(np.ceil(20 / (1 - confidence))))
