@@ -302,6 +302,22 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     assert (late.low, late.high) == pytest.approx((late.value - half, late.value + half), rel=1e-9)
 
 
+def test_what_has_no_interval_at_the_end_has_none_at_a_look(rounds: tuple, demo: DemoCollection) -> None:
+    """A later ranker depends on documents that could not be drawn; the error of the others is known."""
+    plan, _, both = rounds
+    upside_down = demo.runs["candidate"].assign(score=-demo.runs["candidate"]["score"]).drop(columns="rank")
+    pair = {"first": "production", "second": "later"}
+    with pytest.warns(UserWarning, match="taken as not relevant"):
+        later = plan.with_rankers(later=upside_down)
+    with pytest.warns(UserWarning, match="no interval and no test"):
+        compared = later.compare(both, **pair)
+    assert compared.standard_error > 0
+    assert np.isnan(compared.confidence_interval().low)
+    for looks in (ASYMPTOTIC, None):
+        status = later.status(both, looks, **pair)
+        assert (status.low, status.high, status.winner) == (-np.inf, np.inf, None)
+
+
 def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
     plan, first, both = rounds
     status = plan.status(both.iloc[:-1], ASYMPTOTIC)
