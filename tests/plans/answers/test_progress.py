@@ -354,7 +354,7 @@ def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
         longer = plan.extend(more, first)
         expected = np.array([each.expected for each in longer.tables.rounds])
         foreseen = np.interp(longer.manifest["spent"], rest.cost[:-1], rest.time[:-1])
-        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.1)
+        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.07)
 
 
 def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -392,4 +392,4 @@ def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd
             return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
 
         assert status.budget < status.needed < 0.5 * status.everything
-        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.25)
+        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.12)
