@@ -292,9 +292,8 @@ extended order: to the new budget alone [test_extension]
     entry.budget + float(asked.budget) => float(asked.budget)
 cut order: labels after the gap count [test_extension]
     missing[0], side="right") - 1] => missing[-1], side="right") - 1]
-rounds: weighted by what the refitted model expects [test_samples_of_documents]
+rounds: weighted by what the refitted model expects [test_document_rounds]
     (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
-    lives: the tests of the weights refit no model
 documents: caution fades without its square [test_document_rounds test_samples_of_documents]
     / SUFFICIENT_DF) ** 2 => / SUFFICIENT_DF)
 documents: degrees of freedom without the kurtosis [test_document_estimators]
