@@ -303,6 +303,22 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     assert (late.low, late.high) == pytest.approx((late.value - half, late.value + half), rel=1e-9)
 
 
+def test_what_has_no_interval_at_the_end_has_none_at_a_look(rounds: tuple, demo: DemoCollection) -> None:
+    """A later ranker depends on documents that could not be drawn; the error of the others is known."""
+    plan, _, both = rounds
+    upside_down = demo.runs["candidate"].assign(score=-demo.runs["candidate"]["score"]).drop(columns="rank")
+    pair = {"first": "production", "second": "later"}
+    with pytest.warns(UserWarning, match="taken as not relevant"):
+        later = plan.with_rankers(later=upside_down)
+    with pytest.warns(UserWarning, match="no interval and no test"):
+        compared = later.compare(both, **pair)
+    assert compared.standard_error > 0
+    assert np.isnan(compared.confidence_interval().low)
+    for looks in (ASYMPTOTIC, None):
+        status = later.status(both, looks, **pair)
+        assert (status.low, status.high, status.winner) == (-np.inf, np.inf, None)
+
+
 def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
     plan, first, both = rounds
     status = plan.status(both.iloc[:-1], ASYMPTOTIC)
@@ -339,7 +355,7 @@ def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
         longer = plan.extend(more, first)
         expected = np.array([each.expected for each in longer.tables.rounds])
         foreseen = np.interp(longer.manifest["spent"], rest.cost[:-1], rest.time[:-1])
-        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.1)
+        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.07)
 
 
 def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -377,4 +393,4 @@ def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd
             return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
 
         assert status.budget < status.needed < 0.5 * status.everything
-        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.25)
+        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.12)
