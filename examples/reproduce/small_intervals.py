@@ -161,7 +161,7 @@ def main() -> None:
             print("  ".join(map(str, row.values())), flush=True)
     table = markdown(pd.DataFrame(rows))
     if arguments.docs:
-        insert(f"{BEGIN}\n\n{table}\n\n{END}", arguments.docs)
+        insert(table, arguments.docs, (BEGIN, END))
 
 
 if __name__ == "__main__":
