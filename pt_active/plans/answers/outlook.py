@@ -30,6 +30,7 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
 from pt_active.sampling.designs import contrasts
 from pt_active.sampling.documents import SUCCESSIVE, natural_drawing, opened_at_random
+from pt_active.sampling.laws import EXPONENTIAL
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""
@@ -354,7 +355,8 @@ def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCu
     parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(moments)]
     gain = weight**2 * np.mean(parts, axis=0)
     documents = np.bincount(pool.query_of_document[pool.seen(ahead.measure)], minlength=len(weight)).astype(float)
-    curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=kind.fitted)
+    query = np.arange(len(weight))
+    curve = ErrorCurve(q, gain, pool.query_cost, documents, query, share=weight, fitted=kind.fitted, law=EXPONENTIAL)
     return curve, 1.0 if pilot is None else pilot.of_queries(method.estimator, gain, ahead.document_gain())
 
 
