@@ -149,7 +149,7 @@ def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> floa
     if not budget > 0 or not np.isfinite(budget):
         raise ValueError(f"budget must be a positive number, got {budget}")
     rate, cost = rate[rate > 0], cost[rate > 0]
-    total = float(cost.sum())
+    total = cost.sum()
     if within_budget(total, budget):
         return np.inf
     wanted, factor = -np.log1p(-budget / total), 0.0
