@@ -12,20 +12,19 @@ from dataclasses import dataclass
 import numpy as np
 
 PRIOR_DEGREES = 2.0
-"""ν₀. Before any label, φ then lies between 0.43 and 9.5 with a probability of 80 %. On the pools of
-``examples/reproduce/predicted_error.py`` it was between 0.5 and 4 for fitted grade models, and up to 12 for models that
-are too sure of themselves."""
+"""ν₀. Before any label, φ then lies between 0.43 and 9.5 with a probability of 80 %. It was between 0.5 and 4 for the
+fitted grade models of ``examples/reproduce/predicted_error.py``; models that are too sure of themselves are worse."""
 
 MIN_KURTOSIS = 5.0
 """Errors are taken to have at least this kurtosis. Normal ones have 3, but a few of them do not show their tail."""
 
-MAX_DOCUMENT_DEGREES = 30.0
-"""A pilot of documents counts for fewer degrees of freedom, because another budget reaches documents with other
-errors."""
+MAX_DOCUMENT_DEGREES = 15.0
+"""A forecast for single documents counts the labels of a pilot for fewer degrees of freedom, because another budget
+reaches documents with other errors."""
 
 MAX_OTHER_UNIT_DEGREES = 6.0
-"""Labels of documents count for fewer degrees where they speak of whole queries, or of another way to draw them: it is
-unknown how the errors in the documents of a query hang together."""
+"""Labels of single documents count for fewer degrees where they speak of whole queries, or of another way to draw them:
+they do not show how the errors in the documents of a query hang together."""
 
 _NORMAL_KURTOSIS = 3.0
 

@@ -132,7 +132,7 @@ class Pilot:
         judged = self.judged
         if not isinstance(judged, JudgedDocuments):
             query = np.bincount(self.pool.query_of_document, weights=gain, minlength=len(self.pool.queries))
-            return Optimism(self._of_labels(gain), self._query_degrees(judged, query, 1))
+            return Optimism(self._of_labels(gain), limited(self._query_degrees(judged, query, 1), MAX_DOCUMENT_DEGREES))
         degrees = self._document_degrees(judged)
         if judged.rounds[0].sample.design.drawing != drawing:
             return Optimism(self._of_labels(gain), limited(degrees, MAX_OTHER_UNIT_DEGREES))
@@ -154,7 +154,8 @@ class Pilot:
     def _document_degrees(self, judged: JudgedDocuments) -> float:
         """Degrees of freedom of the squared errors of documents; the estimate's own are those of normal errors."""
         found = [estimate_rounds(judged.pool, judged.rounds, judged.label, c, ESTIMATOR) for c in self.contrasts]
-        return degrees_of_squares(float(np.mean([each.degrees_of_freedom for each in found])))
+        degrees = float(np.mean([each.degrees_of_freedom for each in found]))
+        return degrees_of_squares(min(degrees, self.n_queries - 1))
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""
