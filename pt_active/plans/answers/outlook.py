@@ -20,7 +20,7 @@ from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.optimism import MODEL_ALONE, Optimism
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.ahead import Ahead
-from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, pilot_notes, tiny_budgets
+from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, SUFFICIENT_PILOT, pilot_notes, tiny_budgets
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.until_known import replayed
 from pt_active.plans.making import artifact
@@ -359,7 +359,8 @@ class Outlook(Printed):
             why = "is neither additive nor a cascade, so only whole queries can be drawn"
             remarks.append(f"There are no rows of documents: {self.measure} {why}.")
         if "low" in table.columns:
-            remarks.append("The standard error lies between low and high in 8 of 10 cases.")
+            narrower = "" if self.pilot else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
+            remarks.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
         if "assurance" in table.columns:
             remarks.append(f"Each budget suffices in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
         return remarks
