@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import DCG, Outlook, Plan, UniformGrades
+from pt_active import DCG, Outlook, Plan, Report, UniformGrades
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.optimism import MAX_DOCUMENT_DEGREES, MAX_OTHER_UNIT_DEGREES, MODEL_ALONE
@@ -130,6 +130,18 @@ def test_tiny_budgets_are_answered_with_a_warning(graded: pd.DataFrame, demo: De
         pilot = Outlook.of_plan(plan, demo.judge(plan.assessments))
     assert pilot.notes(pilot.table()) == ["The pilot has 2 labels, which say next to nothing about errors."]
     assert max(each.degrees for each in pilot.evidence.values()) <= 0.5
+
+
+def test_reports_on_small_pools_do_not_warn_of_budgets_that_nobody_asked_for(
+    graded: pd.DataFrame, demo: DemoCollection
+) -> None:
+    small = graded[graded["qid"].isin(graded["qid"].unique()[:30])]
+    plan = Plan.create(small, None, DCG @ 10, draws=12, seed=2)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        found = Report.of(plan, demo.judge(plan.assessments))
+    assert found.budget["queries"].min() < 2
+    assert not [each for each in said if "too few for an interval" in str(each.message)]
 
 
 def test_replays_until_known_know_that_a_pilot_is_uncertain(graded: pd.DataFrame, demo: DemoCollection) -> None:
