@@ -118,6 +118,29 @@ def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> N
     assert numbers["realised"][of_documents].mean() < numbers["realised"][~of_documents].mean()
 
 
+def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module = script("pilot_intervals")
+    small = {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("fitted", "useless")}
+    for name, value in (small | {"SIZES": (3, 8), "REPLAYS": 40}).items():
+        monkeypatch.setattr(module, name, value)
+    page, table = tmp_path / "page.md", tmp_path / "rows.csv"
+    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
+    argv = ["pilot_intervals.py", str(pool_file), "--quick", "--csv", str(table), "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", argv)
+    module.main()
+    rows = pd.read_csv(table)
+    assert len(rows) == 2 * 2 * 2 * 2 * 3
+    assert rows["suffices"].ge(rows["within"]).all()
+    # The cautious budget for the realised error reaches it if, and only if, the realised error is below the upper end.
+    clear = (rows["budget"] - 1).abs() > 0.01
+    assert (rows["budget"].ge(1) == rows["suffices"])[clear].all()
+    assert rows["within"].mean() > 0.5
+    widths = rows[rows["unit"] == rows["pilot"]].groupby("size")["width"].median()
+    assert widths[3] > widths[8] > 1
+    assert "\nold\n" not in page.read_text()
+    assert page.read_text().count("| queries | documents | 3 |") == 1
+
+
 def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -> None:
     module, pools = script("stopping"), script("judged_pools")
     rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 40))
