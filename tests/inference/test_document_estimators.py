@@ -84,13 +84,13 @@ def outcomes(design, indptr):
         yield rows
 
 
-def enumerated(pool, design, mean_of, truth, contrast):
+def enumerated(pool, design, mean_of, truth, contrast, share=0.0):
     """Expectations of an estimate and its variances, and the true variances: first phase, second, together."""
     chance, fields, groups = [], [], []
     for group, rows in enumerate(outcomes(design, pool.indptr)):
         for p, sample in rows:
             mean = mean_of(sample)
-            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
+            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast, share)
             fields.append((estimate.value, estimate.first, estimate.second))
             chance.append(p)
             groups.append(group)
@@ -108,12 +108,12 @@ def design_of(drawing, opening=OPENING, inclusion=INCLUSION, order=None):
     return DocumentDesign(drawing, order[inclusion[order] > 0], np.asarray(opening), inclusion)
 
 
-def enumerate_fixed(measure, contrast, model, design, estimator="difference"):
+def enumerate_fixed(measure, contrast, model, design, estimator="difference", share=0.0):
     pool, truth = small_pool(measure, len(contrast))
     contrast, means = np.array(contrast), model_means(pool, truth, model)
     means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
     found = enumerated(
-        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast
+        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast, share
     )
     return float(pool.weight @ pool.values(truth) @ contrast), *found
 
@@ -139,6 +139,31 @@ def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, mode
         assert second == pytest.approx(true[1], abs=1e-10)
     else:
         assert second >= true[1] - 1e-10
+
+
+@pytest.mark.parametrize("measure", MEASURES[:2])
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ["poisson", "never", "certain"])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_corrections_within_queries_keep_estimates_and_their_variance_unbiased(measure, contrast, model, name, share):
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, DESIGNS[name], share=share)
+    assert value == pytest.approx(truth, abs=1e-10)
+    assert first == pytest.approx(true[0], abs=1e-10)
+    assert second == pytest.approx(true[1], abs=1e-10)
+
+
+def test_corrections_within_queries_take_out_errors_that_documents_have_in_common():
+    """Three documents, one of them only in the second ranking; the errors are all 1, or of both signs."""
+    pool, _ = small_pool("DCG", 2, np.array([0, 3]), seed=1)
+    design = design_of("poisson", opening=np.ones(1), inclusion=np.array([0.6, 0.4, 0.5]))
+    variance = {}
+    for said, error in {"common": np.ones(3), "own": np.array([1.0, -1.0, 1.0])}.items():
+        for share in (0.0, 0.3):
+            _, _, true = enumerated(pool, design, lambda _: np.zeros(3), error, np.array([1.0, -1.0]), share)
+            variance[said, share] = true[2]
+    assert variance["common", 0.3] < 0.75 * variance["common", 0.0]
+    assert variance["own", 0.3] < 1.3 * variance["own", 0.0]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
