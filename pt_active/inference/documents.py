@@ -122,8 +122,9 @@ def _lines(
     """The means corrected by lines through the labels of other queries, each weighted by its part in the variance."""
     query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
-    part = (contrast @ pool.gradients(mean)[:, drawn]) * pool.weight[query[drawn]]
-    root = np.abs(part) * np.sqrt(1 - chance[drawn]) / chance[drawn]
+    slopes = contrast @ pool.gradients(mean)
+    root = np.abs(slopes[drawn]) * pool.weight[query[drawn]] * np.sqrt(1 - chance[drawn]) / chance[drawn]
+    sides = _sides(pool, mean, slopes)
     fold = np.arange(len(pool.weight)) % FOLDS
     corrected = mean.copy()
     for number in range(FOLDS):
@@ -131,12 +132,20 @@ def _lines(
         rows = root[fold[query[drawn]] != number]
         if not rows.any():
             continue
-        centre = np.average(mean[others], weights=rows**2)
-        sides = np.column_stack([rows, rows * (mean[others] - centre)])
-        shift, slope = np.linalg.lstsq(sides, rows * (observed - mean)[others], rcond=None)[0]
+        centre = np.average(sides[others], axis=0, weights=rows**2)
+        columns = np.column_stack([rows, rows[:, None] * (sides[others] - centre)])
+        shift, *slope = np.linalg.lstsq(columns, rows * (observed - mean)[others], rcond=None)[0]
         here = fold[query] == number
-        corrected[here] += shift + slope * (mean[here] - centre)
+        corrected[here] += shift + (sides[here] - centre) @ slope
     return corrected
+
+
+def _sides(pool: DocumentPool, mean: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """What errors are regressed on, float64[N, 1 or 2]: the mean, and for additive measures the gradient.
+
+    The gradient takes out errors that favour one ranker in most queries.
+    """
+    return np.column_stack([mean, slope] if pool.form.family == "additive" else [mean])
 
 
 @dataclass(frozen=True)
@@ -195,7 +204,7 @@ def document_estimate(
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
-        second=float(second.sum()) - gained,
+        second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
     )

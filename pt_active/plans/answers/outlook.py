@@ -364,7 +364,9 @@ def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[Error
     gain, order = ahead.document_gain(method.design), sizes.order
     together = sizes.unit == "step" or opened_at_random(method.design, ahead.per_query)
     cost, query = pool.document_cost[order], pool.query_of_document[order]
-    curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, ahead.per_query, together, sizes.opening)
+    curve = ErrorCurve.of_documents(
+        sizes.size[order], gain[order], cost, query, ahead.per_query, together, sizes.opening
+    )
     return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
 
 
