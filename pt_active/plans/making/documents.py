@@ -58,8 +58,8 @@ def size_frame(
     Returns:
         The query columns, ``docno``, ``doc_size`` (0 if a document cannot change the result), ``doc_cost``,
         ``doc_place`` (position in the order in which the documents of a query are drawn, from 0; -1 if it cannot change
-        the result), ``q_opening_size`` (how probable opening the query should be, on the scale of ``doc_size``; 0 if that
-        is as probable as its most probable document), ``q_opening_cost`` and ``q_drawing``.
+        the result), ``q_opening_size`` (how probable the opening of the query should be, on the scale of ``doc_size``;
+        0 if documents come one after the other), ``q_opening_cost`` and ``q_drawing``.
 
     Raises:
         ValueError: If the measure or an argument is out of range, or a cascade is to be drawn successively.
