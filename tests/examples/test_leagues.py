@@ -88,6 +88,27 @@ def test_successive_drawing_is_put_beside_spread(script, pool_file, tmp_path, mo
     assert table in page.read_text()
 
 
+def test_the_lowest_cells_come_with_their_errors(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module, page = script("document_worst"), tmp_path / "page.md"
+    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+    monkeypatch.setattr(module, "SPOILERS", {"fitted": module.SPOILERS["fitted"]})
+    monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
+    monkeypatch.setattr("sys.argv", ["document_worst.py", str(pool_file), "--repetitions", "20", "--docs", str(page)])
+    module.main()
+    table = capsys.readouterr().out.strip()
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+    assert {(opening, task) for _, opening, task, *_ in rows} == {
+        (opening, task) for opening in ("0", "3") for task in ("one ranker", "clear pair", "near-tied pair")
+    }
+    for *_, median, lowest, where in rows:
+        ratio, error = map(float, lowest.split(" ± "))
+        assert 0.2 < ratio < 50
+        assert 0 < error < ratio
+        assert float(median) > 0.2
+        assert where.startswith("fitted, fold ")
+    assert table in page.read_text()
+
+
 def test_a_saving_is_read_off_the_curves(script) -> None:
     saving = script("document_saving").saving
     budgets = np.array([100.0, 200.0, 400.0])

@@ -51,7 +51,14 @@ class ErrorCurve:
 
     @classmethod
     def of_documents(
-        cls, size: np.ndarray, gain: np.ndarray, cost: np.ndarray, query: np.ndarray, per_query: float, together: bool
+        cls,
+        size: np.ndarray,
+        gain: np.ndarray,
+        cost: np.ndarray,
+        query: np.ndarray,
+        per_query: float,
+        together: bool,
+        opening: np.ndarray | None = None,
     ) -> ErrorCurve:
         """The curve of single documents, sorted by query, with the openings of queries as separate units.
 
@@ -60,12 +67,16 @@ class ErrorCurve:
             gain: float64[n], g; each document adds ``g (1/ψ − 1)`` to the variance.
             cost: float64[n], λ.
             query: int64[n], the query of each document, increasing.
-            per_query: λ₀, the cost of opening a query, which is as probable as its most probable document.
+            per_query: λ₀, the cost of opening a query.
             together: Whether a query is opened as often as its most probable unit, rather than by each unit
                 independently.
+            opening: float64[m]; the probability of opening each query is proportional to it. None if it is that of its
+                most probable document.
         """
         first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
         top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
+        if opening is not None:
+            top = opening[query[first]][: len(top)]
         nothing = np.zeros(len(top))
         return cls(
             np.r_[size, top],

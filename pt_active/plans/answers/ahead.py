@@ -115,5 +115,5 @@ class Ahead:
         gain, order = self.document_gain(method.design), sizes.order
         together = sizes.unit == "step" or opened_at_random(method.design, self.per_query)
         cost, query = pool.document_cost[order], pool.query_of_document[order]
-        curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, self.per_query, together)
-        return curve, gain
+        units = sizes.size[order], gain[order], cost, query
+        return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain
