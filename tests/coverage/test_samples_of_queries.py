@@ -75,8 +75,8 @@ def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
 def bias(estimator, n, repetitions, seed):
     """Bias and its standard error, with the estimator's linear part, whose mean is known, taken off."""
     q, p, truth, model = skewed_pool()
-    if estimator is regression:  # One whose spread a sample shows, so that the line is trusted in full.
-        model = 1 / (0.15 + truth)
+    if estimator is regression:  # One whose spread a sample shows, so that the line is sure.
+        model = truth**2
     pool = q, p, truth, model
     target, pool_mean = p @ truth, p @ model
     linear = truth - target
@@ -89,7 +89,7 @@ def bias(estimator, n, repetitions, seed):
     return rest.mean(), rest.std() / math.sqrt(repetitions)
 
 
-@pytest.mark.parametrize(("estimator", "n"), [(snis, 10), (regression, 80)])
+@pytest.mark.parametrize(("estimator", "n"), [(snis, 10), (regression, 20)])
 def test_the_bias_of_ratios_shrinks_like_one_over_n(estimator, n):
     """Four times the draws, a quarter of the bias: a factor of 4 within 3 of its standard errors and a tenth."""
     few, few_error = bias(estimator, n, 12_000, seed=1)
@@ -189,7 +189,7 @@ def test_regression_uses_a_good_model_and_is_not_misled_by_one_of_the_wrong_sign
         for sign in (1, -1)
     }
     assert variance[regression, 1] < 0.5 * variance[snis, 1]
-    assert variance[regression, -1] == pytest.approx(variance[regression, 1])
+    assert variance[regression, -1] == pytest.approx(variance[snis, -1], rel=1e-3)
 
 
 @pytest.mark.parametrize("estimator", [snis, regression])
