@@ -11,6 +11,7 @@ noisy cells is too low. PPI++ is the power-tuned mean [Angelopoulos, Duchi and Z
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -34,7 +35,7 @@ DRAWS = (5, 8, 10, 12, 20, 60)
 """Queries of average cost that the budget pays for; at most half of the pool is drawn."""
 
 AGAIN = 3
-"""Cells of each method and number of draws that are replayed once more: the lowest, and as many with the largest bias."""
+"""Cells per method and number of draws that are replayed once more: the lowest, and as many with the largest bias."""
 
 CLOSER = 10
 """Factor of the repetitions with which they are."""
@@ -151,6 +152,7 @@ def main() -> None:
     """Replay all cells and print the table."""
     parser = parser_of(__doc__, 400, "two numbers of draws only")
     arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
     rows = league(arguments)
     if arguments.csv:
         rows.to_csv(arguments.csv, index=False)
