@@ -182,17 +182,29 @@ one at a time: chance among all instead of the rest [test_steps]
 snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2
 snis: degrees of freedom of the draws [test_estimators]
-    effective_size(sample.count, importance) - 1 => sample.draws - 1
+    degrees_left(sample, importance, 1), _counting => sample.draws - 1.0, _counting
 snis and regression without replacement: no 1 − π [test_samples_of_queries]
     return 1.0 if self.repeated else 1 - self.expected => return 1.0
 ht variance: n for n − 1 [test_estimators]
     centred**2) / (n - 1) / n => centred**2) / n / n
 ht variance: not centred [test_estimators]
     once * values - _dot(weights, values)[..., None] => once * values
-regression variance: no leverage [test_estimators]
-    further * residual / (1 - leverage) => further * residual
-regression: slope trusted whatever the spread [test_estimators]
-    ratio_or_zero(spread, MIN_SPREAD_SHARE * pool_variance) => ratio_or_zero(spread, pool_variance)
+regression variance: the slope of all draws [test_estimators]
+    (y - left_out * x) / (1 - own) => (y - slope * x) / (1 - own)
+regression variance: no distance from the others [test_estimators]
+    (y - left_out * x) / (1 - own) => (y - left_out * x)
+regression: a doubtful line counts whatever the spread [test_estimators]
+    spread.both / (spread.model + wanting) => spread.both / spread.model
+regression: slope not shrunk [test_estimators]
+    * np.maximum(0.0, 1 - inverse) => * 1.0
+regression: slope of all draws where the line is sure [test_estimators]
+    (1 - sure) * slope + sure * left_out => slope
+regression: rounding makes a line [test_estimators]
+    np.where(s > least, s, 0.0) => s
+regression: a certain draw is corrected too [test_ratios]
+    _dot(total * sample.left, apart) => _dot(total, apart)
+default design: few draws as many [test_designs]
+    (PASSIVE_DRAWS / draws) ** 2 => 0.0
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]

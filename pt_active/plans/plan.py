@@ -46,7 +46,7 @@ from pt_active.plans.making.queries import (
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
-from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
 
 LEVELS = ("query", "document")
@@ -107,7 +107,8 @@ class Plan(KeptArtifact[PlanTables]):
             replace: Whether a query can be drawn more than once, as in the sources; if not, queries are drawn in the
                 order of `draws.priorities`.
             defensive: For queries the share of ``p`` in the defensive mixture, which bounds the importance weights by
-                its inverse, 0.1 if left out; for documents how much of the model's average variance is added to the
+                its inverse; if left out, 0.1, or more if fewer than 15 queries of average cost can be drawn
+                (`designs.defensive_share`). For documents how much of the model's average variance is added to the
                 variance of each, 1 if left out.
             objective: For documents of more than two rankers: which of the variances of their differences is
                 minimised, the ``mean`` or the ``largest``.
@@ -135,7 +136,8 @@ class Plan(KeptArtifact[PlanTables]):
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
-        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query)
+        affordable = np.inf if budget is None else budget / float(arrays.query_weight @ arrays.query_cost)
+        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws or affordable)
         arguments = PlanArguments(
             measure=str(measure),
             cost=repr(cost),
@@ -485,8 +487,11 @@ class Plan(KeptArtifact[PlanTables]):
         return in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
 
 
-def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float) -> tuple[str, float]:
-    """The default design of a level, and its default defensive share or variance."""
+def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float, draws: float) -> tuple[str, float]:
+    """The default design of a level, and its default defensive share or variance.
+
+    ``draws`` is the number of queries that can be drawn if their cost is average.
+    """
     if level == "query":
-        return DESIGN, DEFENSIVE_SHARE
+        return DESIGN, defensive_share(draws)
     return natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query), DEFENSIVE_VARIANCE

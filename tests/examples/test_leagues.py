@@ -191,3 +191,42 @@ def test_what_leaning_less_is_worth_goes_into_the_page(script, pool_file, tmp_pa
     assert capsys.readouterr().out.strip() in shown
     assert shown.count("| small | useless | DCG@10 |") == 3
     assert "old" not in shown
+
+
+def test_small_samples_are_compared_with_the_plain_mean(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    league = script("small_samples")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{league.BEGIN}\nold\n{league.END}\nafter\n")
+    argv = ["small_samples.py", str(pool_file), "--quick", "--repetitions", "60", "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", [*argv, "--csv", str(tmp_path / "cells.csv")])
+    league.main()
+    cells = pd.read_csv(tmp_path / "cells.csv")
+    assert set(cells["model"]) == {"fitted", "overconfident", "useless", "wrong-signed", "constant"}
+    assert set(cells["draws"]) == {5, 8}
+    first = cells[~cells["again"]].set_index(["measure", "task", "model", "draws", "method"])["ratio"].unstack()
+    assert first["PPI++"].mean() > 1
+    plain = first.xs("constant", level="model")["passive + regression"]
+    assert plain.to_numpy() == pytest.approx(1, abs=1e-12)
+    assert "\nold\n" not in page.read_text()
+    assert page.read_text().count("| default |") == 2
+
+
+def test_ppi_of_many_samples_is_that_of_each(script) -> None:
+    """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
+    from pt_active.inference.replay import Population
+    from pt_active.relevance.moments import Moments
+    from pt_active.sampling.sample import Sample
+
+    rng = np.random.default_rng(3)
+    values, model = rng.normal(size=(2, 30))
+    model += values
+    moments = Moments(model[:, None], np.ones((30, 1, 1)))
+    even = np.full(30, 1 / 30)
+    population = Population(values[:, None], moments, moments, np.ones(30), even, np.ones(30, dtype=int))
+    rows = rng.random((20, 30)).argsort(axis=1)[:, :9]
+    sample = Sample(rows, np.ones_like(rows), np.full(rows.shape, 9 / 30))
+    for row, found in zip(rows, script("small_samples").ppi(sample, population), strict=True):
+        rest = np.delete(model, row)
+        power = np.cov(values[row], model[row], ddof=0)[0, 1] / ((1 + 9 / 21) * model.var())
+        power = min(max(power, 0), 1)
+        assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())

@@ -176,6 +176,7 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
     """Where model values differ by nothing in the sample and by much in the pool, the slope is shrunk."""
     rng = np.random.default_rng(15)
     v, loss = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float)
+    effective = v.sum() ** 2 / (v @ v)
     model = np.r_[rng.random(20) * 1e-9, np.ones(5)]
     s = Scores(loss, np.ones(20), model, np.ones(25))
     for found in (
@@ -183,15 +184,16 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
         ratio_estimate([s], once(v), plain(25), "regression"),
     ):
         assert found.value == pytest.approx(v @ loss / v.sum(), abs=1e-6)
-    share, pool = v / v.sum(), np.r_[rng.random(20), 4 * np.ones(5)]
+    share, pool = v / v.sum(), np.r_[0.1 * loss + rng.random(20), 4 * np.ones(5)]
     mean, centre = share @ loss, share @ pool[:20]
     spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
-    slope = (share**2 @ ((loss - mean) * (pool[:20] - centre))) / (share**2 @ (pool[:20] - centre) ** 2)
-    pull = share**2 * (pool[:20] - centre) ** 2
-    trust = 2 * spread / variance
-    assert (pull**2).sum() / pull.sum() ** 2 < 0.25
-    expected = mean + trust * slope * (pool.mean() - centre)
-    assert 2 * spread < variance
+    covariance = share @ ((loss - mean) * (pool[:20] - centre))
+    ratio = (effective - 2) / ((share @ (loss - mean) ** 2) * spread / covariance**2 - 1)
+    assert 1 < ratio < 6
+    assert spread < 0.2 * variance
+    slope = covariance / variance * (1 - 1 / ratio)
+    assert slope > 0
+    expected = mean + slope * (pool.mean() - centre)
     found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
     assert found.value == pytest.approx(expected, abs=1e-12)
 

@@ -36,8 +36,8 @@ class Contributions:
     """An estimate taken apart: ``estimate = base + Σ contribution``.
 
     A contribution is how far the labels of a query moved the estimate away from its value if all labels were as the
-    grade model expects. If documents were drawn and the estimator is ``regression``, the expectations are those after
-    its correction of the model.
+    grade model expects. With ``regression`` and whole queries, this is for the trust in the line that the labels lead
+    to; if documents were drawn, the expectations are those after its correction of the model.
 
     Attributes:
         base: The estimate if all labels were as expected.
@@ -48,7 +48,8 @@ class Contributions:
             largest effect first. The effect is how far its label alone moved the estimate. For additive measures it is
             exact, and the effects of a query sum to its contribution. For others it is the effect of one label given
             the other labels of its query (plans of queries), or a first-order approximation (plans of documents).
-            ``weight`` is the document's share of the influence; NaN if queries were drawn.
+            With ``regression`` and whole queries, the trust in the line stays as it is. ``weight`` is the document's
+            share of the influence; NaN if queries were drawn.
     """
 
     base: float
@@ -119,6 +120,8 @@ class Contributions:
 def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
     """Write an estimator of queries as ``base + Σ a (ℓ − M)``; the weights a are its influence.
 
+    With ``regression`` they are those of the trust in its line that the labels lead to.
+
     Args:
         judged: The sample with its labels.
         contrast: float64[k].
@@ -128,7 +131,7 @@ def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tu
         The estimate at ``ℓ = M``, and a, float64[s].
     """
     controls = Controls(judged.pool_weight, judged.pool_model @ contrast)
-    weighting = estimator_named(estimator).weigh(judged.sample, controls)
+    weighting = estimator_named(estimator).weigh(judged.sample, controls).at(judged.values @ contrast)
     expected = np.nan_to_num(judged.sample.of(controls.model))
     return float(weighting.estimate(expected).value), weighting.weights
 

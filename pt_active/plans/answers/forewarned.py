@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
+from pt_active.inference.estimators import ESTIMATOR, Controls, degrees_left, estimator_named
 from pt_active.inference.reference import MAX_DRAWS, REPLAYS
 from pt_active.inference.replayed_documents import DocumentReplays
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
@@ -44,13 +44,15 @@ def _of_queries(tables: PlanTables, contrasts: list[Contrast]) -> list[float]:
     """The degrees of freedom of each contrast, by the drawn weights and by replays under the grade model."""
     pool, measure, sample = tables.pool, tables.measure, sample_of(tables.queries, tables.manifest.census)
     replays = QueryReplays(pool, sample, measure, np.full(len(pool.docno), -1))
-    weigh, means, degrees = estimator_named(ESTIMATOR).weigh, model_means(tables, measure), []
-    for contrast in contrasts:
-        controls = Controls(pool.query_weight, contrast.of(means))
-        own = float(weigh(sample, controls).degrees)
-        shown = replays.of(REPLAYS, contrast, weigh, controls).degrees if replays.possible else np.inf
-        degrees.append(min(own, shown))
-    return degrees
+    kind, means = estimator_named(ESTIMATOR), model_means(tables, measure)
+    own = float(degrees_left(sample, sample.importance(pool.query_weight), kind.fitted))
+    if not replays.possible:
+        return [own]
+    controls = [Controls(pool.query_weight, each.of(means)) for each in contrasts]
+    return [
+        min(own, replays.of(REPLAYS, each, kind.weigh, known).degrees)
+        for each, known in zip(contrasts, controls, strict=True)
+    ]
 
 
 def _of_documents(tables: PlanTables, contrasts: list[Contrast]) -> list[float]:
