@@ -133,17 +133,17 @@ prices of a query: four standard deviations above the mean [test_two_phase]
 prices of a query: nearly all of its documents [test_two_phase]
     _MAX_DEVIATIONS = 6 => _MAX_DEVIATIONS = 12
 document sizes: overhead on every document [test_document_design]
-    cost[z] + (overhead if place == first else 0.0) => cost[z] + overhead
+    cost[z] + (overhead if place == first and common[x] == 0 else 0.0) => cost[z] + overhead
 document design: inclusion not given its query is open [test_document_design]
     np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
 document design: budget not lowered for what depth may overspend [test_document_design]
     margin = design.reserve(indptr, cost, overhead) => margin = 0.0
 largest variance: no contrast regains weight [test_document_design]
-    * np.sqrt(variances) + _MIXED_SHARE * share.mean() => * np.sqrt(variances) + 0 * share.mean()
+    * np.sqrt(variances) + MIXED_SHARE * share.mean() => * np.sqrt(variances) + 0 * share.mean()
 largest variance, differences of cascades: a tenth is mixed in [test_document_design]
-    _MIXED_SHARE = 0.01 => _MIXED_SHARE = 0.1
+    MIXED_SHARE = 0.01 => MIXED_SHARE = 0.1
 differences of cascades: a document whose gradient vanishes is never drawn [test_document_design]
-    _MIXED_SHARE * (gradient[a] ** 2 => 0 * (gradient[a] ** 2
+    MIXED_SHARE * (gradient[a] ** 2 => 0 * (gradient[a] ** 2
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
     law.inclusion(rate * threshold) => law.inclusion(rate)
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
@@ -205,6 +205,20 @@ regression: a certain draw is corrected too [test_ratios]
     _dot(total * sample.left, apart) => _dot(total, apart)
 default design: few draws as many [test_designs]
     (PASSIVE_DRAWS / draws) ** 2 => 0.0
+degrees of freedom: certain draws count [test_reference]
+    effective_size(sample.count, importance * sample.left) => effective_size(sample.count, importance)
+reference: grades as the model has them [test_reference]
+    (observed + _PRIOR_DOCUMENTS) / (expected + _PRIOR_DOCUMENTS) => 1.0
+reference: the ends change places [test_reference]
+    (errors[rank], -errors[len(errors) - 1 - rank]) => (-errors[len(errors) - 1 - rank], errors[rank])
+reference: few degrees do not count [test_reference]
+    if replays.degrees < FEW * degrees: => if False:
+reference: samples without an error count as right [test_reference]
+    np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
+reference: labels of what was not drawn are certain [test_reference]
+    rest = shift.sum() + sign * np.sqrt(unknown) => rest = shift.sum() + 0.0 * np.sqrt(unknown)
+reference: opening is certain [test_reference]
+    parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0) => parts = np.maximum(within, 0.0)
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -307,7 +321,7 @@ cut order: labels after the gap count [test_extension]
 rounds: weighted by what the refitted model expects [test_document_rounds]
     (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
 documents: caution fades without its square [test_document_rounds test_samples_of_documents]
-    / SUFFICIENT_DF) ** 2 => / SUFFICIENT_DF)
+    estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2 => estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF)
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
 # Inference from rounds, and risks of pairs
