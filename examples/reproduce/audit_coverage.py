@@ -171,7 +171,7 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
     drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
     size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
     basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.census, (), "error", 0, "pair")
-    return JudgedPairs(pairs.names, basis, pairs, drawn, pairs.observed(drawn.rows, label[drawn.rows]))
+    return JudgedPairs(pairs.names, basis, pairs, drawn, label[drawn.rows])
 
 
 def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:

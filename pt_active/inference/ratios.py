@@ -10,7 +10,7 @@ import numpy as np
 from pt_active.inference.estimators import (
     Controls,
     MeanEstimate,
-    effective_size,
+    degrees_left,
     estimator_named,
     estimators_of,
     ratio_or_zero,
@@ -150,11 +150,12 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
     Raises:
         ValueError: If the estimator is unknown.
     """
-    weigh, importance = estimator_named(estimator, "pair").weigh, sample.importance(pair_weight)
+    kind, importance = estimator_named(estimator, "pair"), sample.importance(pair_weight)
     ratio, model = linearised(scores, importance, sample.count)
-    mean = weigh(sample, Controls(pair_weight, model, ratio.own_share)).estimate(ratio.gradient)
+    mean = kind.weigh(sample, Controls(pair_weight, model, ratio.own_share)).estimate(ratio.gradient)
     mean = _scaled(mean, (sample.count * importance).sum(axis=-1))
-    idle = np.maximum(effective_size(sample.count, importance) - ratio.effective, 0.0)
+    counting = np.min([degrees_left(sample, importance * score.weight, kind.fitted) for score in scores], axis=0)
+    idle = np.maximum(degrees_left(sample, importance, kind.fitted) - counting, 0.0)
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom - idle)
 
 
@@ -165,11 +166,11 @@ def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimat
 
     Args:
         scores: Losses and weights of one or two predictors.
-        sample: A stratified sample, in which each pair was drawn once with ``π = n_h/N_h``.
+        sample: A stratified sample, or many of the same strata, in which each pair was drawn once with ``π = n_h/N_h``.
     """
     assert sample.stratum is not None
     ratio, _ = linearised(scores, 1 / sample.expected, sample.count)
-    values = ratio.gradient * (1 / sample.expected).sum()
+    values = ratio.gradient * (1 / sample.expected).sum(axis=-1)[..., None]
     mean = stratified_mean(values, sample.of(sample.stratum), np.bincount(sample.stratum))
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom)
 
@@ -183,19 +184,22 @@ def stratified_mean(values: np.ndarray, stratum: np.ndarray, size: np.ndarray) -
     """``Σ P_h ȳ_h`` with the variance ``Σ P_h² (1 − n_h/N_h) s_h² / n_h``, and Satterthwaite's degrees of freedom.
 
     Args:
-        values: float64[n], y, the values of the drawn pairs.
-        stratum: int64[n], their strata; each stratum has at least two drawn pairs.
+        values: float64[..., n], y, the values of the drawn pairs.
+        stratum: int64[..., n], their strata; each stratum has at least two drawn pairs.
         size: int64[K], ``N_h``, the number of pairs in each stratum.
 
     Returns:
         The estimate of the plain mean of the pool. The degrees of freedom are ``(Σ c)² / Σ c²/(n_h − 1)``, c being the
         terms of the variance, and n − K if the variance is 0.
     """
-    drawn = np.bincount(stratum, minlength=len(size))
-    average = np.bincount(stratum, values, len(size)) / drawn
-    spread = np.bincount(stratum, (values - average[stratum]) ** 2, len(size)) / (drawn - 1)
+    within = (stratum[..., None] == np.arange(len(size))).astype(np.float64)
+    drawn = within.sum(axis=-2)
+    average = np.einsum("...n,...nk->...k", values, within) / drawn
+    centred = values - np.einsum("...k,...nk->...n", average, within)
+    spread = np.einsum("...n,...nk->...k", centred**2, within) / (drawn - 1)
     share = size / size.sum()
     terms = share**2 * (1 - drawn / size) * spread / drawn
-    total = terms.sum()
-    degrees = total**2 / (terms**2 / (drawn - 1)).sum() if total > 0 else float(len(values) - len(size))
-    return MeanEstimate(np.asarray(share @ average), np.sqrt(total), np.asarray(degrees))
+    total = terms.sum(axis=-1)
+    least = float(values.shape[-1] - len(size))
+    degrees = np.where(total > 0, ratio_or_zero(total**2, (terms**2 / (drawn - 1)).sum(axis=-1)), least)
+    return MeanEstimate(average @ share, np.sqrt(total), degrees)

@@ -60,6 +60,13 @@ class Replayed(NamedTuple):
     errors: np.ndarray
     degrees: float
 
+    @classmethod
+    def of(cls, errors: np.ndarray, variance: np.ndarray) -> Replayed:
+        """From studentised errors and estimated variances, float64[R] each."""
+        varies = variance.any() and np.ptp(variance) > 0
+        degrees = 2 * variance.mean() ** 2 / variance.var() if varies else np.inf
+        return cls(np.sort(errors), float(degrees))
+
 
 class Tails(NamedTuple):
     """Degrees of freedom of two t distributions, whose quantiles bound the studentised error of an estimate.
@@ -168,9 +175,8 @@ def studentised(error: np.ndarray, standard_error: np.ndarray, size: np.ndarray)
     rounding = _NO_ERROR * np.maximum(size, np.finfo(float).tiny)
     shown = standard_error > rounding
     hidden = np.where(np.abs(error) > rounding, np.copysign(np.inf, error), 0.0)
-    square = np.where(shown, standard_error, 0.0) ** 2
-    degrees = 2 * square.mean() ** 2 / square.var() if square.any() and np.ptp(square) > 0 else np.inf
-    return Replayed(np.sort(np.divide(error, standard_error, out=hidden, where=shown)), float(degrees))
+    variance = np.where(shown, standard_error, 0.0) ** 2
+    return Replayed.of(np.divide(error, standard_error, out=hidden, where=shown), variance)
 
 
 def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:

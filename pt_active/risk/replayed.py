@@ -1,0 +1,174 @@
+"""What would other samples of an audit have shown, if its label model were as doubtful as its labels [theory 6, 14]?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from pt_active.inference.estimators import MeanEstimate, effective_size
+from pt_active.inference.intervals import score_statistic
+from pt_active.inference.ratios import Scores
+from pt_active.inference.reference import Replayed, studentised
+from pt_active.inference.replayed_pairs import drawn_again, fitted, strata_again
+from pt_active.relevance.introspection import Introspection, introspection
+from pt_active.risk.pairs import Pairs
+from pt_active.sampling.sample import Sample
+
+REPLAY_SEED = 0
+"""Seed of simulated labels and draws, so that the same labels have the same interval."""
+
+Estimated = Callable[[Sequence[Scores], Sample], MeanEstimate]
+"""From the losses of one or two predictors in a sample, or in many, to an estimate."""
+
+
+class Drawn(NamedTuple):
+    """R samples with simulated labels.
+
+    Attributes:
+        sample: The samples; repeated draws of a pair come next to each other.
+        label: int64[R, n].
+        first: bool[R, n], whether a pair is listed for the first time.
+        normal: float64[R], standard normal variables, for the labels of all pairs that were not drawn.
+    """
+
+    sample: Sample
+    label: np.ndarray
+    first: np.ndarray
+    normal: np.ndarray
+
+
+@dataclass(frozen=True)
+class PairReplays:
+    """Replays of a sample of pairs.
+
+    Attributes:
+        pairs: All pairs of the audit.
+        sample: The pairs that were drawn.
+        label: float64[n], their labels; NaN where there is none.
+    """
+
+    pairs: Pairs
+    sample: Sample
+    label: np.ndarray
+
+    @property
+    def possible(self) -> bool:
+        """Whether the sample can be drawn again, and there is a label model."""
+        q = self.sample.q
+        if q is None or self.sample.census or self.pairs.is_gaussian:
+            return False
+        return self.sample.repeated or int(self.sample.draws) < int((q > 0).sum())
+
+    @cached_property
+    def _grades(self) -> np.ndarray:
+        """float64[N, G+1], the label model, fitted to the labels."""
+        pairs, known = self.pairs, ~np.isnan(self.label)
+        rows, label = self.sample.rows[known], self.label[known].astype(np.int64)
+        closest = np.clip(np.rint(pairs.predictions), 0, pairs.grades.shape[1] - 1).astype(np.int64)
+        return fitted(pairs.grades[rows], closest[rows], label).grades(pairs.grades, closest)
+
+    @cached_property
+    def _bounds(self) -> np.ndarray:
+        """float64[N, G], the cumulative probabilities of the fitted model."""
+        return np.asarray(self._grades.cumsum(axis=1)[:, :-1])
+
+    @cached_property
+    def _expected(self) -> Introspection:
+        """What the fitted model expects of all pairs."""
+        pairs = self.pairs
+        return introspection(pairs.tables, self._grades, pairs.weight, pairs.loss.proportion)
+
+    @cached_property
+    def _drawn(self) -> dict[int, Drawn]:
+        return {}
+
+    def drawn(self, number: int) -> Drawn:
+        """Samples like the one that was drawn, with labels of the fitted model."""
+        if number not in self._drawn:
+            self._drawn[number] = self._draw(number)
+        return self._drawn[number]
+
+    def _draw(self, number: int) -> Drawn:
+        rng = np.random.default_rng(REPLAY_SEED)
+        sample, first = self._redrawn(number, rng), np.ones((number, int(self.sample.draws)), dtype=bool)
+        first[:, 1:] = (sample.rows[:, 1:] != sample.rows[:, :-1]) | (not sample.repeated)
+        # A pair that is drawn again keeps its label.
+        place = np.maximum.accumulate(np.where(first, np.arange(first.shape[1]), 0), axis=1)
+        uniform = np.take_along_axis(rng.random(first.shape), place, axis=1)
+        label = (uniform[..., None] > self._bounds[sample.rows]).sum(axis=-1)
+        return Drawn(sample, label, first, rng.normal(size=number))
+
+    def _redrawn(self, number: int, rng: np.random.Generator) -> Sample:
+        """As many draws as in the sample, of the same design; those with replacement are sorted."""
+        q, n, stratum = self.sample.q, int(self.sample.draws), self.sample.stratum
+        assert q is not None
+        if self.sample.repeated:
+            rows = np.sort(rng.choice(len(q), size=(number, n), p=q / q.sum()), axis=1)
+            return Sample(rows, np.ones_like(rows), n * q[rows], repeated=True, q=q)
+        if stratum is None:
+            rows, expected = drawn_again(q, n, number, rng)
+            return Sample(rows, np.ones_like(rows), expected, q=q)
+        drawn, size = np.bincount(stratum[self.sample.rows]), np.bincount(stratum)
+        rows = strata_again(stratum, drawn, number, rng)
+        return Sample(rows, np.ones_like(rows), (drawn / size)[stratum[rows]], q=q, stratum=stratum)
+
+    def errors(
+        self,
+        number: int,
+        predictors: Sequence[int],
+        estimate: Estimated,
+        bounds: tuple[float, float] | None,
+    ) -> Replayed:
+        """The errors of an estimate in samples like the one that was drawn.
+
+        Args:
+            number: How many samples.
+            predictors: The predictor whose risk is estimated, or the two whose difference is.
+            estimate: The estimate.
+            bounds: Those of a score interval; None if the interval is symmetric.
+        """
+        drawn, view = self.drawn(number), self.pairs.introspection
+        terms = [self._terms(s, drawn) for s in predictors]
+        scores = [
+            Scores(u, w, view.numerator[:, s], view.weight[:, s]) for s, (u, w) in zip(predictors, terms, strict=True)
+        ]
+        mean, truth = estimate(scores, drawn.sample), self._truth(drawn, predictors, terms)
+        kept = np.isfinite(mean.value) & np.isfinite(mean.standard_error)
+        value, error, truth = mean.value[kept], mean.standard_error[kept], truth[kept]
+        if bounds is None:
+            size = np.max([np.abs(u).max(axis=1) for u, _ in terms], axis=0)
+            return studentised(value - truth, error, size[kept])
+        importance = drawn.sample.importance(self.pairs.weight)
+        effective = np.min([effective_size(drawn.sample.count, importance * w) for _, w in terms], axis=0)
+        return Replayed.of(*score_statistic(value, error, truth, bounds, effective[kept]))
+
+    def _terms(self, predictor: int, drawn: Drawn) -> tuple[np.ndarray, np.ndarray]:
+        """Numerator and weight of a predictor's loss at simulated labels, float64[R, n] each."""
+        u, w = self.pairs.tables[predictor]
+        return u[drawn.sample.rows, drawn.label], w[drawn.sample.rows, drawn.label]
+
+    def _truth(
+        self, drawn: Drawn, predictors: Sequence[int], terms: Sequence[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
+        """The risk, or the difference, over all pairs of each replay, float64[R].
+
+        The labels of pairs that were not drawn make a normal sum, since there are many of them.
+        """
+        expected, p = self._expected, self.pairs.weight
+        rows, risks = drawn.sample.rows, []
+        for s, (u, w) in zip(predictors, terms, strict=True):
+            sums = [
+                p @ mean + (p[rows] * drawn.first * (observed - mean[rows])).sum(axis=1)
+                for mean, observed in ((expected.numerator[:, s], u), (expected.weight[:, s], w))
+            ]
+            risks.append(sums[0] / sums[1])
+        sign = np.zeros(len(self.pairs.names))
+        sign[list(predictors)] = [1.0, -1.0][: len(predictors)]
+        variance = p**2 * np.einsum("a,nab,b->n", sign, expected.moments.covariance, sign)
+        unknown = np.maximum(variance.sum() - (variance[rows] * drawn.first).sum(axis=1), 0.0)
+        risk = risks[0] if len(risks) == 1 else risks[0] - risks[1]
+        return np.asarray(risk + np.sqrt(unknown) * drawn.normal)
