@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from pt_active.inference.estimators import (
 )
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
+
+_TINY = np.finfo(np.float64).tiny
+"""Keeps the mean of no pairs from being 0/0."""
 
 
 def risk_estimators() -> tuple[str, ...]:
@@ -39,6 +42,10 @@ class Scores:
     weight: np.ndarray
     expected_numerator: np.ndarray
     expected_weight: np.ndarray
+
+    def of(self, samples: slice) -> Scores:
+        """The scores of some of many samples."""
+        return replace(self, numerator=self.numerator[samples], weight=self.weight[samples])
 
 
 @dataclass(frozen=True)
@@ -150,13 +157,48 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
     Raises:
         ValueError: If the estimator is unknown.
     """
-    kind, importance = estimator_named(estimator, "pair"), sample.importance(pair_weight)
+    kind = estimator_named(estimator, "pair")
+    if sample.rows.ndim > 1 and sample.rows.size < len(pair_weight):
+        scores, sample, pair_weight = condensed(scores, sample, pair_weight)
+    importance = sample.importance(pair_weight)
     ratio, model = linearised(scores, importance, sample.count)
     mean = kind.weigh(sample, Controls(pair_weight, model, ratio.own_share)).estimate(ratio.gradient)
     mean = _scaled(mean, (sample.count * importance).sum(axis=-1))
     counting = np.min([degrees_left(sample, importance * score.weight, kind.fitted) for score in scores], axis=0)
     idle = np.maximum(degrees_left(sample, importance, kind.fitted) - counting, 0.0)
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom - idle)
+
+
+def condensed(
+    scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray
+) -> tuple[list[Scores], Sample, np.ndarray]:
+    """A pool in which a few points stand for all pairs that were never drawn.
+
+    The points have the total weight of these pairs, and the same means, variances and covariances of expected losses
+    and weights. So estimates are the same, and many samples of a large pool are cheap.
+
+    Args:
+        scores: Losses and weights of one or two predictors.
+        sample: Many samples.
+        pair_weight: float64[N], p, which sums to 1.
+
+    Returns:
+        Scores, samples and p of the smaller pool.
+    """
+    drawn = np.unique(sample.rows)
+    rest = pair_weight.copy()
+    rest[drawn] = 0.0
+    total = rest.sum()
+    expected = [column for score in scores for column in (score.expected_numerator, score.expected_weight)]
+    mean = np.array([rest @ column for column in expected]) / max(total, _TINY)
+    square = np.array([[rest @ (a * b) for b in expected] for a in expected]) / max(total, _TINY)
+    value, vector = np.linalg.eigh(square - np.outer(mean, mean))
+    apart = vector * np.sqrt(len(expected) * np.maximum(value, 0.0))
+    points = mean + np.concatenate([apart.T, -apart.T])
+    columns = [np.concatenate([column[drawn], point]) for column, point in zip(expected, points.T, strict=True)]
+    fewer = [Scores(score.numerator, score.weight, *columns[2 * s : 2 * s + 2]) for s, score in enumerate(scores)]
+    weight = np.concatenate([pair_weight[drawn], np.full(len(points), total / len(points))])
+    return fewer, replace(sample, rows=np.searchsorted(drawn, sample.rows), q=None, stratum=None), weight
 
 
 def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:

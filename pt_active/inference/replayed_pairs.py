@@ -109,7 +109,9 @@ def surprise(grades: np.ndarray, label: np.ndarray) -> float:
     mean = (grades * log).sum(axis=1)
     variance = (grades * (log - mean[:, None]) ** 2).sum()
     excess = (mean - log[np.arange(len(label)), label]).sum()
-    return float(excess / np.sqrt(variance)) if variance > 0 else float(np.copysign(np.inf, excess)) * (excess != 0)
+    if variance > 0:
+        return float(excess / np.sqrt(variance))
+    return float(np.copysign(np.inf, excess)) if excess != 0 else 0.0
 
 
 def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
@@ -130,20 +132,29 @@ def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Gene
     late = _time_of(q, draws + 1 + _SPARE * np.sqrt(draws + 1))
     chance = np.minimum(1.0, q * late)
     certain = np.flatnonzero(chance >= 1)
-    rate = np.where(chance < 1, -np.log1p(-np.minimum(chance, 1 - 1e-16)), 0.0)
-    arrivals = np.cumsum(rate)
-    rows, expected = np.empty((repetitions, draws), dtype=np.int64), np.empty((repetitions, draws))
-    for r in range(repetitions):
-        came = np.zeros(0, dtype=np.int64)
-        while len(came) + len(certain) <= draws:
-            number = rng.poisson(arrivals[-1])
-            came = np.unique(np.searchsorted(arrivals, rng.random(number) * arrivals[-1], side="right"))
-        unit = np.concatenate([certain, came])
-        priority = rng.random(len(unit)) * np.minimum(late, 1 / q[unit])
-        order = np.argpartition(priority, draws)
-        first = unit[order[:draws]]
-        rows[r], expected[r] = first, np.minimum(1.0, q[first] * priority[order[draws]])
-    return rows, expected
+    arrivals = np.cumsum(np.where(chance < 1, -np.log1p(-np.minimum(chance, 1 - 1e-16)), 0.0))
+    number = np.zeros(1)
+    while number.min() <= draws:
+        replay, unit = _arrived(arrivals, repetitions, rng)
+        replay = np.concatenate([replay, np.repeat(np.arange(repetitions), len(certain))])
+        unit = np.concatenate([unit, np.tile(certain, repetitions)])
+        number = np.bincount(replay, minlength=repetitions)
+    priority = rng.random(len(unit)) * np.minimum(late, 1 / q[unit])
+    order = np.argsort(replay + priority / (2 * late))
+    start = np.cumsum(number) - number
+    first = order[start[:, None] + np.arange(draws + 1)]
+    rows, threshold = unit[first[:, :draws]], priority[first[:, draws:]]
+    return rows, np.minimum(1.0, q[rows] * threshold)
+
+
+def _arrived(arrivals: np.ndarray, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The replay and the unit of all units that arrive once or more often; arrivals are cumulative rates."""
+    total = arrivals[-1]
+    replay = np.repeat(np.arange(repetitions), rng.poisson(total, repetitions))
+    unit = np.searchsorted(arrivals, rng.random(len(replay)) * total, side="right")
+    key = np.sort(replay * len(arrivals) + unit)
+    key = key[np.diff(key, prepend=-1) > 0]
+    return key // len(arrivals), key % len(arrivals)
 
 
 def strata_again(stratum: np.ndarray, drawn: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:

@@ -80,8 +80,8 @@ class JudgedPairs(Judged):
         if not excess > SURPRISING:
             return ""
         return (
-            f"the grade model is too sure of itself: the labels surprise it by {excess:.1f} standard deviations more "
-            "than it expects, so the sample may lack errors that the model holds impossible"
+            "the grade model is too sure of itself, since the labels surprise it more than it expects: pairs that it "
+            "takes for certain are hardly drawn, so the sample may lack their errors"
         )
 
     @cached_property

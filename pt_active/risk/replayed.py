@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,6 +20,11 @@ from pt_active.sampling.sample import Sample
 
 REPLAY_SEED = 0
 """Seed of simulated labels and draws, so that the same labels have the same interval."""
+
+_CELLS = 4e6
+"""Pairs times samples that are in memory at once."""
+
+_ESTIMATED = tuple(each.name for each in fields(MeanEstimate))
 
 Estimated = Callable[[Sequence[Scores], Sample], MeanEstimate]
 """From the losses of one or two predictors in a sample, or in many, to an estimate."""
@@ -136,7 +141,7 @@ class PairReplays:
         scores = [
             Scores(u, w, view.numerator[:, s], view.weight[:, s]) for s, (u, w) in zip(predictors, terms, strict=True)
         ]
-        mean, truth = estimate(scores, drawn.sample), self._truth(drawn, predictors, terms)
+        mean, truth = self._estimated(estimate, scores, drawn.sample), self._truth(drawn, predictors, terms)
         kept = np.isfinite(mean.value) & np.isfinite(mean.standard_error)
         value, error, truth = mean.value[kept], mean.standard_error[kept], truth[kept]
         if bounds is None:
@@ -145,6 +150,17 @@ class PairReplays:
         importance = drawn.sample.importance(self.pairs.weight)
         effective = np.min([effective_size(drawn.sample.count, importance * w) for _, w in terms], axis=0)
         return Replayed.of(*score_statistic(value, error, truth, bounds, effective[kept]))
+
+    def _estimated(self, estimate: Estimated, scores: Sequence[Scores], samples: Sample) -> MeanEstimate:
+        """The estimates of many samples, computed for as many at once as memory allows."""
+        number, n = samples.rows.shape
+        chunk = int(max(1, _CELLS / self.pairs.weight.size, np.sqrt(_CELLS / n)))
+        parts = []
+        for start in range(0, number, chunk):
+            few = slice(start, start + chunk)
+            some = replace(samples, rows=samples.rows[few], count=samples.count[few], expected=samples.expected[few])
+            parts.append(estimate([each.of(few) for each in scores], some))
+        return MeanEstimate(*(np.concatenate([getattr(part, name) for part in parts]) for name in _ESTIMATED))
 
     def _terms(self, predictor: int, drawn: Drawn) -> tuple[np.ndarray, np.ndarray]:
         """Numerator and weight of a predictor's loss at simulated labels, float64[R, n] each."""

@@ -156,7 +156,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
         sample = coverage.judged_sample(pairs, label, case.design, 5)
         for estimator in coverage.risk_estimators():
             wanted = audit.compare(labels, estimator) if case.compare else audit.estimate(labels, estimator)["a"]
-            found = coverage.inferred(case, sample, estimator, "effective")
+            found = coverage.inferred(case, sample, estimator, "auto")
             assert found.confidence_interval() == wanted.confidence_interval()
 
 
