@@ -101,7 +101,7 @@ def test_tukey_by_the_studentised_range(world) -> None:
     audit, qrels = audited(world, F1())
     ranking = audit.rank(qrels, correction="tukey")
     t = np.array([abs(found.difference) / found.standard_error for found in ranking.comparisons])
-    degrees = np.array([found.degrees_of_freedom for found in ranking.comparisons])
+    degrees = np.array([found.test_degrees for found in ranking.comparisons])
     alone = [found.pvalue for found in ranking.comparisons]
     expected = np.maximum(alone, studentized_range_tail(np.sqrt(2) * t, 4, degrees))
     np.testing.assert_allclose(ranking.corrected, expected, rtol=0, atol=1e-15)
