@@ -79,7 +79,8 @@ def judged(pool: JudgedPool) -> Asked:
     fold = pool.train_folds[0]
     graded = pool.graded(GRADE_MODELS["random forest"](pool.max_grade), fold)
     rankers = tasks(pool, fold)["near-tied pair"]
-    names = {f"{kind}_{ranker}": f"{kind}_{name}" for ranker, name in zip(rankers, "ab") for kind in ("rank", "score")}
+    named = zip(rankers, "ab", strict=True)
+    names = {f"{kind}_{ranker}": f"{kind}_{name}" for ranker, name in named for kind in ("rank", "score")}
     frame = pool_of_rankers(graded, rankers).rename(columns=names)
     return Asked(pool.name, [HostilePopulation(frame.drop(columns="label"), frame[["qid", "docno", "label"]])])
 
@@ -160,7 +161,7 @@ def main() -> None:
             print("  ".join(map(str, row.values())), flush=True)
     table = markdown(pd.DataFrame(rows))
     if arguments.docs:
-        insert(f"{BEGIN}\n\n{table}\n\n{END}", arguments.docs)
+        insert(table, arguments.docs, (BEGIN, END))
 
 
 if __name__ == "__main__":

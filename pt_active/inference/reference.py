@@ -22,8 +22,9 @@ REPLAYS = 400
 MAX_DRAWS = 400
 """From so many draws on, ``auto`` takes t without a replay."""
 
-_PRIOR_DOCUMENTS = 3.0
-"""So many documents with the model's own shares of the grades are added to the labels of the sample."""
+_PRIOR_DOCUMENTS = 1.0
+"""So many documents of each grade are added to those that were seen and to those that were expected. A rare grade that
+no label has then keeps a fair part of its share."""
 
 _LABELLED_DOCUMENTS = 4e6
 """Documents that get a simulated label, about, in all labellings together."""
@@ -37,14 +38,14 @@ _DRAWN = ("rows", "count", "expected")
 _UNITS = 1e7
 """Units whose priorities are kept in memory at once."""
 
-_LEAST_DEGREES = 0.3
+_LEAST_DEGREES = 0.5
 """A quantile above that of t with so many degrees of freedom counts as infinite."""
 
 _NO_ERROR = 1e-9
 """A standard error below this share of the largest value is rounding."""
 
 
-FEW = 0.25
+FEW = 0.2
 """A share of the degrees of freedom; normal errors have all of them, those of a difference with many ties about .4."""
 
 
@@ -53,19 +54,13 @@ class Replayed(NamedTuple):
 
     Attributes:
         errors: float64[R], ``(R̂ − R)/SE`` in increasing order; infinite where a sample shows no error.
-        degrees: ``2 (E V̂)²/Var V̂``, the degrees of freedom of the estimated variance; few if the values have a large
-            kurtosis.
+        degrees: ``2 E(S)²/Var S``, the degrees of freedom of ``S = V̂/c``, with the variance c that each sample is
+            expected to show; few if the errors of units have a large kurtosis. Moments are those of samples that
+            see the same labels, averaged over the labellings.
     """
 
     errors: np.ndarray
     degrees: float
-
-    @classmethod
-    def of(cls, errors: np.ndarray, variance: np.ndarray) -> Replayed:
-        """From studentised errors and estimated variances, float64[R] each."""
-        varies = variance.any() and np.ptp(variance) > 0
-        degrees = 2 * variance.mean() ** 2 / variance.var() if varies else np.inf
-        return cls(np.sort(errors), float(degrees))
 
 
 class Tails(NamedTuple):
@@ -87,8 +82,8 @@ class Tails(NamedTuple):
 def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Scale the grade shares of a model to those of the labels: ``P'(g) ∝ w_g P(g)`` [theory 14].
 
-    ``w_g = (Σ a 1[y = g] + 3 P̄_g) / (Σ a P_g + 3 P̄_g)``, with the mean share ``P̄`` of the pool. The weights a of the
-    labels are scaled to their effective number, ``(Σ a)²/Σ a²``.
+    ``w_g = (Σ a 1[y = g] + 1) / (Σ a P_g + 1)``. The weights a of the labels are scaled to their effective number,
+    ``(Σ a)²/Σ a²``.
 
     Args:
         grades: float64[N, G+1], ``P(y = g)``.
@@ -99,13 +94,12 @@ def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -
         float64[N, G+1]; rows sum to 1.
     """
     known = label >= 0
-    prior = _PRIOR_DOCUMENTS * grades.mean(axis=0)
     if not known.any():
         return grades
     a = weight[known] * weight[known].sum() / (weight[known] ** 2).sum()
     observed = np.bincount(label[known], weights=a, minlength=grades.shape[1])
     expected = a @ grades[known]
-    scaled = grades * np.divide(observed + prior, expected + prior, out=np.ones_like(prior), where=prior > 0)
+    scaled = grades * (observed + _PRIOR_DOCUMENTS) / (expected + _PRIOR_DOCUMENTS)
     return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
 
 
@@ -134,7 +128,7 @@ def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
     Returns:
         R samples. With replacement, a unit that comes again is listed again.
     """
-    assert sample.q is not None and sample.stratum is None
+    assert sample.q is not None
     rng, n = np.random.default_rng(seed), int(sample.draws)
     if sample.repeated:
         rows = rng.choice(len(sample.q), size=(repetitions, n), p=sample.q / sample.q.sum())
@@ -161,22 +155,46 @@ def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Co
     drawn = values[labelling[:, None], samples.rows]
     mean = weigh(samples, controls).estimate(drawn)
     error = mean.value - (values @ controls.p)[labelling]
-    return studentised(error, mean.standard_error, np.abs(drawn).max(axis=1))
+    variance = values.var(axis=0)
+    size = variance + variance.mean() if variance.any() else np.ones_like(variance)
+    share = samples.importance(controls.p) / samples.draws[:, None]
+    usual = (samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1)
+    return studentised(error, mean.standard_error, usual, np.abs(drawn).max(axis=1), labelling)
 
 
-def studentised(error: np.ndarray, standard_error: np.ndarray, size: np.ndarray) -> Replayed:
+def studentised(
+    error: np.ndarray, standard_error: np.ndarray, usual: np.ndarray, size: np.ndarray, labelling: np.ndarray
+) -> Replayed:
     """Errors over their standard errors.
 
     Args:
         error: float64[R].
         standard_error: float64[R].
+        usual: float64[R], c up to a common factor, the variance that the sample is expected to show.
         size: float64[R], not negative; what errors are small against.
+        labelling: int64[R], which samples see the same labels.
     """
     rounding = _NO_ERROR * np.maximum(size, np.finfo(float).tiny)
     shown = standard_error > rounding
     hidden = np.where(np.abs(error) > rounding, np.copysign(np.inf, error), 0.0)
-    variance = np.where(shown, standard_error, 0.0) ** 2
-    return Replayed.of(np.divide(error, standard_error, out=hidden, where=shown), variance)
+    square = np.where(shown, standard_error, 0.0) ** 2
+    square = np.divide(square, usual, out=np.zeros_like(square), where=usual > 0)
+    degrees = degrees_shown(square, labelling)
+    return Replayed(np.sort(np.divide(error, standard_error, out=hidden, where=shown)), degrees)
+
+
+def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
+    """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling.
+
+    Args:
+        square: float64[R], S.
+        labelling: int64[R], which samples see the same labels.
+    """
+    number = np.bincount(labelling)
+    mean = np.bincount(labelling, square) / number
+    spread = np.bincount(labelling, (square - mean[labelling]) ** 2) / np.maximum(number - 1, 1)
+    variance = float(spread.mean())
+    return float(2 * (mean**2 - spread / number).mean() / variance) if variance > 0 else np.inf
 
 
 def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:

@@ -53,13 +53,14 @@ class DocumentReplays:
         """
         rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
         sizes = (min(chunk, number - start) for start in range(0, number, chunk))
-        error, variance, size = (np.concatenate(part) for part in zip(*self._chunks(sizes, rng), strict=True))
-        return studentised(error, np.sqrt(variance), size)
+        error, variance, usual, size = (np.concatenate(part) for part in zip(*self._chunks(sizes, rng), strict=True))
+        # Each sample has its own labels, but what it expects of its variance is known: all count as of one labelling.
+        return studentised(error, np.sqrt(variance), usual, size, np.zeros(number, dtype=np.int64))
 
     def _chunks(
         self, sizes: Iterator[int], rng: np.random.Generator
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-        """Errors, estimated variances, and the largest terms, float64[R] each."""
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+        """Errors, estimated variances, the variances that the model expects, and the largest terms, float64[R] each."""
         chance, opening, influence = self._chance, self._opening, self._influence
         for repetitions in sizes:
             row, z = self._drawn(repetitions, rng)
@@ -70,7 +71,10 @@ class DocumentReplays:
             step = np.bincount(cell, term, repetitions * len(opening)).reshape(repetitions, -1)
             within = self._within(cell, z, term).reshape(repetitions, -1) / opening
             parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0)
-            yield self._error(row, z, residual, step, rng), self._widened(parts), np.abs(step / opening).max(axis=1)
+            both = chance[z] * opening[self._query[z]]
+            usual = np.bincount(row, self._variance[z] * (1 - both) / both**2, repetitions)
+            error = self._error(row, z, residual, step, rng)
+            yield error, self._widened(parts), usual, np.abs(step / opening).max(axis=1)
 
     def _drawn(self, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """The replay and the place in the order of each drawn document, replay by replay in the order of the design."""
@@ -100,12 +104,15 @@ class DocumentReplays:
     ) -> np.ndarray:
         """The error of each replay; labels of documents that were not drawn make a normal sum.
 
-        Their number is large where this matters.
+        Their number is large where this matters. The sum has the sign of the first document, so that errors change
+        their signs if two systems change places.
         """
         number, shift = len(step), self._influence * self._shift
         known = np.bincount(row, self._influence[z] * residual - shift[z], number)
         unknown = np.maximum(self._variance.sum() - np.bincount(row, self._variance[z], number), 0.0)
-        return (step / self._opening).sum(axis=1) - known - shift.sum() - np.sqrt(unknown) * rng.normal(size=number)
+        sign = np.sign(self._influence[self._place.argmin()])
+        rest = shift.sum() + sign * np.sqrt(unknown) * rng.normal(size=number)
+        return np.asarray((step / self._opening).sum(axis=1) - known - rest)
 
     def _widened(self, parts: np.ndarray) -> np.ndarray:
         """The estimated variance of each replay with what `documents.widened` adds, from its parts by query."""

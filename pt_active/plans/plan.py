@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.following import Following
+from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -308,8 +310,9 @@ class Plan(KeptArtifact[PlanTables]):
             confidence: Level of the intervals.
             missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
-            reference: The reference distribution of the intervals: ``effective`` for t on the effective degrees of
-                freedom, ``t`` for t on n − 1, or ``normal``.
+            reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
+                or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
+                this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
 
         Returns:
             Ranker name → estimate.
@@ -473,8 +476,13 @@ class Plan(KeptArtifact[PlanTables]):
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
         return model_means(self.tables, measure)
 
+    @cached_property
+    def caution(self) -> str:
+        """What the grade model says against the intervals of so few labels, before anything is judged [theory 14]."""
+        return forewarning(self.tables)
+
     def __str__(self) -> str:
-        return in_words(self.tables)
+        return in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
 
 
 def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float) -> tuple[str, float]:

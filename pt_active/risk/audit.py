@@ -207,7 +207,7 @@ class Audit(KeptArtifact[AuditTables]):
             estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Confidence level of the interval.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: ``effective``, ``t`` or ``normal``.
+            reference: ``auto``, ``simulated``, ``effective``, ``t`` or ``normal``, as for `Plan.estimate`.
             first: A predictor; of two predictors by default the first.
             second: The predictor to subtract; of two predictors by default the other one.
 
@@ -240,7 +240,7 @@ class Audit(KeptArtifact[AuditTables]):
             estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Confidence level of the intervals; all tests together have the level ``1 − confidence``.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: ``effective``, ``t`` or ``normal``.
+            reference: ``auto``, ``simulated``, ``effective``, ``t`` or ``normal``, as for `Plan.estimate`.
             correction: Correction of the p-values: ``"tukey"``, or a method of statsmodels' ``multipletests``.
 
         Returns:

@@ -12,7 +12,7 @@ import numpy as np
 from pt_active.inference.estimators import MeanEstimate, effective_size
 from pt_active.inference.intervals import score_statistic
 from pt_active.inference.ratios import Scores
-from pt_active.inference.reference import Replayed, studentised
+from pt_active.inference.reference import Replayed, degrees_shown, studentised
 from pt_active.inference.replayed_pairs import drawn_again, fitted, strata_again
 from pt_active.relevance.introspection import Introspection, introspection
 from pt_active.risk.pairs import Pairs
@@ -144,12 +144,28 @@ class PairReplays:
         mean, truth = self._estimated(estimate, scores, drawn.sample), self._truth(drawn, predictors, terms)
         kept = np.isfinite(mean.value) & np.isfinite(mean.standard_error)
         value, error, truth = mean.value[kept], mean.standard_error[kept], truth[kept]
+        usual, alike = self._usual(drawn, predictors)[kept], np.zeros(len(value), dtype=np.int64)
         if bounds is None:
             size = np.max([np.abs(u).max(axis=1) for u, _ in terms], axis=0)
-            return studentised(value - truth, error, size[kept])
+            return studentised(value - truth, error, usual, size[kept], alike)
         importance = drawn.sample.importance(self.pairs.weight)
         effective = np.min([effective_size(drawn.sample.count, importance * w) for _, w in terms], axis=0)
-        return Replayed.of(*score_statistic(value, error, truth, bounds, effective[kept]))
+        statistic, variance = score_statistic(value, error, truth, bounds, effective[kept])
+        square = np.divide(variance, usual, out=np.zeros_like(variance), where=usual > 0)
+        return Replayed(np.sort(statistic), degrees_shown(square, alike))
+
+    def _usual(self, drawn: Drawn, predictors: Sequence[int]) -> np.ndarray:
+        """The variance that each sample is expected to show, up to a common factor, float64[R]."""
+        variance, sample = self._variance(predictors), drawn.sample
+        size = variance + variance.mean() if variance.any() else np.ones_like(variance)
+        share = sample.importance(self.pairs.weight) / sample.draws[:, None]
+        return np.asarray((sample.count * sample.left * share**2 * size[sample.rows]).sum(axis=1))
+
+    def _variance(self, predictors: Sequence[int]) -> np.ndarray:
+        """float64[N], the variance of each pair's part in the risk, or in the difference, under the fitted model."""
+        sign = np.zeros(len(self.pairs.names))
+        sign[list(predictors)] = [1.0, -1.0][: len(predictors)]
+        return np.asarray(np.einsum("a,nab,b->n", sign, self._expected.moments.covariance, sign))
 
     def _estimated(self, estimate: Estimated, scores: Sequence[Scores], samples: Sample) -> MeanEstimate:
         """The estimates of many samples, computed for as many at once as memory allows."""
@@ -182,9 +198,7 @@ class PairReplays:
                 for mean, observed in ((expected.numerator[:, s], u), (expected.weight[:, s], w))
             ]
             risks.append(sums[0] / sums[1])
-        sign = np.zeros(len(self.pairs.names))
-        sign[list(predictors)] = [1.0, -1.0][: len(predictors)]
-        variance = p**2 * np.einsum("a,nab,b->n", sign, expected.moments.covariance, sign)
+        variance = p**2 * self._variance(predictors)
         unknown = np.maximum(variance.sum() - (variance[rows] * drawn.first).sum(axis=1), 0.0)
         risk = risks[0] if len(risks) == 1 else risks[0] - risks[1]
         return np.asarray(risk + np.sqrt(unknown) * drawn.normal)

@@ -158,7 +158,8 @@ class Sample:
         rows, count, expected = (np.cumsum(inside) - 1)[self.rows[kept]], self.count[kept], self.expected[kept]
         if self.repeated and self.q is not None:
             expected = expected * (count.sum() / self.draws) / self.q[inside].sum()
-        return Sample(rows, count, expected, self.repeated)
+        q = None if self.q is None else self.q[inside] / self.q[inside].sum()
+        return Sample(rows, count, expected, self.repeated, q=q)
 
 
 @dataclass(frozen=True)

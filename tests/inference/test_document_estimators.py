@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
+from pt_active.inference.documents import (
+    FOLDS,
+    DocumentEstimate,
+    combined,
+    document_estimate,
+    predicted,
+    query_residuals,
+)
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool, Variables
@@ -196,6 +203,52 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     lost = (1 - APART_SHARE) / APART_SHARE * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
     assert lost < 0
     assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
+
+
+@pytest.mark.parametrize("chance", [0.25, 0.75])
+def test_queries_drawn_apart_tell_what_a_fixed_number_of_documents_gains(chance):
+    """Over all independent draws of a query, against all draws of two or six of its eight documents.
+
+    Under these the covariance of two draws is ``−π(1−π)/(n−1)``; the estimate takes n for n − 1.
+    """
+    n = 8
+    form = rank_form(parse_measure("DCG"), 2, n)
+    pool = DocumentPool(form, np.array([0, n]), np.arange(1, n + 1, dtype=np.int32)[None], np.ones(1))
+    truth, mean = form.values[np.random.default_rng(0).integers(0, 3, n)], np.full(n, 0.4)
+    design, expected = design_of("spread", np.ones(1), np.full(n, chance)), 0.0
+    for taken in itertools.product([True, False], repeat=n):
+        drawn = np.array(taken)
+        sample = TwoPhase(design, Sample.once(np.ones(1)), drawn, np.array([True]), 0.0)
+        found = query_residuals(pool, sample, mean, np.where(drawn, truth, mean), np.ones(1))
+        expected += math.prod(np.where(drawn, chance, 1 - chance)) * found.together[0]
+    error = pool.gradients(mean)[0] * (truth - mean) / chance
+    fixed = np.var([error[list(rows)].sum() for rows in itertools.combinations(range(n), int(n * chance))])
+    independent = (error**2 * chance * (1 - chance)).sum()
+    assert expected == pytest.approx((1 - 1 / n) * (independent - fixed))
+
+
+@pytest.mark.parametrize(
+    ("errors", "share"),
+    [
+        ([(1, 1)] * 30, 0.5),  # all errors of a query alike: the gain is cut to half of the variance
+        ([(1, 1)] * 12 + [(1, -1)] * 11, 1.0),  # one query more with like errors than with unlike ones: chance
+        ([(1, 0)] * 30, 1.0),  # no two errors in a query
+    ],
+)
+def test_spreading_gains_half_of_the_variance_at_most_and_nothing_that_chance_explains(errors, share):
+    """The variance as a share of the one that independent draws would have."""
+    m = len(errors)
+    form = rank_form(parse_measure("P@2"), 1, 2)
+    ranks = np.tile(np.array([1, 2], dtype=np.int32), (1, m))
+    pool, mean = DocumentPool(form, 2 * np.arange(m + 1), ranks, np.full(m, 1 / m)), np.full(2 * m, 0.5)
+    opened, everything, apart = Sample.once(np.ones(m)), np.ones(2 * m, dtype=bool), np.ones(m, dtype=bool)
+    second = {}
+    for drawing in ("spread", "poisson"):
+        design = design_of(drawing, np.ones(m), np.full(2 * m, 0.5))
+        sample = TwoPhase(design, opened, everything, apart, 0.0)
+        found = document_estimate(pool, sample, mean, 0.5 + 0.5 * np.ravel(errors), np.ones(1))
+        second[drawing] = found.second
+    assert second["spread"] == pytest.approx(share * second["poisson"])
 
 
 def test_the_bend_of_a_spread_cascade_counts_as_variance():

@@ -85,6 +85,17 @@ def test_the_difference_of_ratios_longhand() -> None:
     assert found.standard_error == pytest.approx(error, abs=1e-12)
 
 
+def test_a_difference_has_the_degrees_of_freedom_of_the_ratio_that_rests_on_fewer_draws() -> None:
+    rng = np.random.default_rng(19)
+    first, second, v = random_scores(rng, 9), random_scores(rng, 9), rng.uniform(0.2, 3, 9)
+    second = replace(second, weight=np.where(np.arange(9) < 4, second.weight, 0.0))
+    alone = [ratio_estimate([s], once(v), plain(9), "snis").degrees_of_freedom for s in (first, second)]
+    assert alone[1] < 3 < alone[0]
+    for pair in ([first, second], [second, first]):
+        found = ratio_estimate(pair, once(v), plain(9), "snis").degrees_of_freedom
+        assert found == pytest.approx(alone[1])
+
+
 def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
     """If the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
     rng = np.random.default_rng(17)

@@ -124,6 +124,19 @@ def test_the_winner_is_the_better_one_whichever_way_the_loss_runs(frame, qrels) 
         assert audit.compare(labels(audit, qrels), first="second").winner == "first"
 
 
+@pytest.mark.parametrize("estimator", ["regression", "snis"])
+def test_a_difference_is_as_effective_as_the_risk_that_rests_on_less(frame, qrels, estimator: str) -> None:
+    """The precision of a predictor that predicts few pairs to be relevant rests on those alone."""
+    few = frame.assign(b=frame["b"].where(frame["qid"] < "q10", 0))
+    audit = Audit.create(few, {"a": "a", "b": "b"}, Precision(), budget=150, seed=1)
+    judged = labels(audit, qrels)
+    alone = {name: each.n_effective for name, each in audit.estimate(judged, estimator=estimator).items()}
+    assert alone["b"] < 0.6 * alone["a"]
+    for first, second in (("a", "b"), ("b", "a")):
+        compared = audit.compare(judged, first=first, second=second, estimator=estimator)
+        assert compared.n_effective == pytest.approx(alone["b"])
+
+
 def test_a_saved_audit_says_the_same(frame, qrels, tmp_path: Path) -> None:
     for number, loss in enumerate([*LOSSES, ZeroOne(slice="long")]):
         audit = Audit.create(frame, BOTH, loss, budget=60, seed=2)

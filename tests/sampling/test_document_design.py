@@ -342,6 +342,29 @@ def test_largest_makes_the_largest_variance_of_a_pair_smaller(measure, seed, sha
     assert largest["largest"] < largest["mean"]
 
 
+@pytest.mark.parametrize(
+    ("seed", "lengths", "share"), [(0, (4,) * 12, 0.6), (2, (4,) * 12, 0.3), (104, (3,) * 4, 0.85)]
+)
+def test_largest_comes_close_to_the_least_that_is_possible(seed, lengths, share):
+    """No design has a largest variance below ``min_ψ Σ w V(ψ)``, whatever the weights w of the pairs; w from a grid.
+
+    In the last case a pair has no variance under equal weights, and has to get its weight back.
+    """
+    instance = random_instance(seed, "DCG", 3, lengths=lengths)
+    form, indptr, ranks, _, cost, _ = instance
+    pairs, budget = [(0, 1), (0, 2), (1, 2)], share * cost.sum()
+    gains = [sizes_of((form, indptr, ranks[list(pair)], *instance[3:]), 0.0, "poisson", 0).gain for pair in pairs]
+
+    def variances(**objective):
+        sizes = sizes_of(instance, 0.0, "poisson", 0, budget=budget, **objective)
+        psi = document_design(sizes, "poisson", indptr, cost, 0.0, budget).inclusion
+        return np.array(gains) @ np.where(psi > 0, 1 / np.where(psi > 0, psi, 1.0) - 1, 0.0)
+
+    grid = [np.array([a, b, 20 - a - b]) / 20 for a in range(21) for b in range(21 - a)]
+    least = max(w @ variances(pairs=w) for w in grid)
+    assert least * (1 - 1e-9) <= variances(objective="largest").max() <= 1.04 * least
+
+
 def test_of_many_queries_some_speak_for_all():
     instance = random_instance(0, "DCG", 3, lengths=(4,) * 5000)
     form, indptr, ranks, _, cost, _ = instance

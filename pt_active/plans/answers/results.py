@@ -388,7 +388,8 @@ class Comparison(_Inference):
             difference: First minus second.
             fields: The other fields, by name.
         """
-        degrees = fields["degrees_of_freedom"] if fields["tails"] is None else fields["tails"].facing(difference)
+        ends = fields.get("tails")
+        degrees = fields["degrees_of_freedom"] if ends is None else ends.facing(difference)
         pvalue = float(two_sided_pvalue(difference, fields["standard_error"], degrees))
         pvalue = np.nan if fields["degenerate"] else pvalue
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)

@@ -13,6 +13,7 @@ from pt_active.inference.rounds import estimate_rounds
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.relevance.measures import rank_form
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 from pt_active.studies.simulate import labelled_population, replays
 
 
@@ -25,28 +26,35 @@ def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 0), (DCG @ 10, 3)])
 def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded: pd.DataFrame) -> None:
-    """4 × 50 samples estimate an error to 5 %; the random labels move it further."""
-    cost, repetitions = UnitCost(per_query=per_query), 50
+    """3 standard errors of what 50 labellings show are 9 % for queries, 15 % for documents, and 28 % by depth.
+
+    Each labelling is sampled a few times only, since the errors on one labelling are alike. A line that is fitted to
+    few queries adds an error that is not foreseen.
+    """
+    cost = UnitCost(per_query=per_query)
     outlook = Outlook.of(graded, None, measure, cost)
     budget = 0.3 * next(iter(outlook.curves.values())).total
     squared: dict[Method, list[float]] = {method: [] for method in outlook.curves}
-    for seed in range(4):
+    for seed in range(50):
         population = labelled_population(as_the_model_says(graded, seed), measure, cost)
-        found = replays(population, list(outlook.curves), repetitions, budgets=[budget], seed=seed, progress=False)
-        for method, replay in found.items():
-            squared[method].append(float((replay.error**2).mean()))
+        for method in outlook.curves:
+            samples = 5 if method.design in DOCUMENT_DRAWINGS else 20
+            (found,) = replays(population, [method], samples, budgets=[budget], seed=seed, progress=False).values()
+            squared[method].append(float((found.error**2).mean()))
     for method, curve in outlook.curves.items():
+        slack = {"passive": 0.1, "hedged": 0.12, "depth": 0.25}.get(method.design, 0.15)
         realised = np.sqrt(np.mean(squared[method]))
-        assert curve.standard_error(budget) == pytest.approx(realised, rel=0.25), method
+        assert curve.standard_error(budget) == pytest.approx(realised, rel=slack), method
 
 
 def test_counts_are_those_of_plans(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """Plans leave a part of the budget unspent: less than a query costs, a 16th of it, or than a document does."""
     outlook = Outlook.of(graded, None, DCG @ 10, TimeCost(30, 60))
     table = outlook.table([2.0]).set_index("level")
-    for level, slack in (("query", 0.2), ("document", 0.1)):
+    for level, slack in (("query", 1 / 16), ("document", 1 / 40)):
         counts = [
             Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=2.0, level=level, seed=s).assessments
-            for s in range(5)
+            for s in range(10)
         ]
         row = table.loc[[level]].iloc[-1]
         assert np.mean([len(c) for c in counts]) == pytest.approx(row["documents"], rel=slack)
@@ -70,7 +78,7 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
         after.optimism[method] * before.curves[method].variance(300)
     )
     found = plan.compare(judged, first="production", second="candidate")
-    assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.35)
+    assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.2)
     assert "expected from the pilot's errors" in str(after)
     assert "which may flatter" in str(before)
 
