@@ -54,7 +54,7 @@ class LabelModel(NamedTuple):
         return np.asarray((1 - self.stray) * score / score.sum(axis=1, keepdims=True) + self.stray * self.share)
 
 
-def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> LabelModel:
+def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure: bool = False) -> LabelModel:
     """The label model of greatest posterior density.
 
     Every drawn pair counts alike, since the draws depend on the model and not on the labels.
@@ -63,6 +63,7 @@ def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> Labe
         grades: float64[n, G+1], P of the drawn pairs.
         predicted: int64[n, k], the grade that is closest to each prediction.
         label: int64[n].
+        as_sure: Whether τ stays 1 and ε at its least.
     """
     from scipy import optimize
 
@@ -89,25 +90,41 @@ def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> Labe
 
     start = np.zeros(1 + size + k)
     start[-1] = -4.0
-    bounds = [(-4.0, 1.0)] + [(-8.0, 8.0)] * (size - 1 + k) + [(-12.0, 4.0)]
+    doubt = [(0.0, 0.0), (-12.0, -12.0)] if as_sure else [(-4.0, 1.0), (-12.0, 4.0)]
+    bounds = [doubt[0], *[(-8.0, 8.0)] * (size - 1 + k), doubt[1]]
     theta = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     stray = 1 / (1 + np.exp(-theta[-1]))
     return LabelModel(float(np.exp(theta[0])), np.r_[0.0, theta[1:size]], theta[size:-1], float(stray), share)
 
 
-def surprise(grades: np.ndarray, label: np.ndarray) -> float:
+def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> float:
     """By how many standard deviations labels surprise a model more than it expects: the score test of ``τ = 1``.
+
+    Predictors may know more than the model, and pairs are drawn by their predictions. So labels may agree with them
+    more than the model says, and the shares of grades may differ.
 
     Args:
         grades: float64[n, G+1], P of the labelled pairs.
+        predicted: int64[n, k], the grade that is closest to each prediction.
         label: int64[n].
 
     Returns:
-        ``Σ (E[log P(y)] − log P(y))`` over its standard deviation under the model; positive if the model is too sure.
+        As `excess_surprise`, against the model that is fitted with τ = 1.
+    """
+    return excess_surprise(grades, fitted(grades, predicted, label, as_sure=True).grades(grades, predicted), label)
+
+
+def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray) -> float:
+    """``Σ (E[log P(y)] − log P(y))`` over its standard deviation; positive if P is too sure.
+
+    Args:
+        grades: float64[n, G+1], P of the labelled pairs.
+        expected: float64[n, G+1], the probabilities under which mean and standard deviation are taken.
+        label: int64[n].
     """
     log = np.log(np.maximum(grades, _LEAST))
-    mean = (grades * log).sum(axis=1)
-    variance = (grades * (log - mean[:, None]) ** 2).sum()
+    mean = (expected * log).sum(axis=1)
+    variance = (expected * (log - mean[:, None]) ** 2).sum()
     excess = (mean - log[np.arange(len(label)), label]).sum()
     if variance > 0:
         return float(excess / np.sqrt(variance))

@@ -170,8 +170,9 @@ class Audit(KeptArtifact[AuditTables]):
                 ``stratified``.
             confidence: Confidence level of the intervals.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: Reference distribution of the interval: t on the ``effective`` degrees of freedom, ``t`` on
-                n − 1, or the ``normal``; for shares in a passive sample also ``wilson`` or ``clopper-pearson``.
+            reference: Reference distribution of the interval: ``auto`` (the default), the wider of t and of replays of
+                the sample at each end; t on the ``effective`` degrees of freedom; ``t`` on n − 1; or the ``normal``.
+                For shares in a passive sample also ``wilson`` or ``clopper-pearson``.
 
         Returns:
             Predictor → estimate. An estimate is NaN, with the reason as its ``note``, if no drawn pair counts.

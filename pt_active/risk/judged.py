@@ -41,7 +41,7 @@ from pt_active.risk.replayed import Estimated, PairReplays
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
 
-SURPRISING = 2.0
+SURPRISING = 2.5
 """Labels that surprise a model by more standard deviations than this make a caution."""
 
 _SCORED = (AUTO, SIMULATED, "effective")
@@ -76,7 +76,8 @@ class JudgedPairs(Judged):
         known = ~np.isnan(self.label)
         if self.pairs.is_gaussian or not known.any():
             return ""
-        excess = surprise(self.pairs.grades[self.sample.rows[known]], self.label[known].astype(np.int64))
+        rows, pairs = self.sample.rows[known], self.pairs
+        excess = surprise(pairs.grades[rows], pairs.closest_grades[rows], self.label[known].astype(np.int64))
         if not excess > SURPRISING:
             return ""
         return (

@@ -73,7 +73,7 @@ class PairReplays:
         """float64[N, G+1], the label model, fitted to the labels."""
         pairs, known = self.pairs, ~np.isnan(self.label)
         rows, label = self.sample.rows[known], self.label[known].astype(np.int64)
-        closest = np.clip(np.rint(pairs.predictions), 0, pairs.grades.shape[1] - 1).astype(np.int64)
+        closest = pairs.closest_grades
         return fitted(pairs.grades[rows], closest[rows], label).grades(pairs.grades, closest)
 
     @cached_property

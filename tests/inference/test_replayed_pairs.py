@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 from pt_active.inference.intervals import score_interval, score_statistic
 from pt_active.inference.ratios import Scores, condensed, ratio_estimate, risk_estimators, stratified_mean
-from pt_active.inference.replayed_pairs import drawn_again, fitted, strata_again, surprise
+from pt_active.inference.replayed_pairs import drawn_again, excess_surprise, fitted, strata_again, surprise
 from pt_active.sampling.draws import priorities
 from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import Sample
@@ -112,12 +112,26 @@ def test_surprise_is_standardised_over_all_labels() -> None:
     grades = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.05, 0.9, 0.05]])
     labels = [y for y in product(range(3), repeat=3) if grades[np.arange(3), y].prod() > 0]
     chance = np.array([grades[np.arange(3), y].prod() for y in labels])
-    values = np.array([surprise(grades, np.array(y)) for y in labels])
+    values = np.array([excess_surprise(grades, grades, np.array(y)) for y in labels])
     assert chance @ values == pytest.approx(0, abs=1e-9)
     assert chance @ values**2 == pytest.approx(1, abs=1e-9)
-    assert surprise(grades, np.array([2, 0, 2])) > 2
-    assert surprise(np.array([[1.0, 0.0]]), np.array([0])) == 0
-    assert surprise(np.array([[1.0, 0.0]]), np.array([1])) == np.inf
+    assert excess_surprise(grades, grades, np.array([2, 0, 2])) > 2
+    known = np.array([[1.0, 0.0]])
+    assert excess_surprise(known, known, np.array([0])) == 0
+    assert excess_surprise(known, known, np.array([1])) == np.inf
+
+
+def test_a_predictor_that_knows_more_than_the_model_is_no_surprise() -> None:
+    """Labels of pairs that are drawn because a good predictor contradicts the model."""
+    truth, predicted, rng = model_of(6000, 3)
+    label = labels_of(truth, rng)
+    predicted[:, 0] = np.where(rng.random(6000) < 0.9, label, predicted[:, 0])
+    drawn = truth[np.arange(6000), predicted[:, 0]] < 0.3
+    some = np.flatnonzero(drawn)[:200]
+    assert excess_surprise(truth[some], truth[some], label[some]) > 5
+    assert surprise(truth[some], predicted[some], label[some]) < 2
+    sure = truth**4 / (truth**4).sum(axis=1, keepdims=True)
+    assert surprise(sure[:200], predicted[:200], label[:200]) > 2
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.0, 20.0), (-1.0, 3.0), (0.0, np.inf)])

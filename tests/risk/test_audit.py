@@ -385,8 +385,8 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
     drawn = audit.pairs.query("draws > 0")
     known = drawn[["qid", "docno"]].assign(label=(drawn["inclusion"] == 1) | (drawn["docno"] == lone))
     simulated = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
-    assert simulated.degenerate == (estimator == "snis")
-    assert ("no interval, no test" in simulated.note) == simulated.degenerate
+    assert simulated.degenerate
+    assert "no interval, no test" in simulated.note
     found = audit.estimate(known.astype({"label": int}), estimator=estimator, reference="effective")["first"]
     assert found.value == simulated.value
     assert not found.basis.census
