@@ -1,6 +1,6 @@
 """How often the 95 % intervals of an audit hold the truth, at 100 labels, and whether it says so where they may not.
 
-    python examples/reproduce/audit_coverage.py [--repetitions 200] [--seed 0] [--out FOLDER]
+    python examples/reproduce/audit_coverage.py [--repetitions 200] [--out FOLDER] [--docs PAGE]
 
 prints tables for the docs with a row per risk and a column per label model: the coverage of the intervals that are
 given, the samples without an interval, and the silent misses, which are intervals that miss and have no note. Pools
@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from leagues import markdown
+from leagues import insert, markdown
 from tqdm import tqdm
 
 from pt_active.inference.estimators import effective_size
@@ -131,10 +131,12 @@ CASES = {
 """Name → case."""
 
 
+BEGIN, END = "<!-- audit coverage: begin -->", "<!-- audit coverage: end -->"
+
 TABLES = {
     "coverage": f"Coverage of the 95 % intervals that are given, at {LABELS} labels",
     "no_interval": "Share of the samples without an interval",
-    "silent": "Share of the samples whose interval misses without a note",
+    "silent": "Share of the samples whose interval misses without a note (silent misses)",
 }
 """Column → heading of its table."""
 
@@ -259,7 +261,8 @@ def coverages(repetitions: int, seed: int) -> pd.DataFrame:
     groups = usable.groupby(["errors", "risk", "model", "method"], sort=False)
     shares = groups[["covered", "width", "covered_by_t", "width_of_t", "noted", "no_interval", "silent"]].mean()
     shares = shares.rename(columns={"covered": "coverage", "covered_by_t": "coverage_by_t"})
-    return shares.assign(coverage_se=share_error(shares["coverage"], groups["covered"].count())).reset_index()
+    given = groups["covered"].count().to_numpy()
+    return shares.assign(coverage_se=share_error(shares["coverage"].to_numpy(), given)).reset_index()
 
 
 def page_table(table: pd.DataFrame, column: str) -> pd.DataFrame:
@@ -280,19 +283,30 @@ def _cell(shares: pd.Series, model: str, method: str) -> str:
     return "–" if np.isnan(share) else f"{share:.2f}".removeprefix("0")
 
 
+def page_text(table: pd.DataFrame, repetitions: int) -> str:
+    """The tables with their headings."""
+    cells = f"Cells: {' / '.join(f'`{name}`' for name in (*risk_estimators(), 'stratified'))}"
+    passive = " / ".join(f"`{name}`" for name in BINOMIAL_REFERENCES)
+    errors = f"{repetitions} samples a cell, Monte Carlo errors of at most {table['coverage_se'].max():.3f}"
+    parts = [f"{cells}, and with plain random samples {passive}. {errors}."]
+    for column, words in TABLES.items():
+        parts += [f"{words}:", markdown(page_table(table, column))]
+    return "\n\n".join(parts)
+
+
 def main() -> None:
     """Replay, and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--repetitions", type=int, default=200, help="samples of each risk and label model")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, metavar="FOLDER")
+    options.add_argument("--docs", type=Path, metavar="PAGE", help="write the tables into this page")
     arguments = options.parse_args()
     table = coverages(arguments.repetitions, arguments.seed)
-    print(f"\nCells of label models: {' / '.join(risk_estimators())} / stratified;")
-    print(f"of passive samples: {' / '.join(BINOMIAL_REFERENCES)}. {arguments.repetitions} samples each.")
-    errors = f"Monte Carlo errors of at most {table['coverage_se'].max():.3f}"
-    for column, words in TABLES.items():
-        print(f"\n{words} ({errors})\n\n{markdown(page_table(table, column))}")
+    text = page_text(table, arguments.repetitions)
+    print(f"\n{text}")
+    if arguments.docs:
+        insert(text, arguments.docs, (BEGIN, END))
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         table.to_csv(arguments.out / "audit_coverage.csv", index=False)

@@ -150,7 +150,7 @@ def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Gene
     chance = np.minimum(1.0, q * late)
     certain = np.flatnonzero(chance >= 1)
     arrivals = np.cumsum(np.where(chance < 1, -np.log1p(-np.minimum(chance, 1 - 1e-16)), 0.0))
-    number = np.zeros(1)
+    number = np.zeros(1, dtype=np.int64)
     while number.min() <= draws:
         replay, unit = _arrived(arrivals, repetitions, rng)
         replay = np.concatenate([replay, np.repeat(np.arange(repetitions), len(certain))])
