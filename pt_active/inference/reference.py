@@ -22,9 +22,9 @@ REPLAYS = 400
 MAX_DRAWS = 400
 """From so many draws on, ``auto`` takes t without a replay."""
 
-_PRIOR_DOCUMENTS = 1.0
+_PRIOR_DOCUMENTS = 4.0
 """So many documents of each grade are added to those that were seen and to those that were expected. A rare grade that
-no label has then keeps a fair part of its share."""
+no label has then keeps most of its share."""
 
 _LABELLED_DOCUMENTS = 4e6
 """Documents that get a simulated label, about, in all labellings together."""
@@ -82,7 +82,7 @@ class Tails(NamedTuple):
 def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
     """Scale the grade shares of a model to those of the labels: ``P'(g) ∝ w_g P(g)`` [theory 14].
 
-    ``w_g = (Σ a 1[y = g] + 1) / (Σ a P_g + 1)``. The weights a of the labels are scaled to their effective number,
+    ``w_g = (Σ a 1[y = g] + 4) / (Σ a P_g + 4)``. The weights a of the labels are scaled to their effective number,
     ``(Σ a)²/Σ a²``.
 
     Args:

@@ -683,6 +683,21 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
     assert float(again) > 60
 
 
+def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--draws", "3", "--out", "plan")
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    said, found = (run("budget", "plan", "plan.csv", "--budget", "100", *how) for how in ((), ("--json",)))
+    (note,) = json.loads(found)["notes"]
+    assert note.startswith("The pilot has 3 queries. Below 30, chance decides which errors it shows")
+    assert note in said
+    row = json.loads(found)["rows"][0]
+    assert 0 < row["low"] < row["standard_error"] < row["high"]
+    tiny = json.loads(run("budget", "plan", "--budget", "3", "--json"))["notes"]
+    assert "too few for an interval: query passive at 3" in tiny[0]
+    assert json.loads(run("budget", "plan", "--budget", "100", "--json"))["notes"] == []
+
+
 @pytest.mark.parametrize("design", ["hedged", "successive", "spread"])
 def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
     level = "query" if design == "hedged" else "document"

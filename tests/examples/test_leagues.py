@@ -88,6 +88,27 @@ def test_successive_drawing_is_put_beside_spread(script, pool_file, tmp_path, mo
     assert table in page.read_text()
 
 
+def test_the_lowest_cells_come_with_their_errors(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module, page = script("document_worst"), tmp_path / "page.md"
+    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+    monkeypatch.setattr(module, "SPOILERS", {"fitted": module.SPOILERS["fitted"]})
+    monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
+    monkeypatch.setattr("sys.argv", ["document_worst.py", str(pool_file), "--repetitions", "20", "--docs", str(page)])
+    module.main()
+    table = capsys.readouterr().out.strip()
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+    assert {(opening, task) for _, opening, task, *_ in rows} == {
+        (opening, task) for opening in ("0", "3") for task in ("one ranker", "clear pair", "near-tied pair")
+    }
+    for *_, median, lowest, where in rows:
+        ratio, error = map(float, lowest.split(" ± "))
+        assert 0.2 < ratio < 50
+        assert 0 < error < ratio
+        assert float(median) > 0.2
+        assert where.startswith("fitted, fold ")
+    assert table in page.read_text()
+
+
 def test_a_saving_is_read_off_the_curves(script) -> None:
     saving = script("document_saving").saving
     budgets = np.array([100.0, 200.0, 400.0])
@@ -116,6 +137,29 @@ def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> N
     assert numbers[["model / realised", "pilot / realised"]].median().between(0.5, 2).all()
     of_documents = rows["method"].str.startswith("documents")
     assert numbers["realised"][of_documents].mean() < numbers["realised"][~of_documents].mean()
+
+
+def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module = script("pilot_intervals")
+    small = {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("fitted", "useless")}
+    for name, value in (small | {"SIZES": (3, 8), "REPLAYS": 40}).items():
+        monkeypatch.setattr(module, name, value)
+    page, table = tmp_path / "page.md", tmp_path / "rows.csv"
+    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
+    argv = ["pilot_intervals.py", str(pool_file), "--quick", "--csv", str(table), "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", argv)
+    module.main()
+    rows = pd.read_csv(table)
+    assert len(rows) == 2 * 2 * 2 * 2 * 3
+    assert rows["suffices"].ge(rows["within"]).all()
+    # The cautious budget for the realised error reaches it if, and only if, the realised error is below the upper end.
+    clear = (rows["budget"] - 1).abs() > 0.01
+    assert (rows["budget"].ge(1) == rows["suffices"])[clear].all()
+    assert rows["within"].mean() > 0.5
+    widths = rows[rows["unit"] == rows["pilot"]].groupby("size")["width"].median()
+    assert widths[3] > widths[8] > 1
+    assert "\nold\n" not in page.read_text()
+    assert page.read_text().count("| queries | documents | 3 |") == 1
 
 
 def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -> None:

@@ -91,13 +91,13 @@ def outcomes(design, indptr):
         yield rows
 
 
-def enumerated(pool, design, mean_of, truth, contrast):
+def enumerated(pool, design, mean_of, truth, contrast, share=0.0):
     """Expectations of an estimate and its variances, and the true variances: first phase, second, together."""
     chance, fields, groups = [], [], []
     for group, rows in enumerate(outcomes(design, pool.indptr)):
         for p, sample in rows:
             mean = mean_of(sample)
-            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
+            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast, share)
             fields.append((estimate.value, estimate.first, estimate.second))
             chance.append(p)
             groups.append(group)
@@ -115,12 +115,12 @@ def design_of(drawing, opening=OPENING, inclusion=INCLUSION, order=None):
     return DocumentDesign(drawing, order[inclusion[order] > 0], np.asarray(opening), inclusion)
 
 
-def enumerate_fixed(measure, contrast, model, design, estimator="difference"):
+def enumerate_fixed(measure, contrast, model, design, estimator="difference", share=0.0):
     pool, truth = small_pool(measure, len(contrast))
     contrast, means = np.array(contrast), model_means(pool, truth, model)
     means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
     found = enumerated(
-        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast
+        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast, share
     )
     return float(pool.weight @ pool.values(truth) @ contrast), *found
 
@@ -146,6 +146,31 @@ def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, mode
         assert second == pytest.approx(true[1], abs=1e-10)
     else:
         assert second >= true[1] - 1e-10
+
+
+@pytest.mark.parametrize("measure", MEASURES[:2])
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ["poisson", "never", "certain"])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_corrections_within_queries_keep_estimates_and_their_variance_unbiased(measure, contrast, model, name, share):
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, DESIGNS[name], share=share)
+    assert value == pytest.approx(truth, abs=1e-10)
+    assert first == pytest.approx(true[0], abs=1e-10)
+    assert second == pytest.approx(true[1], abs=1e-10)
+
+
+def test_corrections_within_queries_take_out_errors_that_documents_have_in_common():
+    """Three documents, one of them only in the second ranking; the errors are all 1, or of both signs."""
+    pool, _ = small_pool("DCG", 2, np.array([0, 3]), seed=1)
+    design = design_of("poisson", opening=np.ones(1), inclusion=np.array([0.6, 0.4, 0.5]))
+    variance = {}
+    for said, error in {"common": np.ones(3), "own": np.array([1.0, -1.0, 1.0])}.items():
+        for share in (0.0, 0.3):
+            _, _, true = enumerated(pool, design, lambda _: np.zeros(3), error, np.array([1.0, -1.0]), share)
+            variance[said, share] = true[2]
+    assert variance["common", 0.3] < 0.75 * variance["common", 0.0]
+    assert variance["own", 0.3] < 1.3 * variance["own", 0.0]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -329,8 +354,10 @@ def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure,
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(seed):
-    pool, truth, sample, mean = many_queries(seed, "DCG@2")
+@pytest.mark.parametrize("measure", ["DCG@2", "RR"])
+def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(measure, seed):
+    """A cascade has a line in the mean alone, clipped to its range; an additive measure one in the gradient too."""
+    pool, truth, sample, mean = many_queries(seed, measure)
     contrast = np.array([1.0, -1.0])
     found = predicted(pool, sample, mean, truth, contrast, "regression")
     psi = sample.opening[pool.query] * sample.design.inclusion
@@ -338,9 +365,11 @@ def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(seed
     root *= np.sqrt(1 - psi) / np.where(psi > 0, psi, 1)
     for fold in range(FOLDS):
         rows = sample.drawn & (pool.query % FOLDS != fold) & (root > 0)
-        slope, shift = np.polyfit(mean[rows], truth[rows], 1, w=root[rows])
+        also = [contrast @ pool.gradients(mean)] if measure == "DCG@2" else []
+        sides = np.column_stack([np.ones_like(mean), mean, *also])
+        line = sides @ np.linalg.lstsq(sides[rows] * root[rows, None], truth[rows] * root[rows], rcond=None)[0]
         here = (pool.query % FOLDS == fold) & (sample.design.inclusion > 0)
-        np.testing.assert_allclose(found[here], shift + slope * mean[here], rtol=1e-8)
+        np.testing.assert_allclose(found[here], line[here] if also else line[here].clip(0, 1), rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(found[sample.design.inclusion == 0], mean[sample.design.inclusion == 0])
 
 

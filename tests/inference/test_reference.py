@@ -27,11 +27,11 @@ from pt_active.sampling.sample import Sample
 from pt_active.sampling.two_phase import draw_documents
 
 
-def test_shares_are_those_of_the_labels_and_one_more_document_of_each_grade() -> None:
+def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade() -> None:
     grades = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.6, 0.3, 0.1]])
     label, weight = np.array([0, 1, -1, 0]), np.array([2.0, 4.0, np.nan, 2.0])
     a = np.array([2.0, 4.0, 2.0]) * 8 / 24
-    factor = (np.array([a[0] + a[2], a[1], 0.0]) + 1) / (a @ grades[[0, 1, 3]] + 1)
+    factor = (np.array([a[0] + a[2], a[1], 0.0]) + 4) / (a @ grades[[0, 1, 3]] + 4)
     expected = grades * factor / (grades * factor).sum(axis=1, keepdims=True)
     np.testing.assert_allclose(rescaled_grades(grades, label, weight), expected, rtol=1e-12)
     assert factor[2] < 1 < factor[1]

@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.inference.documents import query_residuals
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
+from pt_active.inference.within_queries import WithinQueries
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -189,7 +190,7 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
     for share, each in zip(round_weights(judged.rounds), labelled, strict=True):
         base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
         opening = each.sample.opening
-        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast)
+        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
         step += share * seen.weight * np.divide(residuals.step, opening, out=np.zeros_like(opening), where=opening > 0)
         pull = share * _pull(judged, each, contrast)
         effect += pull * (each.observed - each.expected)
@@ -206,11 +207,11 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
 
 
 def _pull(judged: JudgedDocuments, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
-    """float64[N], ``p D/(Ππ)`` of the documents that the round drew, and 0 for all others."""
-    seen, sample = judged.pool, each.sample
-    chance = sample.chance(seen.query)
+    """float64[N], how much the error of each document that the round drew counts, and 0 for all others."""
+    seen, opening = judged.pool, each.sample.opening[judged.pool.query]
     slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
-    return np.divide(slope, chance, out=np.zeros_like(slope), where=sample.drawn & (chance > 0))
+    counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
+    return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
 
 def _named(pool: Pool, rows: np.ndarray) -> pd.DataFrame:

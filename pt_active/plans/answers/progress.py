@@ -323,7 +323,9 @@ def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
     sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
     rows = sizes.order[~drawn[sizes.order]]
     cost, query = pool.document_cost[rows], pool.query_of_document[rows]
-    return ErrorCurve.of_documents(sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True)
+    return ErrorCurve.of_documents(
+        sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True, opening=sizes.opening
+    )
 
 
 def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> dict[str, object]:

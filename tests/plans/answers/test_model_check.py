@@ -73,8 +73,9 @@ def test_gains_are_those_of_the_outlook(level, demo, graded) -> None:
     plan, qrels = judged(graded, demo, level)
     found, seen, before = ModelCheck.of(plan, qrels), Outlook.of_plan(plan, qrels), Outlook.of_plan(plan)
     assert found.optimism == list(seen.optimism.values())[1]
-    for outlook, gain in ((before, found.promised), (seen, found.realised)):
-        passive, own = outlook.curves[YARDSTICK], list(outlook.curves.values())[1]
+    shown = {method: curve.scaled(seen.optimism[method]) for method, curve in before.curves.items()}
+    for curves, gain in ((before.curves, found.promised), (shown, found.realised)):
+        passive, own = curves[YARDSTICK], list(curves.values())[1]
         error = own.standard_error(plan.manifest["spent"])
         assert passive.standard_error(gain * plan.manifest["spent"]) == pytest.approx(error, rel=2e-3)
         assert gain > 1

@@ -75,7 +75,7 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
     method = list(after.curves)[1 if level == "query" else 2]
     assert after.optimism[method] > 1.5
     assert after.curves[method].variance(300) == pytest.approx(
-        after.optimism[method] * before.curves[method].variance(300)
+        after.evidence[method].median * before.curves[method].variance(300)
     )
     found = plan.compare(judged, first="production", second="candidate")
     assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.2)
@@ -100,7 +100,7 @@ def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
     table = outlook.table(difference=0.3)
     assert list(table.columns) == [
         *("level", "design", "estimator", "budget", "documents", "queries"),
-        *("standard_error", "half_width", "detectable", "power"),
+        *("standard_error", "low", "high", "half_width", "detectable", "power"),
     ]
     for _, rows in table.groupby(["level", "design"]):
         assert (rows["standard_error"].diff().dropna() < 0).all()
@@ -208,6 +208,15 @@ def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection
         assert foreseen == pytest.approx(found)
 
 
+def test_queries_are_foreseen_by_the_law_that_draws_them(graded: pd.DataFrame) -> None:
+    """Successive sampling makes no query certain: ``ψ = 1 − exp(−τ q)``."""
+    for method, curve in Outlook.of(graded, None, DCG @ 10).curves.items():
+        chance = curve.chance(0.6 * curve.total)
+        if not method.of_documents:
+            assert np.ptp(np.log1p(-chance) / curve.size) == pytest.approx(0, abs=1e-9)
+            assert curve.cost @ chance == pytest.approx(0.6 * curve.total)
+
+
 def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
     demo: DemoCollection, graded: pd.DataFrame
 ) -> None:
@@ -227,7 +236,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
             variance = pool.grades[z] @ (worth - mean) ** 2
             above += gain[z] / chance[query] * (worth[label[query, docno]] - mean) ** 2 / variance
             below += gain[z] / chance[query]
-    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(above / below, rel=1e-9)
+    assert pilot.of_documents("spread", "regression", gain).ratio == pytest.approx(above / below, rel=1e-9)
 
 
 def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
@@ -250,4 +259,4 @@ def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, 
     judged = two.judged(every)
     found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
     by_hand = (found.first + found.second) / parts
-    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
+    assert pilot.of_documents("spread", "regression", gain).ratio == pytest.approx(by_hand, rel=1e-9)

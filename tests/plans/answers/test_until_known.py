@@ -88,7 +88,7 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
     """The replays of the two pairs that differ are those of two rankers at a third of the level."""
     three = graded.assign(rank_third=graded.rank_candidate, score_third=graded.score_candidate)
     all_pairs, one_pair = (
-        replayed(Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).ahead, YARDSTICK, 1.0, 300, alpha, 1.0, False)
+        replayed(Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).ahead, YARDSTICK, 1.0, 300, alpha, None, False)
         for pool, alpha in ((three, 0.05), (graded, 0.05 / 3))
     )
     differ = np.arange(len(one_pair.labels)) % 3 < 2
