@@ -19,6 +19,9 @@ _PRIOR_PAIRS = 50.0
 _LEAST = 1e-30
 """The least probability of a grade; a smaller one has no logarithm."""
 
+_ROUNDING = 1e-9
+"""Logarithms that differ by less, as those of a uniform model do, say nothing."""
+
 _SPARE = 8.0
 """Standard deviations of the number of candidates that are drawn beyond a sample."""
 
@@ -126,9 +129,9 @@ def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray)
     mean = (expected * log).sum(axis=1)
     variance = (expected * (log - mean[:, None]) ** 2).sum()
     excess = (mean - log[np.arange(len(label)), label]).sum()
-    if variance > 0:
+    if variance > _ROUNDING * len(label):
         return float(excess / np.sqrt(variance))
-    return float(np.copysign(np.inf, excess)) if excess != 0 else 0.0
+    return float(np.copysign(np.inf, excess)) if abs(excess) > _ROUNDING * len(label) else 0.0
 
 
 def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

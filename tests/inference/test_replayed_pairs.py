@@ -119,6 +119,8 @@ def test_surprise_is_standardised_over_all_labels() -> None:
     known = np.array([[1.0, 0.0]])
     assert excess_surprise(known, known, np.array([0])) == 0
     assert excess_surprise(known, known, np.array([1])) == np.inf
+    uniform, (truth, predicted, rng) = np.full((60, 3), 1 / 3), model_of(60, 4)
+    assert surprise(uniform, predicted, labels_of(truth, rng)) == 0
 
 
 def test_a_predictor_that_knows_more_than_the_model_is_no_surprise() -> None:
