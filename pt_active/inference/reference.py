@@ -179,12 +179,17 @@ def studentised(
     hidden = np.where(np.abs(error) > rounding, np.copysign(np.inf, error), 0.0)
     square = np.where(shown, standard_error, 0.0) ** 2
     square = np.divide(square, usual, out=np.zeros_like(square), where=usual > 0)
-    degrees = _degrees(square, labelling)
+    degrees = degrees_shown(square, labelling)
     return Replayed(np.sort(np.divide(error, standard_error, out=hidden, where=shown)), degrees)
 
 
-def _degrees(square: np.ndarray, labelling: np.ndarray) -> float:
-    """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling."""
+def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
+    """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling.
+
+    Args:
+        square: float64[R], S.
+        labelling: int64[R], which samples see the same labels.
+    """
     number = np.bincount(labelling)
     mean = np.bincount(labelling, square) / number
     spread = np.bincount(labelling, (square - mean[labelling]) ** 2) / np.maximum(number - 1, 1)

@@ -282,7 +282,9 @@ def test_no_error_in_the_sample(frame, qrels) -> None:
     for estimator in ("snis", "regression"):
         found = audit.estimate(right, estimator=estimator)["first"]
         assert (found.value, found.standard_error, found.degenerate) == (0, 0, False)
-        assert found.note.endswith("the interval is that of 30.0 pairs drawn at random of which none is an exception")
+        none = "the interval is that of 30.0 pairs drawn at random of which none is an exception"
+        assert found.basis.caution.endswith(none)
+        assert found.note.startswith(found.basis.caution)
         low, high = found.confidence_interval()
         squared = stats.t.ppf(0.975, found.degrees_of_freedom) ** 2
         assert (low, high) == pytest.approx((0, squared / (30 + squared)), abs=1e-12)
@@ -382,7 +384,11 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
     audit = Audit._of(replace(tables, pairs=replace(tables.pairs, loss=loss)))
     drawn = audit.pairs.query("draws > 0")
     known = drawn[["qid", "docno"]].assign(label=(drawn["inclusion"] == 1) | (drawn["docno"] == lone))
-    found = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
+    simulated = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
+    assert simulated.degenerate
+    assert "no interval, no test" in simulated.note
+    found = audit.estimate(known.astype({"label": int}), estimator=estimator, reference="effective")["first"]
+    assert found.value == simulated.value
     assert not found.basis.census
     assert not found.degenerate
     assert found.standard_error > 0.02

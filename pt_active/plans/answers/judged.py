@@ -168,9 +168,11 @@ def _refusal(measured: Measured, ends: Tails | None) -> str:
             'rests on a few others that were not drawn: no interval, no test; status(looks="always") has a bound'
         )
     if ends is not None and not min(ends) > 0:
+        relies = measured.basis.level == "pair" and measured.basis.estimator not in ("snis", "stratified")
+        other = '; estimator="snis" relies on the model less' if relies else ""
         return (
             f"under the grade model, {units} that such a sample mostly misses carry nearly all of the error, so the "
-            "sample cannot tell how far off the estimate is: no interval, no test"
+            f"sample cannot tell how far off the estimate is: no interval, no test{other}"
         )
     return ""
 
