@@ -65,6 +65,7 @@ def score_interval(
     confidence_level: float,
     bounds: tuple[float, float],
     effective: np.ndarray | float,
+    factor: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
 
@@ -80,6 +81,7 @@ def score_interval(
         confidence_level: In (0, 1).
         bounds: Bounds of the values, and so of their mean; the lower one is finite.
         effective: Stands for n* if the standard error is 0, which means that all drawn values are equal.
+        factor: What t is multiplied by.
 
     Returns:
         The lower and the upper end. They are the bounds if there are no degrees of freedom or no standard error, and
@@ -91,7 +93,7 @@ def score_interval(
     low, high = bounds
     width, y = high - low, np.clip(value, low, high) - low
     usable = np.isfinite(np.asarray(standard_error)) & (np.asarray(degrees) > 0)
-    quantile = interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
+    quantile = factor * interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         scale = quantile**2 * _score_scale(y, np.where(usable, standard_error, 0.0), width, effective)
         shrunk, centre = 1 / (1 + scale / width), 1 / (1 / scale + 1 / width) / 2

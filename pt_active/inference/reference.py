@@ -39,7 +39,7 @@ _UNITS = 1e7
 """Units whose priorities are kept in memory at once."""
 
 _LEAST_DEGREES = 0.5
-"""A quantile above that of t with so many degrees of freedom counts as infinite."""
+"""With fewer degrees of freedom there is no interval: it would be 165 standard errors wide at a level of 95 %."""
 
 _NO_ERROR = 1e-9
 """A standard error below this share of the largest value is rounding."""
@@ -64,18 +64,25 @@ class Replayed(NamedTuple):
 
 
 class Tails(NamedTuple):
-    """Degrees of freedom of two t distributions, whose quantiles bound the studentised error of an estimate.
+    """How far the ends of an interval are from its estimate.
 
     Attributes:
-        low: For the lower end of the interval; 0 if the error has no bound there.
-        high: For the upper end.
+        low: The distance of the lower end, in those of t, at least 1; infinite if the error has no bound there.
+        high: That of the upper end.
+        degrees: Degrees of freedom of t; 0 if there are too few for an interval.
     """
 
     low: float
     high: float
+    degrees: float
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is an interval."""
+        return self.degrees > 0 and np.isfinite(max(self.low, self.high))
 
     def facing(self, distance: float) -> float:
-        """The degrees of freedom of the end that lies towards 0 from an estimate."""
+        """The factor of the end that lies towards 0 from an estimate."""
         return self.low if distance > 0 else self.high
 
 
@@ -198,41 +205,28 @@ def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
 
 
 def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
-    """The hull of t and replays, as degrees of freedom of t at each end of the interval [theory 14].
+    """The hull of t and replays [theory 14].
 
     The lower end of an interval depends on the upper quantile of ``(R̂ − R)/SE``, and the upper end on the lower one.
-    If the replays show less than `FEW` of the estimator's degrees of freedom, neither end is narrower than t on those:
-    a few units then carry the mean, and the model may not know in whose favour.
+    If the replays show less than `FEW` of the estimator's degrees of freedom, t has those: a few units then carry the
+    mean, and the model may not know in whose favour.
 
     Args:
         replays: At least as many as `replays_for` the level.
         degrees: The estimator's own degrees of freedom, positive.
-        confidence: The level at which the quantiles agree.
-
-    Returns:
-        Degrees of freedom, at most the given ones.
+        confidence: The level at which the quantiles are compared.
     """
+    from scipy import special
+
     errors = replays.errors
     if replays.degrees < FEW * degrees:
-        degrees = replays.degrees
+        degrees = replays.degrees if replays.degrees >= _LEAST_DEGREES else 0.0
+    if not degrees > 0:
+        return Tails(np.inf, np.inf, 0.0)
     rank = int(np.ceil((1 + confidence) / 2 * (len(errors) + 1))) - 1
-    return Tails(*(_matching(q, degrees, confidence) for q in (errors[rank], -errors[len(errors) - 1 - rank])))
-
-
-def _matching(quantile: float, degrees: float, confidence: float) -> float:
-    """The degrees of freedom whose t quantile is the given one, at most ``degrees``; 0 if there are none."""
-    from scipy import optimize, special
-
-    level = (1 + confidence) / 2
-    if quantile <= special.stdtrit(degrees, level) and degrees > _LEAST_DEGREES:
-        return degrees
-    least = _LEAST_DEGREES
-    if degrees <= least or not quantile < special.stdtrit(least, level):
-        return 0.0
-    found = optimize.brentq(
-        lambda log: special.stdtrit(np.exp(log), level) - quantile, np.log(least), np.log(min(degrees, 1e8))
-    )
-    return float(np.exp(found))
+    quantile = special.stdtrit(degrees, (1 + confidence) / 2)
+    low, high = (max(1.0, float(q / quantile)) for q in (errors[rank], -errors[len(errors) - 1 - rank]))
+    return Tails(low, high, degrees)
 
 
 def replays_for(confidence: float) -> int:

@@ -122,31 +122,32 @@ def test_errors_of_samples_without_one_are_infinite() -> None:
 
 @pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
 def test_tails_match_the_quantiles_of_replays(confidence: float) -> None:
-    number = 20_000 - 1
+    number, level = 20_000 - 1, (1 + confidence) / 2
     even = np.arange(1, number + 1) / (number + 1)
-    heavy = Replayed(stats.t.ppf(even, 3), 50.0)
-    assert tails(heavy, 50.0, confidence) == pytest.approx((3, 3), rel=1e-2)
-    assert tails(heavy, 2.0, confidence) == (2.0, 2.0)
-    light = Replayed(stats.norm.ppf(even) / 2, 50.0)
-    assert tails(light, 50.0, confidence) == (50.0, 50.0)
+    heavy, light = Replayed(stats.t.ppf(even, 3), 50.0), Replayed(stats.norm.ppf(even) / 2, 50.0)
+    factor = stats.t.ppf(level, 3) / stats.t.ppf(level, 50)
+    assert tails(heavy, 50.0, confidence) == pytest.approx((factor, factor, 50.0), rel=1e-2)
+    assert tails(light, 50.0, confidence) == (1.0, 1.0, 50.0)
     skewed = Replayed(np.sort(np.where(heavy.errors > 0, heavy.errors, light.errors)), 50.0)
-    low, high = tails(skewed, 50.0, confidence)
-    assert (low, high) == (pytest.approx(3, rel=1e-2), 50.0)
-    turned = Replayed(-skewed.errors[::-1], 50.0)
-    assert tails(turned, 50.0, confidence) == (high, low)
-    assert (tails(skewed, 50.0, confidence).facing(1.0), tails(skewed, 50.0, confidence).facing(-1.0)) == (low, high)
+    found, turned = tails(skewed, 50.0, confidence), tails(Replayed(-skewed.errors[::-1], 50.0), 50.0, confidence)
+    assert found == (pytest.approx(factor, rel=1e-2), 1.0, 50.0)
+    assert turned == (found.high, found.low, 50.0)
+    assert (found.facing(1.0), found.facing(-1.0)) == (found.low, found.high)
+    assert found.bounded
 
 
-def test_few_degrees_in_the_replays_are_those_of_both_ends() -> None:
+def test_few_degrees_in_the_replays_are_those_of_the_interval() -> None:
     errors = np.sort(np.random.default_rng(0).normal(size=999)) / 3
-    assert tails(Replayed(errors, 5.0), 5.0 / FEW + 1, 0.95) == pytest.approx((5.0, 5.0))
-    assert tails(Replayed(errors, 5.0), 5.0 / FEW - 1, 0.95) == pytest.approx((5.0 / FEW - 1,) * 2)
-    assert tails(Replayed(errors, 0.1), 20.0, 0.95) == (0.0, 0.0)
+    assert tails(Replayed(errors, 5.0), 5.0 / FEW + 1, 0.95) == (1.0, 1.0, 5.0)
+    assert tails(Replayed(errors, 5.0), 5.0 / FEW - 1, 0.95) == (1.0, 1.0, 5.0 / FEW - 1)
+    assert not tails(Replayed(errors, 0.1), 20.0, 0.95).bounded
 
 
-def test_an_end_without_a_bound_has_no_degrees_of_freedom() -> None:
+def test_an_end_without_a_bound_leaves_no_interval() -> None:
     errors = np.r_[np.linspace(-1, 1, 900), np.full(100, np.inf)]
-    assert tails(Replayed(errors, 20.0), 20.0, 0.95) == (0.0, 20.0)
+    found = tails(Replayed(errors, 20.0), 20.0, 0.95)
+    assert found == (np.inf, 1.0, 20.0)
+    assert not found.bounded
     assert replays_for(0.95) >= 400
     assert replays_for(0.999) == 20_000
 

@@ -100,7 +100,7 @@ def test_holm_by_hand(world) -> None:
 def test_tukey_by_the_studentised_range(world) -> None:
     audit, qrels = audited(world, F1())
     ranking = audit.rank(qrels, correction="tukey")
-    t = np.array([abs(found.difference) / found.standard_error for found in ranking.comparisons])
+    t = np.array([abs(found.difference) / found.test_error for found in ranking.comparisons])
     degrees = np.array([found.test_degrees for found in ranking.comparisons])
     alone = [found.pvalue for found in ranking.comparisons]
     expected = np.maximum(alone, studentized_range_tail(np.sqrt(2) * t, 4, degrees))

@@ -167,7 +167,7 @@ def _refusal(measured: Measured, ends: Tails | None) -> str:
             f"all but {unlike} of the {n} sampled queries have the same value, so the sample cannot tell how much "
             'rests on a few others that were not drawn: no interval, no test; status(looks="always") has a bound'
         )
-    if ends is not None and not min(ends) > 0:
+    if ends is not None and not ends.bounded:
         relies = measured.basis.level == "pair" and measured.basis.estimator not in ("snis", "stratified")
         other = '; estimator="snis" relies on the model less' if relies else ""
         return (

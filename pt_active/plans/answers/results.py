@@ -197,7 +197,7 @@ class _Inference(Printed):
         raise NotImplementedError
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``value ± t · SE`` on the estimator's degrees of freedom, or those of `tails` [theory 5, 14, T 3.24].
+        """``value ± t · SE`` on the estimator's degrees of freedom, or further away by `tails` [theory 5, 14, T 3.24].
 
         Args:
             confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out. Tails
@@ -211,14 +211,15 @@ class _Inference(Printed):
             ValueError: If the level lies outside (0, 1).
         """
         level = self._level(confidence_level)
-        low, high = (interval(self._point, self.standard_error, each, level) for each in self._degrees)
-        ends = float(low[0]), float(high[1])
-        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*ends)
+        if self.degenerate:
+            return ConfidenceInterval(np.nan, np.nan)
+        low, high, degrees = self._tails
+        below, above = (interval(self._point, each * self.standard_error, degrees, level) for each in (low, high))
+        return ConfidenceInterval(float(below[0]), float(above[1]))
 
     @property
-    def _degrees(self) -> Tails:
-        """The degrees of freedom at the lower and at the upper end of the interval."""
-        return self.tails or Tails(self.degrees_of_freedom, self.degrees_of_freedom)
+    def _tails(self) -> Tails:
+        return self.tails or Tails(1.0, 1.0, self.degrees_of_freedom)
 
     def _level(self, asked: float | None) -> float:
         return self.confidence_level if asked is None else checks.level("confidence_level", asked)
@@ -239,9 +240,9 @@ class _Inference(Printed):
         return [*self._numbers(), *said, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
 
     def _reference_in_words(self) -> str:
-        low, high = (interval(0.0, 1.0, each, self.confidence_level)[1] for each in self._degrees)
-        own = interval(0.0, 1.0, self.degrees_of_freedom, self.confidence_level)[1]
-        return f"simulated; the interval is {(low + high) / (2 * own):.2f} times as wide as that of t"
+        low, high, degrees = self._tails
+        quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
+        return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
 
     def _numbers(self) -> Facts:
         raise NotImplementedError
@@ -280,7 +281,7 @@ class Estimate(_Inference):
         degenerate: Whether nothing varies in the sample, so that there is no interval.
         reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
             `intervals.REFERENCES`.
-        tails: Degrees of freedom at both ends of the interval, if the reference is simulated.
+        tails: How much further away than by t both ends of the interval are, if the reference is simulated.
         basis: What the estimate rests on.
         bounds: Lower and upper bound of the mean; if they are finite, the interval is a score interval within them.
     """
@@ -309,11 +310,10 @@ class Estimate(_Inference):
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
         level = self._level(confidence_level)
-        low, high = (
-            score_interval(self.value, self.standard_error, each, level, self.bounds, self.n_effective)
-            for each in self._degrees
-        )
-        return ConfidenceInterval(float(low[0]), float(high[1]))
+        low, high, degrees = self._tails
+        scored = self.value, self.standard_error, degrees, level, self.bounds, self.n_effective
+        below, above = (score_interval(*scored, factor=each) for each in (low, high))
+        return ConfidenceInterval(float(below[0]), float(above[1]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the estimate."""
@@ -363,7 +363,7 @@ class Comparison(_Inference):
         degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
         reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
             `intervals.REFERENCES`.
-        tails: Degrees of freedom at both ends of the interval, if the reference is simulated.
+        tails: How much further away than by t both ends of the interval are, if the reference is simulated.
         basis: What the comparison rests on.
         lower_is_better: Whether the one with the smaller value wins, as for errors.
     """
@@ -388,16 +388,21 @@ class Comparison(_Inference):
             difference: First minus second.
             fields: The other fields, by name.
         """
-        ends = fields.get("tails")
-        degrees = fields["degrees_of_freedom"] if ends is None else ends.facing(difference)
-        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], degrees))
-        pvalue = np.nan if fields["degenerate"] else pvalue
+        ends = fields.get("tails") or Tails(1.0, 1.0, fields["degrees_of_freedom"])
+        error, pvalue = ends.facing(difference) * fields["standard_error"], np.nan
+        if not fields["degenerate"]:
+            pvalue = float(two_sided_pvalue(difference, error, ends.degrees))
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
 
     @property
+    def test_error(self) -> float:
+        """The standard error, times how much further away than by t the interval's end towards 0 is."""
+        return self._tails.facing(self.difference) * self.standard_error
+
+    @property
     def test_degrees(self) -> float:
-        """Degrees of freedom of the test: those of the interval's end that lies towards 0."""
-        return self._degrees.facing(self.difference)
+        """Degrees of freedom of the test."""
+        return self._tails.degrees
 
     @property
     def better(self) -> str:

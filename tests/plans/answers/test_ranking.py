@@ -75,7 +75,7 @@ def test_corrections_are_over_all_pairs(plans, labels, level) -> None:
     alone = np.array([found.pvalue for found in ranking.comparisons])
     np.testing.assert_allclose(ranking.corrected, corrected_pvalues(alone, 0.05, "holm")[1], rtol=0, atol=1e-15)
     tukey = plan.rank(qrels, correction="tukey")
-    statistic = np.array([abs(found.difference) / found.standard_error for found in tukey.comparisons])
+    statistic = np.array([abs(found.difference) / found.test_error for found in tukey.comparisons])
     degrees = np.array([found.test_degrees for found in tukey.comparisons])
     expected = np.maximum(alone, studentized_range_tail(np.sqrt(2) * statistic, 4, degrees))
     np.testing.assert_allclose(tukey.corrected, expected, rtol=0, atol=1e-15)
