@@ -38,8 +38,11 @@ _DRAWN = ("rows", "count", "expected")
 _UNITS = 1e7
 """Units whose priorities are kept in memory at once."""
 
-_LEAST_DEGREES = 0.5
-"""With fewer degrees of freedom there is no interval: it would be 165 standard errors wide at a level of 95 %."""
+_LEAST_DEGREES = 1.0
+"""With fewer degrees of freedom there is no interval: it would be 13 standard errors wide on each side at 95 %."""
+
+_FARTHEST = 20.0
+"""An end that is so many times as far away as by t has no bound."""
 
 _NO_ERROR = 1e-9
 """A standard error below this share of the largest value is rounding."""
@@ -67,7 +70,7 @@ class Tails(NamedTuple):
     """How far the ends of an interval are from its estimate.
 
     Attributes:
-        low: The distance of the lower end, in those of t, at least 1; infinite if the error has no bound there.
+        low: The distance of the lower end, in those of t, at least 1; infinite without a bound.
         high: That of the upper end.
         degrees: Degrees of freedom of t; 0 if there are too few for an interval.
     """
@@ -79,7 +82,7 @@ class Tails(NamedTuple):
     @property
     def bounded(self) -> bool:
         """Whether there is an interval."""
-        return self.degrees > 0 and np.isfinite(max(self.low, self.high))
+        return self.degrees > 0 and max(self.low, self.high) < _FARTHEST
 
     def facing(self, distance: float) -> float:
         """The factor of the end that lies towards 0 from an estimate."""
@@ -220,8 +223,8 @@ def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
 
     errors = replays.errors
     if replays.degrees < FEW * degrees:
-        degrees = replays.degrees if replays.degrees >= _LEAST_DEGREES else 0.0
-    if not degrees > 0:
+        degrees = replays.degrees
+    if not degrees >= _LEAST_DEGREES:
         return Tails(np.inf, np.inf, 0.0)
     rank = int(np.ceil((1 + confidence) / 2 * (len(errors) + 1))) - 1
     quantile = special.stdtrit(degrees, (1 + confidence) / 2)
