@@ -203,9 +203,9 @@ class Plan(KeptArtifact[PlanTables]):
         """Choose more to judge: the next queries in the order of the plan, or another round of documents [theory 4, 9].
 
         A plan of queries goes on in its order, which labels do not change: the extended plan is the one that the sum of
-        the budgets would have drawn. A plan by a number of draws can only be extended if all queries cost the same;
-        otherwise make a new plan with more draws and the same seed, which begins with the same queries. A round of
-        documents learns from the labels so far.
+        the budgets would have drawn with the same ``defensive``. A plan by a number of draws can only be extended if
+        all queries cost the same; otherwise make a new plan with more draws, the same seed and the same ``defensive``,
+        which begins with the same queries. A round of documents learns from the labels so far.
 
         If the plan's design is ``successive`` and no grades are given, it goes on in its order instead: the last round
         becomes longer, and the labels are not read.

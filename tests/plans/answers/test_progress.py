@@ -60,8 +60,8 @@ def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataF
 def test_the_beginning_is_the_plan_that_would_have_stopped_there(
     n: int, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    """The same seed and a number of draws give the same queries, and the same estimate."""
-    short = Plan.create(graded, None, DCG @ 10, draws=n, seed=3)
+    """The same seed, share and number of draws give the same queries, and the same estimate."""
+    short = Plan.create(graded, None, DCG @ 10, draws=n, seed=3, defensive=plan.manifest["arguments"]["defensive"])
     assert in_order(short) == in_order(plan)[:n]
     found = short.compare(wanted(short, labels))
     status = plan.status(prefix(plan, labels, n), ASYMPTOTIC)
