@@ -352,9 +352,9 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
 def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndarray:
     """Degrees of freedom of an error to which certain draws contribute nothing [theory 14].
 
-    ``(Σ (1−π) v)² / Σ ((1−π) v)² · (1 − f/n_eff)``: Satterthwaite's for terms ``(1−π) v² (ℓ − R̂)²`` if the variance of
-    a draw falls with its weight, as designs aim at, times the share that fitting f parameters leaves. If all
-    ``π`` are small, this is ``n_eff − f``.
+    ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms
+    ``(1−π) v² (ℓ − R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that
+    fitting f parameters leaves. If all ``π`` are small, this is ``n_eff − f``.
 
     Args:
         sample: What was drawn.
@@ -366,7 +366,7 @@ def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndar
     """
     total = effective_size(sample.count, importance)
     uncertain = effective_size(sample.count, importance * sample.left)
-    return np.asarray(uncertain * (1 - fitted / np.maximum(total, _TINY)))[()]
+    return np.asarray(uncertain * (1 - fitted / np.maximum(np.maximum(total, uncertain), _TINY)))[()]
 
 
 def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:

@@ -19,12 +19,18 @@ from pt_active.sampling.sample import Sample
 REPLAYS = 400
 """Samples that a reference is simulated from, at least."""
 
-MAX_DRAWS = 400
-"""From so many draws on, ``auto`` takes t without a replay."""
+_MOST_REPLAYS = 20_000
+"""Samples that a reference is simulated from, at most."""
+
+MAX_DRAWS = 1000
+"""From so many effective draws on, ``auto`` takes t without a replay."""
 
 _PRIOR_DOCUMENTS = 4.0
 """So many documents of each grade are added to those that were seen and to those that were expected. A rare grade that
 no label has then keeps most of its share."""
+
+_SURPRISING = 0.05
+"""A label that has a smaller probability speaks against the model."""
 
 _LABELLED_DOCUMENTS = 4e6
 """Documents that get a simulated label, about, in all labellings together."""
@@ -90,10 +96,13 @@ class Tails(NamedTuple):
 
 
 def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
-    """Scale the grade shares of a model to those of the labels: ``P'(g) ∝ w_g P(g)`` [theory 14].
+    """Scale the grade shares of a model to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 14].
 
     ``w_g = (Σ a 1[y = g] + 4) / (Σ a P_g + 4)``. The weights a of the labels are scaled to their effective number,
-    ``(Σ a)²/Σ a²``.
+    ``n = (Σ a)²/Σ a²``. A share ε of the documents has the grades of the sample,
+    ``s_g = (Σ a 1[y = g] + 4 P̄_g)/(n + 4)``, whatever the model says: ``ε = (e₊ + 1)/(n + 2)``, where e is by how much
+    more labels have a `_SURPRISING` probability than the model expects. So a model that is certain and wrong is not
+    believed.
 
     Args:
         grades: float64[N, G+1], ``P(y = g)``.
@@ -110,7 +119,13 @@ def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -
     observed = np.bincount(label[known], weights=a, minlength=grades.shape[1])
     expected = a @ grades[known]
     scaled = grades * (observed + _PRIOR_DOCUMENTS) / (expected + _PRIOR_DOCUMENTS)
-    return np.asarray(scaled / scaled.sum(axis=1, keepdims=True))
+    scaled /= scaled.sum(axis=1, keepdims=True)
+    share = (observed + _PRIOR_DOCUMENTS * grades.mean(axis=0)) / (a.sum() + _PRIOR_DOCUMENTS)
+    improbable = scaled[known] < _SURPRISING
+    chance = np.where(improbable, scaled[known], 0.0).sum(axis=1)
+    excess = float(a @ (improbable[np.arange(len(a)), label[known]] - chance))
+    stray = (max(excess, 0.0) + 1) / (a.sum() + 2)
+    return np.asarray((1 - stray) * scaled + stray * share)
 
 
 def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.ndarray]:
@@ -233,5 +248,5 @@ def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
 
 
 def replays_for(confidence: float) -> int:
-    """The number of replays whose quantile at a level rests on ten or more of them."""
-    return max(REPLAYS, int(np.ceil(20 / (1 - confidence))))
+    """The number of replays whose quantile at a level rests on ten or more of them, up to a level of .999."""
+    return int(np.clip(np.ceil(20 / (1 - confidence)), REPLAYS, _MOST_REPLAYS))

@@ -6,9 +6,9 @@ those that are spread over the queries count as drawn independently.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,22 @@ from pt_active.sampling.sample import DocumentDesign
 
 _CELLS = 4e6
 """Documents times replays that are in memory at once."""
+
+
+class Drawn(NamedTuple):
+    """What R replays draw, replay by replay in the order of the design.
+
+    Attributes:
+        row: int64[d], the replay of each drawn document.
+        document: int64[d], its place in the order of the design.
+        uniform: float64[d], by which its label is drawn.
+        normal: float64[R], the standardised sum of the labels that were not drawn.
+    """
+
+    row: np.ndarray
+    document: np.ndarray
+    uniform: np.ndarray
+    normal: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -34,6 +50,7 @@ class DocumentReplays:
         by_name: int64[N], all documents in the order in which they take random numbers.
         stands_for: float64[N], what the estimator puts in the place of unknown document variables.
         cautious: The variance that the estimator adds in part if it has few degrees of freedom [`documents.widened`].
+        kept: The draws by their number and seed, which contrasts of the same design share.
     """
 
     pool: DocumentPool
@@ -43,6 +60,7 @@ class DocumentReplays:
     by_name: np.ndarray
     stands_for: np.ndarray
     cautious: float
+    kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def replayed(self, number: int, seed: int) -> Replayed:
         """The errors in samples of the design.
@@ -51,40 +69,40 @@ class DocumentReplays:
             number: How many samples.
             seed: Seed of draws and labels.
         """
-        rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
-        sizes = (min(chunk, number - start) for start in range(0, number, chunk))
-        error, variance, usual, size = (np.concatenate(part) for part in zip(*self._chunks(sizes, rng), strict=True))
+        if (number, seed) not in self.kept:
+            rng, chunk = np.random.default_rng(seed), max(1, int(_CELLS / max(len(self.design.order), 1)))
+            sizes = (min(chunk, number - start) for start in range(0, number, chunk))
+            self.kept[number, seed] = [self._drawn(size, rng) for size in sizes]
+        chunks = map(self._chunk, self.kept[number, seed])
+        error, variance, usual, size = (np.concatenate(part) for part in zip(*chunks, strict=True))
         # Each sample has its own labels, but what it expects of its variance is known: all count as of one labelling.
         return studentised(error, np.sqrt(variance), usual, size, np.zeros(number, dtype=np.int64))
 
-    def _chunks(
-        self, sizes: Iterator[int], rng: np.random.Generator
-    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]:
+    def _chunk(self, drawn: Drawn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Errors, estimated variances, the variances that the model expects, and the largest terms, float64[R] each."""
         chance, opening, influence = self._chance, self._opening, self._influence
-        for repetitions in sizes:
-            row, z = self._drawn(repetitions, rng)
-            uniform = rng.random((repetitions, len(self._place)))[row, self._place[z]]
-            label = (uniform[:, None] > self._bounds[z]).sum(axis=1)
-            residual = self.pool.form.values[label] - self.stands_for[self.design.order][z]
-            term, cell = influence[z] * residual / chance[z], row * len(opening) + self._query[z]
-            step = np.bincount(cell, term, repetitions * len(opening)).reshape(repetitions, -1)
-            within = self._within(cell, z, term).reshape(repetitions, -1) / opening
-            parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0)
-            both = chance[z] * opening[self._query[z]]
-            usual = np.bincount(row, self._variance[z] * (1 - both) / both**2, repetitions)
-            error = self._error(row, z, residual, step, rng)
-            yield error, self._widened(parts), usual, np.abs(step / opening).max(axis=1)
+        row, z, repetitions = drawn.row, drawn.document, len(drawn.normal)
+        label = (drawn.uniform[:, None] > self._bounds[z]).sum(axis=1)
+        residual = self.pool.form.values[label] - self.stands_for[self.design.order][z]
+        term, cell = influence[z] * residual / chance[z], row * len(opening) + self._query[z]
+        step = np.bincount(cell, term, repetitions * len(opening)).reshape(repetitions, -1)
+        within = self._within(cell, z, term).reshape(-1, len(opening)) / opening
+        within = np.concatenate([within, np.zeros((repetitions - len(within), len(opening)))])
+        parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0)
+        both = chance[z] * opening[self._query[z]]
+        usual = np.bincount(row, self._variance[z] * (1 - both) / both**2, repetitions)
+        error = self._error(drawn, residual, step)
+        return error, self._widened(parts), usual, np.abs(step / opening).max(axis=1)
 
-    def _drawn(self, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """The replay and the place in the order of each drawn document, replay by replay in the order of the design."""
+    def _drawn(self, repetitions: int, rng: np.random.Generator) -> Drawn:
         opened = rng.random((repetitions, len(self._opening))) < self._opening
         if self.design.nested:
             uniform = rng.random(opened.shape)[:, self._query]
         else:
             uniform = rng.random((repetitions, len(self._query)))[:, self._place]
         row, z = np.nonzero(opened[:, self._query] & (uniform < self._chance))
-        return row, z
+        label = rng.random((repetitions, len(self._place)))[row, self._place[z]]
+        return Drawn(row, z, label, rng.normal(size=repetitions))
 
     def _within(self, cell: np.ndarray, z: np.ndarray, term: np.ndarray) -> np.ndarray:
         """Estimated variances within the queries, as `documents.query_residuals` computes them, float64[R·m]."""
@@ -99,19 +117,18 @@ class DocumentReplays:
         cells = len(self._opening)
         return np.bincount(cell, square, minlength=(int(cell.max(initial=-1)) // cells + 1) * cells)
 
-    def _error(
-        self, row: np.ndarray, z: np.ndarray, residual: np.ndarray, step: np.ndarray, rng: np.random.Generator
-    ) -> np.ndarray:
+    def _error(self, drawn: Drawn, residual: np.ndarray, step: np.ndarray) -> np.ndarray:
         """The error of each replay; labels of documents that were not drawn make a normal sum.
 
-        Their number is large where this matters. The sum has the sign of the first document, so that errors change
-        their signs if two systems change places.
+        Their number is large where this matters. The sum has the sign of the first document that counts, so that errors
+        change their signs if two systems change places.
         """
-        number, shift = len(step), self._influence * self._shift
+        row, z, number, shift = drawn.row, drawn.document, len(step), self._influence * self._shift
         known = np.bincount(row, self._influence[z] * residual - shift[z], number)
         unknown = np.maximum(self._variance.sum() - np.bincount(row, self._variance[z], number), 0.0)
-        sign = np.sign(self._influence[self._place.argmin()])
-        rest = shift.sum() + sign * np.sqrt(unknown) * rng.normal(size=number)
+        counts = np.flatnonzero(self._influence)
+        sign = np.sign(self._influence[counts[self._place[counts].argmin()]]) if len(counts) else 0.0
+        rest = shift.sum() + sign * np.sqrt(unknown) * drawn.normal
         return np.asarray((step / self._opening).sum(axis=1) - known - rest)
 
     def _widened(self, parts: np.ndarray) -> np.ndarray:

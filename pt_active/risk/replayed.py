@@ -201,4 +201,6 @@ class PairReplays:
         variance = p**2 * self._variance(predictors)
         unknown = np.maximum(variance.sum() - (variance[rows] * drawn.first).sum(axis=1), 0.0)
         risk = risks[0] if len(risks) == 1 else risks[0] - risks[1]
-        return np.asarray(risk + np.sqrt(unknown) * drawn.normal)
+        # The sum changes its sign if two predictors change places.
+        sign = -1 if predictors[0] > predictors[-1] else 1
+        return np.asarray(risk + sign * np.sqrt(unknown) * drawn.normal)

@@ -33,10 +33,24 @@ def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade() 
     a = np.array([2.0, 4.0, 2.0]) * 8 / 24
     factor = (np.array([a[0] + a[2], a[1], 0.0]) + 4) / (a @ grades[[0, 1, 3]] + 4)
     expected = grades * factor / (grades * factor).sum(axis=1, keepdims=True)
+    share = (np.array([a[0] + a[2], a[1], 0.0]) + 4 * grades.mean(axis=0)) / (a.sum() + 4)
+    stray = 1 / (a.sum() + 2)  # No label has a small probability.
+    expected = (1 - stray) * expected + stray * share
     np.testing.assert_allclose(rescaled_grades(grades, label, weight), expected, rtol=1e-12)
     assert factor[2] < 1 < factor[1]
     np.testing.assert_array_equal(rescaled_grades(grades, np.full(4, -1), weight), grades)
     np.testing.assert_allclose(rescaled_grades(grades, label, 10 * weight), expected, rtol=1e-12)
+
+
+def test_a_model_that_is_certain_and_wrong_is_not_believed() -> None:
+    """40 documents of which the model is certain; it is wrong about ten of the 20 with labels."""
+    grades = np.tile([1.0, 0.0], (40, 1))
+    label = np.r_[np.zeros(10, dtype=int), np.ones(10, dtype=int), np.full(20, -1)]
+    stray, share = 11 / 22, 10 / 24
+    found = rescaled_grades(grades, label, np.ones(40))
+    np.testing.assert_allclose(found[:, 1], stray * share, rtol=1e-12)
+    right = rescaled_grades(grades, np.minimum(label, 0), np.ones(40))
+    assert (right[:, 1] == 0).all()
 
 
 def test_labels_have_the_chances_of_the_model_in_any_order() -> None:
@@ -57,7 +71,9 @@ def test_certain_draws_leave_no_degrees_of_freedom() -> None:
     importance = few.importance(p)
     total = effective_size(few.count, importance)
     assert total < 4
-    assert degrees_left(few, importance, 1) == pytest.approx(10 * (1 - 1 / total))
+    assert degrees_left(few, importance, 1) == pytest.approx(9)
+    heavier = few.importance(np.r_[0.9, np.full(20, 0.1 / 20)])
+    assert degrees_left(few, heavier, 2) == pytest.approx(8)
     alike = Sample(np.arange(10), np.ones(10, dtype=int), np.full(10, 1e-9))
     assert degrees_left(alike, alike.importance(np.full(20, 0.05)), 2) == pytest.approx(8, rel=1e-8)
     again = Sample(np.arange(3), np.array([2, 1, 3]), np.array([1.0, 2.0, 3.0]), repeated=True)

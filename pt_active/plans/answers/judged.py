@@ -14,7 +14,7 @@ from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
-from pt_active.inference.reference import MAX_DRAWS, Replayed, Tails, replays_for, tails
+from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
 from pt_active.plans.answers.results import SAMPLED, Basis, Comparison, Estimate, kept_to
 from pt_active.relevance.losses import PairMeasure
 
@@ -128,8 +128,7 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     replays = _replayed(measured, how) if sound else None
     ends = None if replays is None else tails(replays, degrees, how.confidence)
     refusal = _refusal(measured, ends) if sound else ""
-    least = degrees if replays is None else min(degrees, replays.degrees)
-    caution = refusal or (_caution(basis, least) if sound else "")
+    caution = refusal or (_caution(measured, replays) if sound else "")
     return {
         "basis": replace(basis, interval_caution=caution),
         "standard_error": 0.0 if measured.certain or measured.still else measured.standard_error,
@@ -149,8 +148,8 @@ def _replayed(measured: Measured, how: How[Any]) -> Replayed | None:
     """
     if measured.replayed is None and how.reference == SIMULATED:
         raise ValueError(
-            "this sample cannot be replayed, so there is no simulated reference: it needs a grade model, a single "
-            'round and a measure that is quick to compute; take reference="auto"'
+            "this sample cannot be replayed, so there is no simulated reference: it needs a grade model and a measure "
+            'that is quick to compute; take reference="auto"'
         )
     if measured.replayed is None or how.reference not in (AUTO, SIMULATED):
         return None
@@ -165,11 +164,11 @@ def _refusal(measured: Measured, ends: Tails | None) -> str:
     if unlike is not None and unlike < MIN_UNLIKE and 2 * unlike < n:
         return (
             f"all but {unlike} of the {n} sampled queries have the same value, so the sample cannot tell how much "
-            'rests on a few others that were not drawn: no interval, no test; status(looks="always") has a bound'
+            "rests on a few others that were not drawn: no interval, no test"
         )
     if ends is not None and not ends.bounded:
         relies = measured.basis.level == "pair" and measured.basis.estimator not in ("snis", "stratified")
-        other = '; estimator="snis" relies on the model less' if relies else ""
+        other = '; estimator="snis" relies on the model less and may have one' if relies else ""
         return (
             f"under the grade model, {units} that such a sample mostly misses carry nearly all of the error, so the "
             f"sample cannot tell how far off the estimate is: no interval, no test{other}"
@@ -177,14 +176,18 @@ def _refusal(measured: Measured, ends: Tails | None) -> str:
     return ""
 
 
-def _caution(basis: Basis, degrees: float) -> str:
+def _caution(measured: Measured, replays: Replayed | None) -> str:
     """What limits the trust in an interval; empty if nothing does."""
-    if degrees >= SUFFICIENT_DEGREES:
-        return ""
-    return (
-        f"few {SAMPLED[basis.level]} carry the error, which has {degrees:.1f} degrees of freedom: the interval may "
-        "miss more often than its level says"
-    )
+    own, units = measured.degrees, SAMPLED[measured.basis.level]
+    misses = "so the interval may miss more often than its level says"
+    if replays is not None and replays.degrees < FEW * own and replays.degrees < SUFFICIENT_DEGREES:
+        return (
+            f"few {units} carry the error: replays under the grade model show {replays.degrees:.2g} of its {own:.2g} "
+            f"degrees of freedom, {misses}"
+        )
+    if own < SUFFICIENT_DEGREES:
+        return f"the error is estimated from few {units}, with {own:.2g} degrees of freedom, {misses}"
+    return ""
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -14,8 +14,8 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays
-from pt_active.inference.rounds import Round, estimate_rounds, judged_before
+from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import REPLAY_SEED
 from pt_active.plans.answers.results import Basis
@@ -46,6 +46,7 @@ class JudgedDocuments(Judged):
         grades: float64[N, G+1], the grades of the first round.
         label: int64[N], the labels of drawn documents; -1 for all others and if it is missing.
         by_name: int64[N], all documents in an order that does not depend on rankings.
+        kept: Draws of replays, which all contrasts share.
     """
 
     pool: DocumentPool
@@ -53,6 +54,7 @@ class JudgedDocuments(Judged):
     grades: np.ndarray
     label: np.ndarray
     by_name: np.ndarray
+    kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
@@ -112,16 +114,17 @@ class JudgedDocuments(Judged):
         return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
 
     def _replays(self, weights: np.ndarray, how: How[Any], cautious: float) -> DocumentReplays | None:
-        """Samples like this one; None if there are several rounds, which depend on each other's labels."""
-        if len(self.rounds) > 1 or self.basis.census:
+        """Samples like this one; of several rounds, like the one with the largest weight. None if nothing is left."""
+        if self.basis.census:
             return None
-        design, chance = self.rounds[0].sample.design, self.rounds[0].sample.chance(self.pool.query)
-        known = self.label >= 0
-        weight = np.divide(1.0, chance, out=np.ones_like(chance), where=known & (chance > 0))
-        grades = rescaled_grades(self.grades, self.label, weight)
-        expected = {"difference": self.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
-        stands_for = expected @ self.pool.form.values
-        return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, cautious)
+        main = self.rounds[int(np.argmax(round_weights(self.rounds)))]
+        chance = np.ones(len(self.label))
+        for each in self.rounds:
+            chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
+        grades = rescaled_grades(main.grades, self.label, 1 / chance)
+        expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
+        stands_for, design = expected @ self.pool.form.values, main.sample.design
+        return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, cautious, self.kept)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""

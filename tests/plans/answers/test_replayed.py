@@ -64,14 +64,21 @@ def test_large_samples_have_t(labels: pd.DataFrame) -> None:
     assert (found.reference, found.tails, found.note) == ("effective", None, "")
 
 
-def test_rounds_cannot_be_replayed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    first = Plan.create(graded, None, DCG @ 10, budget=100, level="document")
-    second = first.extend(100, wanted(first, labels))
+def test_rounds_are_replayed_as_the_one_with_the_largest_weight(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    first = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread")
+    second = first.extend(200, wanted(first, labels))
     judged = pd.concat([wanted(first, labels), wanted(second, labels)]).drop_duplicates()
-    if len(second.tables.rounds) > 1:
-        assert second.compare(judged).reference == "effective"
-        with pytest.raises(ValueError, match='cannot be replayed.*take reference="auto"'):
-            second.compare(judged, reference="simulated")
+    assert len(second.tables.rounds) == 2
+    found, usual = second.compare(judged), second.compare(judged, reference="effective")
+    assert (found.reference, usual.reference) == ("simulated", "effective")
+    assert found.confidence_interval().low <= usual.confidence_interval().low
+
+
+def test_measures_that_take_long_are_not_replayed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=15, seed=1)
+    assert plan.compare(wanted(plan, labels), measure="Bpref").reference == "effective"
+    with pytest.raises(ValueError, match='cannot be replayed.*take reference="auto"'):
+        plan.compare(wanted(plan, labels), measure="Bpref", reference="simulated")
 
 
 def test_an_unknown_reference_is_named(plan: Plan, labels: pd.DataFrame) -> None:
