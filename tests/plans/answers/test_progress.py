@@ -290,7 +290,7 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     early, late = plan.status(first, ASYMPTOTIC), plan.status(both, ASYMPTOTIC)
     assert (early.unit, early.judged, late.judged, late.drawn) == ("round", 1, 2, 2)
     assert (late.n_judged, late.left_out) == (len(both), 0)
-    compared = plan.compare(both)
+    compared = plan.compare(both, reference="effective")
     assert late.value == pytest.approx(compared.difference, rel=1e-12)
     assert late.standard_error == pytest.approx(compared.standard_error, rel=1e-12)
     fixed = plan.status(both, looks=None)
@@ -393,4 +393,4 @@ def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd
             return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
 
         assert status.budget < status.needed < 0.5 * status.everything
-        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.12)
+        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.15)
