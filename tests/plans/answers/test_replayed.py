@@ -76,7 +76,7 @@ def test_rounds_are_replayed_as_the_one_with_the_largest_weight(graded: pd.DataF
 
 def test_measures_that_take_long_are_not_replayed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, draws=15, seed=1)
-    asked = {"measure": "Success@10", "missing": "nonrelevant"}
+    asked = {"measure": "Rprec", "missing": "nonrelevant"}
     assert plan.compare(wanted(plan, labels), **asked).reference == "effective"
     with pytest.raises(ValueError, match='cannot be replayed.*take reference="auto"'):
         plan.compare(wanted(plan, labels), reference="simulated", **asked)
