@@ -37,11 +37,11 @@ def forewarning(tables: PlanTables) -> str:
     if shown[least] < min(FEW * own, SUFFICIENT_DEGREES):
         most = "there will probably be no interval" if shown[least] < 1 else "its interval may be wide or miss"
         return (
-            f"few {unit} carry the error of {what}: replays under the grade model show {shown[least]:.2g} degrees of "
+            f"few {unit} carry the error of {what}: replays under the grade model show {shown[least]:.1f} degrees of "
             f"freedom, so {most}"
         )
     if own < SUFFICIENT_DEGREES:
-        return f"the error will be estimated from few {unit}, with {own:.2g} degrees of freedom"
+        return f"the error will be estimated from few {unit}, with {own:.1f} degrees of freedom"
     return ""
 
 

@@ -182,11 +182,11 @@ def _caution(measured: Measured, replays: Replayed | None) -> str:
     misses = "so the interval may miss more often than its level says"
     if replays is not None and replays.degrees < FEW * own and replays.degrees < SUFFICIENT_DEGREES:
         return (
-            f"few {units} carry the error: replays under the grade model show {replays.degrees:.2g} of its {own:.2g} "
+            f"few {units} carry the error: replays under the grade model show {replays.degrees:.1f} of its {own:.0f} "
             f"degrees of freedom, {misses}"
         )
     if own < SUFFICIENT_DEGREES:
-        return f"the error is estimated from few {units}, with {own:.2g} degrees of freedom, {misses}"
+        return f"the error is estimated from few {units}, with {own:.1f} degrees of freedom, {misses}"
     return ""
 
 
