@@ -14,9 +14,10 @@ import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
 from pt_active.frames.checks import how_many, some
-from pt_active.frames.columns import grade_columns, with_string_ids
+from pt_active.frames.columns import grade_columns
+from pt_active.frames.parquet import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
-from pt_active.frames.trec import naming, read_qrels, read_run
+from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import JudgeGrades
@@ -33,8 +34,7 @@ def read_pool(path: Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If it is not Parquet, or an id is missing.
     """
-    with path.open("rb") as stream, naming(path):
-        return with_string_ids(pd.read_parquet(stream))
+    return read_parquet(path).reset_index(drop=True)
 
 
 def read_runs(given: list[str]) -> dict[str, pd.DataFrame]:

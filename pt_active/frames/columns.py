@@ -7,7 +7,7 @@ twice in a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a shallow copy whose ``qid`` and ``docno`` are strings.
 
     Raises:
-        ValueError: If an id is missing (NaN or None).
+        ValueError: If an id is missing (NaN or None), is neither text nor a number, or holds a NUL character.
     """
     frame = frame.copy(deep=False)
     for column in ("qid", "docno"):
@@ -38,6 +38,8 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
         if not _holds_strings(frame[column]):
             frame[column] = frame[column].map(_id_string)
+        if (wrong := frame[column].str.contains("\0", regex=False)).any():
+            raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
     return frame
 
 
@@ -46,6 +48,8 @@ def _holds_strings(column: pd.Series) -> bool:
 
 
 def _id_string(value: object) -> str:
+    if isinstance(value, (bool, np.bool_, bytes, Mapping)) or not (isinstance(value, str) or np.isscalar(value)):
+        raise ValueError(f"an id must be text or a number, got {shown(value)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
