@@ -25,7 +25,7 @@ _QUERY_TAGS = ("query", "title")
 def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
-    A table is a file whose first line names its columns, starting with ``qid`` and separated by tabs or commas. The
+    A table is a file whose first line names its columns, among them ``qid`` and ``query``, separated by tabs or commas. The
     query of a TREC topic is its title or query field; its description and narrative are not read.
 
     Args:
@@ -53,8 +53,10 @@ def _topics(source: Source) -> pd.DataFrame:
     head = source.first_line().lstrip()
     if head.startswith("<"):
         return _tagged_topics(source)
-    if separator := re.match(r'"?qid"?[ ]*([\t,])', head):
-        return _topic_table(source, separator[1])
+    for separator in ("\t", ","):
+        names = [name.strip(' "\r') for name in head.split(separator)]
+        if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
+            return _topic_table(source, separator)
     frame = _pairs(source, ("qid", "query"))
     wide = frame[frame["query"].str.contains("\t", regex=False)]
     if len(wide):

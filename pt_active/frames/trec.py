@@ -22,7 +22,7 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
 from pt_active.frames.columns import pair_codes
 from pt_active.frames.parquet import read_parquet
-from pt_active.frames.qrels import SPAM, checked_qrels
+from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
 from pt_active.frames.runs import ranked_run
 from pt_active.frames.sources import Source, naming, read_source
 
@@ -62,7 +62,8 @@ NUMBER = Rule("a number", lambda values: ~np.isnan(values))
 """Any number but NaN."""
 
 LABEL = Rule(
-    f"a whole number from {SPAM}", lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values < np.inf)
+    f"a whole number from {SPAM} to {HIGHEST_LABEL}",
+    lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values <= HIGHEST_LABEL),
 )
 """A grade, or TREC's -1 (unjudged) and -2 (spam)."""
 
@@ -201,7 +202,8 @@ def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFram
     """The rows of a run, and the mistakes of those that are dropped, by their place in the file."""
     if not is_parquet(path):
         source = read_source(path, no_limit)
-        return _read_text(source, RUN, skip)
+        with naming(path):
+            return _read_text(source, RUN, skip)
     frame = read_parquet(path, RUN.wanted, no_limit)
     faults: dict[int, Fault] = {}
     if skip:
@@ -252,9 +254,9 @@ def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         frame = read_parquet(path, QRELS.wanted, no_limit)
         with naming(path):
             return checked_qrels(_with_numbers(frame, QRELS))
-    frame = read_columns(read_source(path, no_limit), QRELS)
+    source = read_source(path, no_limit)
     with naming(path):
-        return checked_qrels(frame)
+        return checked_qrels(read_columns(source, QRELS))
 
 
 def is_parquet(path: str | Path) -> bool:
@@ -289,20 +291,19 @@ def _with_numbers(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 
 def _read_text(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.DataFrame, dict[int, Fault]]:
     """The rows of a text file by line number, and the mistakes of the lines that are dropped."""
-    with naming(source):
-        content, faults = source.ended, {}
+    content, faults = source.ended, {}
+    frame = _parsed(content, layout)
+    if frame is None and skip:
+        faults = dict(_faults(content, layout))
+        lines = enumerate(io.BytesIO(content), start=1)
+        content = b"".join(b"\n" if number in faults else line for number, line in lines)
         frame = _parsed(content, layout)
-        if frame is None and skip:
-            faults = dict(_faults(content, layout))
-            lines = enumerate(io.BytesIO(content), start=1)
-            content = b"".join(b"\n" if number in faults else line for number, line in lines)
-            frame = _parsed(content, layout)
-        if frame is None:
-            raise _refused(content, layout)
-        if frame.empty:
-            rest = f"; all of {how_many('line', len(faults))} are wrong" if faults else ""
-            raise ValueError(f"the file is empty; expected {layout.shape}{rest}")
-        return frame, faults
+    if frame is None:
+        raise _refused(content, layout)
+    if frame.empty:
+        rest = f"; all of {how_many('line', len(faults))} are wrong" if faults else ""
+        raise ValueError(f"the file is empty; expected {layout.shape}{rest}")
+    return frame, faults
 
 
 def _refused(content: bytes, layout: Layout) -> ValueError:
@@ -345,8 +346,8 @@ def _parsed(content: bytes, layout: Layout) -> pd.DataFrame | None:
         return None
     if len(frame) != len(lines) or not layout.holds(frame):
         return None
-    # pandas reads columns of nothing but "true" and "false" as numbers.
-    if re.search(rb"true|false", content, re.IGNORECASE) and next(_faults(content, layout), None):
+    # pandas reads columns of nothing but "true" and "false" as numbers, and numbers that a vertical tab follows.
+    if re.search(rb"true|false|[\x0b\x0c]", content, re.IGNORECASE) and next(_faults(content, layout), None):
         return None
     return frame.set_axis(lines)
 
