@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import codecs
 import gzip
 import io
 import lzma
@@ -189,7 +190,9 @@ def read_source(path: str | Path, no_limit: bool = False) -> Source:
     limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
     with naming(path), opened(path) as (stream, packed):
         content = b"".join(_text_blocks(_blocks(stream, limits, packed), limits))
-        return Source(str(path), content.removeprefix(b"\xef\xbb\xbf"), limits)
+        while content.startswith(codecs.BOM_UTF8):
+            content = content.removeprefix(codecs.BOM_UTF8)
+        return Source(str(path), content, limits)
 
 
 def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:

@@ -153,7 +153,8 @@ class _Near:
 
 
 def _folded(name: str) -> str:
-    return "".join(name.split()).casefold()
+    """The id without white space, characters of no width (such as a byte order mark) and upper case."""
+    return "".join(re.sub("[\u200b-\u200d\u2060\ufeff]", "", name).split()).casefold()
 
 
 def _unpadded(name: str) -> str:

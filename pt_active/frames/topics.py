@@ -25,8 +25,8 @@ _QUERY_TAGS = ("query", "title")
 def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
-    A table is a file whose first line names its columns, among them ``qid`` and ``query``, separated by tabs or commas. The
-    query of a TREC topic is its title or query field; its description and narrative are not read.
+    A table is a file whose first line names its columns, among them ``qid`` and ``query``, separated by tabs or commas.
+    The query of a TREC topic is its title or query field; its description and narrative are not read.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid`` and ``query``.

@@ -17,9 +17,9 @@ NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def text_of(data: bytes) -> str | None:
-    """UTF-8 text without NUL and without a byte order mark; lines end with LF, or all with CR."""
+    """UTF-8 text without NUL, and without byte order marks in front."""
     try:
-        text = data.decode("utf-8-sig")
+        text = data.decode("utf-8").lstrip("\ufeff")
     except UnicodeDecodeError:
         return None
     return None if "\0" in text else text
@@ -73,13 +73,15 @@ def lenient_run(data: bytes) -> Rows | None:
     """``(qid, docno, score)`` of the lines that fit, the first of duplicates, sorted."""
     if b"\0" in data:
         return None
-    body = data.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n")
+    while data.startswith(b"\xef\xbb\xbf"):
+        data = data[3:]
+    body = data.replace(b"\r\n", b"\n")
     if b"\r" in body and b"\n" in body:
         return None
     kept: dict[tuple[str, str], float] = {}
     for line in body.replace(b"\r", b"\n").split(b"\n"):
-        # A byte order mark in front keeps `run` from taking one that belongs to the line.
-        one = run(b"\xef\xbb\xbf" + line) if line.strip(b" \t") else None
+        # A blank in front keeps `run` from taking away a byte order mark that belongs to the line.
+        one = run(b" " + line) if line.strip(b" \t") else None
         for qid, docno, score in one or []:
             kept.setdefault((qid, docno), score)
     return sorted((*pair, score) for pair, score in kept.items()) or None
@@ -158,12 +160,23 @@ def topic_table(data: bytes) -> Rows | None:
     """``(qid, query)``, in order, each once."""
     found = table(data, "\t", quoted=False)
     if found is None or not {"qid", "query"} <= set(found[0]) or not found[1]:
-        return pairs(data) if found is None or found[0][0] != "qid" else None
+        return None
     at = found[0].index("qid"), found[0].index("query")
     rows = list(dict.fromkeys(tuple(row) for row in found[1]))
     if any(not row[at[0]].strip() for row in rows) or len({row[at[0]] for row in rows}) < len(rows):
         return None
     return [(row[at[0]], row[at[1]]) for row in rows]
+
+
+def topics(data: bytes) -> Rows | None:
+    """``(qid, query)`` of a table if its first line names these columns, else of lines of two columns."""
+    first = re.split("[\r\n]+", (text_of(data) or "").lstrip("\r\n \t"))[0]
+    for separator in "\t,":
+        names = [name.strip(' "') for name in first.split(separator)]
+        if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
+            return topic_table(data) if separator == "\t" else None
+    rows = pairs(data)
+    return None if rows is None or any("\t" in str(query) for _, query in rows) else rows
 
 
 def pairs(data: bytes) -> Rows | None:

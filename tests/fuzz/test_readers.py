@@ -103,7 +103,7 @@ READERS = {
             "g.tsv",
             TOPICS.encode(),
             lambda path: list(read_topics(path)[["qid", "query"]].itertuples(index=False, name=None)),
-            oracles.topic_table,
+            oracles.topics,
         ),
         Reader(
             "h.tsv",
