@@ -123,8 +123,9 @@ def _quoted_cells(text: str, position: int, separator: str, line: int) -> tuple[
         cells.append(cell)
         match = ends.match(text, stop)
         if match is None and stop < len(text):
+            rest = shown(text[stop : stop + 20].splitlines()[0])
             raise ValueError(
-                f"line {line}: {shown(text[stop : stop + 20])} after the quotation mark that ends a cell; a quotation "
+                f"line {line}: {rest} after the quotation mark that ends a cell; a quotation "
                 "mark inside a cell is written twice"
             )
         if match is None or match.group() != separator:

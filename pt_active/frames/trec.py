@@ -192,10 +192,9 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
 
 def dropped_in_words(dropped: Mapping[str, Any]) -> str:
     """What `read_run` dropped, in one sentence, from ``attrs["dropped"]``."""
-    kinds = ", ".join(f"{number} with {kind}" for kind, number in dropped["kinds"].items())
+    kinds = ", ".join(f"{kind} ({number})" for kind, number in dropped["kinds"].items())
     more = "; …" if dropped["lines"] > len(dropped["examples"]) else ""
-    verb = "was" if dropped["lines"] == 1 else "were"
-    return f"{how_many('line', dropped['lines'])} {verb} dropped: {kinds} ({'; '.join(dropped['examples'])}{more})"
+    return f"{how_many('line', dropped['lines'], 'was')} dropped: {kinds}; {'; '.join(dropped['examples'])}{more}"
 
 
 def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:

@@ -46,6 +46,9 @@ _JUDGED = ("qid", "docno", "label")
 _MAX_OPENING = 10_000
 """A longer first line is that of JSON lines or of a file in the default format; patterns would take long on it."""
 
+_MIN_SWAPPED = 5
+"""So many lines of ``prels`` do not all have the same label by chance while their methods differ."""
+
 _METHOD = 1
 """The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
 
@@ -253,7 +256,14 @@ def _write_prels(worklist: pd.DataFrame) -> str:
 
 
 def _read_prels(source: Source) -> pd.DataFrame:
-    return _read_each_once(source, PRELS)
+    given = _read_each_once(source, PRELS)
+    swapped = (given["label"] == _METHOD).all() and given["method"].nunique() > 1
+    if swapped and len(given) >= _MIN_SWAPPED:
+        raise ValueError(
+            f"line {given.index[0]}: expected {PRELS.shape}; got the label {_METHOD} in every line and several "
+            "methods, so these two columns seem to be swapped"
+        )
+    return given
 
 
 def _write_strata(worklist: pd.DataFrame) -> str:

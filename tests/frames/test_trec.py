@@ -197,7 +197,10 @@ def test_tables_of_topics_keep_their_columns(write, name, content):
         ("qid\tquery\tqlen\n1\tlamp\t1\n2\tshoes\n", r"line 3: expected 'qid', 'query', 'qlen' .*; got '2', 'shoes'"),
         ("qid,query,qlen\n1,lamp, red,1\n", r"line 2: expected 'qid', 'query', 'qlen'"),
         (b"qid,query\n2,caf\xe9\n", "line 2: bytes that are not UTF-8"),
-        ("qid\tquery\tquery\n1\tlamp\tlamp\n", "row 1: the header must name each column once; got 'query' more than once"),
+        (
+            "qid\tquery\tquery\n1\tlamp\tlamp\n",
+            "row 1: the header must name each column once; got 'query' more than once",
+        ),
         ("qid,title\n1,lamp\n", "row 1: expected a header with 'qid', 'query'; missing: 'query'; got 'qid', 'title'"),
         ("qid\tquery\n\n", "a header but no topics"),
         ("qid,query,qlen\n1,lamp,1\n1,lamp,2\n", "each qid must have one row; these have several different rows: '1'"),

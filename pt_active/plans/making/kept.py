@@ -77,7 +77,7 @@ def _dropped(manifest: Manifest) -> str:
     """The printed lines on runs of which lines were dropped when they were read."""
     return "".join(
         f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
-        + ", ".join(f"{number} with {kind}" for kind, number in each.kinds.items())
+        + ", ".join(f"{kind} ({number})" for kind, number in each.kinds.items())
         for each in manifest.dropped
     )
 
