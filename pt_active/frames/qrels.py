@@ -114,11 +114,13 @@ class Labels:
         label: int64[N]; -1 where there is none.
         missing: The (qid, docno) pairs that need a label and have none.
         ignored: The number of labels of documents outside the sample.
+        strays: The labels that belong to no document that could be drawn.
     """
 
     label: np.ndarray
     missing: tuple[tuple[str, str], ...]
     ignored: int
+    strays: Strays = Strays()
 
 
 def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:

@@ -47,8 +47,8 @@ def read_table(source: Source, separator: str, wanted: tuple[str, ...], quoted: 
 
     Raises:
         ValueError: If a wanted column is missing, two columns have the same name, a row has more or fewer cells than
-            the header, a column without a name holds something, or the table goes beyond the limits. The message has
-            the line.
+            the header, a column without a name other than the first holds something, or the table goes beyond the
+            limits. The message has the line.
     """
     rows = (row for row in _rows(source.text, separator, quoted) if not row.is_blank)
     header = next(rows, None)
@@ -83,10 +83,11 @@ def _check_row(row: Row, names: list[str], most: int) -> None:
         raise ValueError(
             f"line {row.line}: expected {_cut(names)} ({wanted}, as in the header); got {_cut(row.cells)} ({got})"
         )
-    for name, cell in zip(names, row.cells, strict=True):
+    for column, (name, cell) in enumerate(zip(names, row.cells, strict=True)):
         if len(cell) > most:
             raise beyond(f"line {row.line}: a cell of {len(cell):,} characters, more", most, "characters")
-        if not name and cell.strip():
+        # pandas writes the index of a frame as a first column without a name.
+        if not name and cell.strip() and column:
             raise ValueError(f"line {row.line}: {shown(cell)} in a column that has no name in the header")
 
 

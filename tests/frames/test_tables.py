@@ -24,6 +24,10 @@ def test_cells_hold_what_quotation_marks_enclose(end):
     assert found.index.tolist() == [2, 3, 5, 7]
 
 
+def test_the_index_of_a_frame_may_be_in_the_first_column():
+    assert table(",a,b\n0,x,1\n1,y,2\n").to_dict("list") == {"a": ["x", "y"], "b": ["1", "2"]}
+
+
 def test_tabs_need_no_quotation_marks():
     assert table('a\tb\n"x\ty"\n', "\t", quoted=False).to_dict("list") == {"a": ['"x'], "b": ['y"']}
 

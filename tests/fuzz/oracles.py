@@ -139,7 +139,7 @@ def table(data: bytes, separator: str, quoted: bool = True) -> tuple[list[str], 
     named = [name for name in head if name]
     if len(set(named)) < len(named) or any(len(row) != len(head) for row in body):
         return None
-    if any(cell.strip() for row in body for name, cell in zip(head, row, strict=True) if not name):
+    if any(cell.strip() for row in body for name, cell in zip(head[1:], row[1:], strict=True) if not name):
         return None
     return head, body
 
