@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
@@ -120,7 +120,7 @@ class Labels:
     label: np.ndarray
     missing: tuple[tuple[str, str], ...]
     ignored: int
-    strays: Strays = Strays()
+    strays: Strays = field(default_factory=Strays)
 
 
 def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:

@@ -111,3 +111,5 @@ def test_a_pool_made_in_python_keeps_the_count_through_a_grade_model(
         assert [each["lines"] for each in plan.manifest["dropped"]] == [2, 2]
         saved = Plan.load(plan.save(folder / f"plan{topics is None}").path)
         assert saved.manifest == plan.manifest
+    later = saved.with_rankers(late=next(iter(runs.values())))
+    assert [each["ranker"] for each in later.manifest["dropped"]] == [*runs, "late"]

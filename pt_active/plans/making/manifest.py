@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -270,8 +270,13 @@ def plan_manifest(
         spent=spent,
         pool_cost=float(pool.query_cost.sum()),
         inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
-        dropped=tuple(Dropped(name, **said) for name, said in source.frame.attrs.get("dropped", {}).items()),
+        dropped=dropped_lines(source.frame.attrs.get("dropped", {})),
     )
+
+
+def dropped_lines(counts: Mapping[str, Mapping[str, Any]]) -> tuple[Dropped, ...]:
+    """The entries for runs of which lines were dropped, from ranker → ``attrs["dropped"]`` of `trec.read_run`."""
+    return tuple(Dropped(name, **said) for name, said in counts.items())
 
 
 @cache
