@@ -74,8 +74,8 @@ def check_pairs(frame: pd.DataFrame, what: str, codes: np.ndarray | None = None)
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise ValueError(
-            f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {row.docno!r} occurs more than once "
-            f"in query {row.qid!r}"
+            f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {shown(row.docno)} occurs more than "
+            f"once in query {shown(row.qid)}"
         )
 
 
@@ -164,7 +164,7 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
         row = frame.iloc[int(np.argmax(wrong))]
         raise ValueError(
             f"slice {column!r}: values must be true or false; {how_many('value', int(wrong.sum()), 'is')} not, such as "
-            f"{shown(row[column])} for document {row['docno']!r} of query {row['qid']!r}"
+            f"{shown(row[column])} for document {shown(row['docno'])} of query {shown(row['qid'])}"
         )
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
@@ -191,6 +191,6 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
             z, broken = int(np.argmax(wrong)), rule.format(how_many("document", int(wrong.sum())))
             row = frame.iloc[z]
             raise ValueError(
-                f"grade probabilities {broken}, such as document {row.docno!r} of query {row.qid!r}: "
+                f"grade probabilities {broken}, such as document {shown(row.docno)} of query {shown(row.qid)}: "
                 f"{grades[z].tolist()}"
             )

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 import oracles
 
-INPUTS = 250
+INPUTS = 150
 """Damaged files for each reader in the tests."""
 
 MAX_SECONDS = 5.0
