@@ -21,7 +21,7 @@ from pool_writer import BadInput, Documents, lines_of, opened
 from pyarrow import csv
 
 from pt_active.frames.qrels import HIGHEST_LABEL
-from pt_active.frames.trec import naming
+from pt_active.frames.sources import naming
 
 ROWS_AT_ONCE = 10_000
 

@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 from pt_active.frames.columns import ranker_names
 from pt_active.frames.runs import ordered_run
-from pt_active.frames.trec import naming
+from pt_active.frames.sources import naming
 from pt_active.plans.making.artifact import digest
 
 MANIFEST = "pt_active"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
@@ -27,6 +29,9 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE
+
+if TYPE_CHECKING:
+    from typing import TypeGuard
 
 
 class Runs(pt.Transformer):
@@ -72,7 +77,11 @@ class Runs(pt.Transformer):
         runs = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
         if not self.allow_missing_queries:
             _check_same_queries(runs)
-        return with_query_columns(_union(runs), topics)
+        united = with_query_columns(_union(runs), topics)
+        # What `read_run` dropped goes with the pool, so that a plan of it can say so.
+        if dropped := {n: r.attrs["dropped"] for n, r in self.rankers.items() if _has_dropped(r)}:
+            united.attrs["dropped"] = dropped
+        return united
 
     def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
         if not isinstance(ranker, pd.DataFrame):
@@ -96,6 +105,10 @@ class Runs(pt.Transformer):
     def subtransformers(self) -> dict[str, pt.Transformer]:
         """The rankers that are transformers, for PyTerrier's inspection and schematics."""
         return {name: ranker for name, ranker in self.rankers.items() if isinstance(ranker, pt.Transformer)}
+
+
+def _has_dropped(ranker: pt.Transformer | pd.DataFrame) -> TypeGuard[pd.DataFrame]:
+    return isinstance(ranker, pd.DataFrame) and "dropped" in ranker.attrs
 
 
 class SamplingDistribution(pt.Transformer):

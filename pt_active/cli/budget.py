@@ -57,6 +57,7 @@ def budget(
     per_query: options.PerQuery = 0.0,
     depth: options.Depth = None,
     allow_missing_queries: options.AllowMissingQueries = False,
+    lenient: options.Lenient = False,
     confidence: options.Confidence = 0.95,
     seed: options.Seed = 0,
     so_far: options.SoFar = False,
@@ -70,7 +71,7 @@ def budget(
         raise ValueError("--until-known needs --difference")
     check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
-    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient)
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
     prices = options.cost_words(cost, per_query, seconds_per_document, seconds_per_query)
     if plan is None:

@@ -22,6 +22,7 @@ from pyterrier.validate import InputValidationError
 from typer.core import TyperGroup
 
 from pt_active.frames.checks import Argument, ArgumentError, Named
+from pt_active.frames.sources import limits_lifted
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 
@@ -77,21 +78,34 @@ Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and no
 
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")]
 
+NoLimit = Annotated[bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")]
+
 
 def printed(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that prints the answer of a function; it has the function's options, ``--json`` and ``--quiet``."""
+    """A command that prints the answer of a function.
+
+    It has the function's options, ``--json``, ``--quiet`` and ``--no-limit``.
+    """
 
     @functools.wraps(function)
-    def run(context: typer.Context, json_output: bool = False, quiet: bool = False, **arguments: Any) -> None:
-        with contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext(), options_named(context):
+    def run(
+        context: typer.Context,
+        json_output: bool = False,
+        quiet: bool = False,
+        no_limit: bool = False,
+        **arguments: Any,
+    ) -> None:
+        silent = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
+        lifted = limits_lifted() if no_limit else contextlib.nullcontext()
+        with silent, lifted, options_named(context):
             answer = function(**arguments)
         answer.show(json_output, quiet)
 
-    # Typer reads options from signatures and annotations, which `wraps` copies without the two added ones.
+    # Typer reads options from signatures and annotations, which `wraps` copies without the added ones.
     own = inspect.signature(function, eval_str=True).parameters.values()
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
-        for name, annotation in (("json_output", Json), ("quiet", Quiet))
+        for name, annotation in (("json_output", Json), ("quiet", Quiet), ("no_limit", NoLimit))
     ]
     given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
     signature = inspect.Signature([given, *own, *added], return_annotation=None)

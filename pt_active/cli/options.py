@@ -133,6 +133,10 @@ AllowMissingQueries = Annotated[
     bool, typer.Option("--allow-missing-queries", help="A ranker scores 0 on queries that it does not answer.")
 ]
 
+Lenient = Annotated[
+    bool, typer.Option("--lenient", help="Drop and count lines of runs that do not fit; keep the first of duplicates.")
+]
+
 
 def cost_of(
     name: str, per_query: float, seconds_per_document: float | None = None, seconds_per_query: float = 0.0

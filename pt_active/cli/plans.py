@@ -69,6 +69,7 @@ def plan(
     ] = OBJECTIVES[0],
     depth: options.Depth = None,
     allow_missing_queries: options.AllowMissingQueries = False,
+    lenient: options.Lenient = False,
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
@@ -77,7 +78,7 @@ def plan(
     check_names({"--cost": (cost, options.cost_names()), "--level": (level, LEVELS)})
     _check_level(level, design)
     learned = train_run, train_qrels, grades, judge, max_grade
-    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries)
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient)
     source.check()
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
     frame, queries = source.read(cost, price)

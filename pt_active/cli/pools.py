@@ -9,14 +9,16 @@ import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
-from pt_active.frames.checks import how_many, some
-from pt_active.frames.columns import grade_columns, with_string_ids
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.columns import grade_columns
+from pt_active.frames.parquet import read_parquet
 from pt_active.frames.topics import read_texts, read_topics
-from pt_active.frames.trec import naming, read_qrels, read_run
+from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.grades.models import JudgeGrades
@@ -24,6 +26,9 @@ from pt_active.transformers import Runs
 
 DEFAULT_GRADES = "ordered-logit"
 """The default of ``--grades``."""
+
+MAX_STRAY_SHARE = 0.02
+"""If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
 
 
 def read_pool(path: Path) -> pd.DataFrame:
@@ -33,21 +38,25 @@ def read_pool(path: Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If it is not Parquet, or an id is missing.
     """
-    with path.open("rb") as stream, naming(path):
-        return with_string_ids(pd.read_parquet(stream))
+    return read_parquet(path).reset_index(drop=True)
 
 
-def read_runs(given: list[str]) -> dict[str, pd.DataFrame]:
+def read_runs(given: list[str], lenient: bool = False) -> dict[str, pd.DataFrame]:
     """Read the run of each ranker.
 
     Args:
         given: ``NAME=FILE`` for each.
+        lenient: Whether to drop lines that do not fit, rather than refuse the run.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a name is missing or not usable, or a file is not a run.
     """
-    return {name: read_run(file) for name, file in run_files(given).items()}
+    return {name: read_run(file, _on_error(lenient)) for name, file in run_files(given).items()}
+
+
+def _on_error(lenient: bool) -> str:
+    return "skip" if lenient else "raise"
 
 
 def run_files(given: list[str]) -> dict[str, str]:
@@ -108,7 +117,13 @@ def united(
 
 
 def grade_model(
-    name: str | None, judge: Path | None, max_grade: int | None, runs: list[Path], qrels: Path | None, depth: int | None
+    name: str | None,
+    judge: Path | None,
+    max_grade: int | None,
+    runs: list[Path],
+    qrels: Path | None,
+    depth: int | None,
+    lenient: bool = False,
 ) -> pt.Transformer:
     """Read the training files and fit a grade model.
 
@@ -119,6 +134,7 @@ def grade_model(
         runs: The runs that have been judged.
         qrels: The judgments of these runs.
         depth: Documents to keep of each ranking, as in the pool to be graded.
+        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
 
     Returns:
         The fitted model.
@@ -140,11 +156,33 @@ def grade_model(
     labels = read_qrels(qrels)
     if labels.empty:
         raise ValueError(f"{qrels}: no document has a label")
-    highest = int(labels["label"].max()) if max_grade is None else max_grade
-    training = {f"run_{i}": read_run(path) for i, path in enumerate(runs)}
+    highest = _top_grade(labels, qrels) if max_grade is None else max_grade
+    training = {f"run_{i}": read_run(path, _on_error(lenient)) for i, path in enumerate(runs)}
     documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
     model = kind(highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
     return model.fit(documents, labels)
+
+
+def _top_grade(labels: pd.DataFrame, path: Path) -> int:
+    """The highest label of training qrels.
+
+    Raises:
+        ValueError: If a few labels stand apart above all others, as a slip of a key would.
+    """
+    label = labels["label"].to_numpy()
+    grades = np.unique(label)
+    gaps = np.flatnonzero(np.diff(grades) > 1)
+    if len(gaps):
+        usual, apart = int(grades[gaps[-1]]), label > grades[gaps[-1]]
+        if apart.mean() < MAX_STRAY_SHARE:
+            row, number = labels[apart].iloc[0], int(apart.sum())
+            raise ArgumentError(
+                f"{path}: {how_many('label', number, 'is')} above {usual}, such as {row['label']} for document "
+                f"{shown(row['docno'])} of query {shown(row['qid'])}, and the grades between have none; if this is "
+                f"meant to be, say ",
+                Argument("max_grade", int(grades[-1])),
+            )
+    return int(grades[-1])
 
 
 def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
@@ -220,6 +258,7 @@ class PoolFiles:
         max_grade: The highest grade.
         depth: Documents to keep of each ranking.
         allow_missing_queries: Whether a ranker may leave queries unanswered.
+        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
     """
 
     run: list[str] | None
@@ -233,6 +272,7 @@ class PoolFiles:
     max_grade: int | None
     depth: int | None
     allow_missing_queries: bool
+    lenient: bool = False
 
     def words(self) -> list[str]:
         """The options as they are typed."""
@@ -255,7 +295,16 @@ class PoolFiles:
         """
         if bool(self.run) == (self.pool is not None):
             raise ValueError("say either --run (one for each ranker) or --pool, and not both")
-        of_runs = ("train_run", "train_qrels", "grades", "judge", "max_grade", "depth", "allow_missing_queries")
+        of_runs = (
+            "train_run",
+            "train_qrels",
+            "grades",
+            "judge",
+            "max_grade",
+            "depth",
+            "allow_missing_queries",
+            "lenient",
+        )
         given = [f"--{name.replace('_', '-')}" for name in of_runs if getattr(self, name)]
         if self.pool is not None and given:
             raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
@@ -278,9 +327,10 @@ class PoolFiles:
         if self.pool is not None:
             frame = read_pool(self.pool)
         else:
-            learned = self.train_run or [], self.train_qrels, self.depth
+            learned = self.train_run or [], self.train_qrels, self.depth, self.lenient
             model = grade_model(self.grades, self.judge, self.max_grade, *learned)
-            frame = model.transform(united(read_runs(self.run or []), queries, self.depth, self.allow_missing_queries))
+            runs = read_runs(self.run or [], self.lenient)
+            frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
         frame = frame if self.texts is None else with_texts(frame, self.texts)
         if reads_texts(price) and "text" not in frame.columns:
             raise ValueError(f"--cost {cost} needs the texts of the documents: --texts FILE")

@@ -230,5 +230,5 @@ def some(items: Iterable[object], limit: int = 5) -> str:
         Text such as ``'a', 'b', … (12 in all)``.
     """
     listed = list(items)
-    text = ", ".join(repr(item) for item in listed[:limit])
+    text = ", ".join(shown(item) for item in listed[:limit])
     return text if len(listed) <= limit else f"{text}, … ({len(listed)} in all)"

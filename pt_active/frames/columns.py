@@ -7,7 +7,7 @@ twice in a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a shallow copy whose ``qid`` and ``docno`` are strings.
 
     Raises:
-        ValueError: If an id is missing (NaN or None).
+        ValueError: If an id is missing (NaN or None), is neither text nor a number, or holds a NUL character.
     """
     frame = frame.copy(deep=False)
     for column in ("qid", "docno"):
@@ -38,6 +38,8 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
         if not _holds_strings(frame[column]):
             frame[column] = frame[column].map(_id_string)
+        if (wrong := frame[column].str.contains("\0", regex=False)).any():
+            raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
     return frame
 
 
@@ -46,6 +48,8 @@ def _holds_strings(column: pd.Series) -> bool:
 
 
 def _id_string(value: object) -> str:
+    if isinstance(value, (bool, np.bool_, bytes, Mapping)) or not (isinstance(value, str) or np.isscalar(value)):
+        raise ValueError(f"an id must be text or a number, got {shown(value)}")
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
@@ -70,8 +74,8 @@ def check_pairs(frame: pd.DataFrame, what: str, codes: np.ndarray | None = None)
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise ValueError(
-            f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {row.docno!r} occurs more than once "
-            f"in query {row.qid!r}"
+            f"{what}: {how_many('duplicate row', int(repeated.sum()))}; document {shown(row.docno)} occurs more than "
+            f"once in query {shown(row.qid)}"
         )
 
 
@@ -160,7 +164,7 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
         row = frame.iloc[int(np.argmax(wrong))]
         raise ValueError(
             f"slice {column!r}: values must be true or false; {how_many('value', int(wrong.sum()), 'is')} not, such as "
-            f"{shown(row[column])} for document {row['docno']!r} of query {row['qid']!r}"
+            f"{shown(row[column])} for document {shown(row['docno'])} of query {shown(row['qid'])}"
         )
     if not values.any():
         raise ValueError(f"the slice {column!r} holds no pair")
@@ -187,6 +191,6 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
             z, broken = int(np.argmax(wrong)), rule.format(how_many("document", int(wrong.sum())))
             row = frame.iloc[z]
             raise ValueError(
-                f"grade probabilities {broken}, such as document {row.docno!r} of query {row.qid!r}: "
+                f"grade probabilities {broken}, such as document {shown(row.docno)} of query {shown(row.qid)}: "
                 f"{grades[z].tolist()}"
             )

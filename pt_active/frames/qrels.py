@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, Method, Named, agreeing, data_frame, how_many, some
+from pt_active.frames.checks import (
+    Argument,
+    ArgumentError,
+    Method,
+    Named,
+    agreeing,
+    data_frame,
+    how_many,
+    shown,
+    some,
+)
 from pt_active.frames.columns import with_string_ids
+from pt_active.frames.strays import Strays, not_found
 
 UNJUDGED = -1
 """TREC's label for a document that was pooled but not judged. It counts as no label."""
@@ -52,7 +63,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     if twice.any():
         row = qrels[twice].iloc[0]
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
-        raise ValueError(f"qrels: document {row.docno!r} of query {row.qid!r} has different labels: {labels}")
+        raise ValueError(f"qrels: document {shown(row.docno)} of query {shown(row.qid)} has different labels: {labels}")
     return qrels
 
 
@@ -88,7 +99,7 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
         row = qrels[wrong].iloc[0]
         raise ValueError(
             f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {row.label} for document "
-            f"{row.docno!r} of query {row.qid!r}"
+            f"{shown(row.docno)} of query {shown(row.qid)}"
         )
 
 
@@ -113,11 +124,13 @@ class Labels:
         label: int64[N]; -1 where there is none.
         missing: The (qid, docno) pairs that need a label and have none.
         ignored: The number of labels of documents outside the sample.
+        strays: The labels that belong to no document that could be drawn.
     """
 
     label: np.ndarray
     missing: tuple[tuple[str, str], ...]
     ignored: int
+    strays: Strays = field(default_factory=Strays)
 
 
 def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> None:
@@ -176,21 +189,24 @@ def known_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
     """
     check_judged(qrels)
     label = whole_labels(keys, qrels)
-    check_some_known(label >= 0)
+    check_some_known(label >= 0, keys, qrels)
     return label
 
 
-def check_some_known(known: np.ndarray) -> None:
+def check_some_known(known: np.ndarray, keys: pd.DataFrame, qrels: pd.DataFrame) -> None:
     """Raise if no label belongs to a document of a plan.
 
     Args:
         known: bool, whether each label, or each document of the plan, has its counterpart.
+        keys: ``qid, docno`` of the plan's documents.
+        qrels: ``qid, docno`` of the labels.
 
     Raises:
-        ValueError: If none has.
+        ValueError: If none has; the message names close misses.
     """
     if not known.any():
-        raise ValueError("no label belongs to a document of the plan; do the qids and docnos of the qrels match its?")
+        complaint = "no label belongs to a document of the plan; do the qids and docnos of the qrels match its?"
+        raise not_found(complaint, keys, qrels)
 
 
 def drawn_labels(
@@ -214,7 +230,8 @@ def drawn_labels(
     label = labels_of(keys, qrels)
     known = ~np.isnan(label)
     if not known.any():
-        raise ValueError(f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?")
+        complaint = f"no label belongs to a drawn {what}; do the qids and docnos of the qrels match the pool's?"
+        raise not_found(complaint, keys, qrels)
     if max_grade is not None:
         check_highest_grade(keys[known].assign(label=label[known].astype(np.int64)), max_grade)
     ignored = len(qrels) - int(known.sum())
@@ -244,6 +261,7 @@ def missing_pairs(
     what: str = "document",
     others: bool = True,
     otherwise: Sequence[str | Named] = (),
+    strays: Strays = Strays(),  # noqa: B008
 ) -> tuple[tuple[str, str], ...]:
     """The (qid, docno) pairs that should have a label and have none.
 
@@ -254,13 +272,16 @@ def missing_pairs(
         what: What was drawn, ``document`` or ``pair``.
         others: Whether the model can stand in for a label.
         otherwise: What else can be done about it; the end of the complaint.
+        strays: The labels that belong to no document, of which the complaint names the close misses.
 
     Raises:
         ValueError: If a label is missing and the policy is ``"error"``.
     """
     pairs = tuple(keys.loc[unlabelled, ["qid", "docno"]].itertuples(index=False, name=None))
     if pairs and missing == "error":
-        complaint = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label: {some(pairs)}; judge them, or say "
+        hint = f"; {strays.hint}" if strays.hints else ""
+        lacking = f"{how_many(f'sampled {what}', len(pairs), 'has')} no label: {some(pairs)}"
+        complaint = f"{lacking}{hint}; judge them, or say "
         also = (" or ", Argument("missing", "expected")) if others else ()
         raise ArgumentError(complaint, Argument("missing", "nonrelevant"), *also, *otherwise)
     return pairs

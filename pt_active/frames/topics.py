@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-import csv
+import html
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 from xml.etree import ElementTree
 
 import pandas as pd
-import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import shown, some
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.trec import NOT_UTF8, first_line, line_number, naming, read_json_lines, read_parquet, text_lines
+from pt_active.frames.json_lines import read_json_lines
+from pt_active.frames.parquet import read_parquet
+from pt_active.frames.sources import Source, naming, read_source
+from pt_active.frames.tables import read_table
+from pt_active.frames.trec import NOT_UTF8, is_parquet
+
+_QUERY_TAGS = ("query", "title")
+"""The tags of a topic in XML that hold its query."""
 
 
-def read_topics(path: str | Path) -> pd.DataFrame:
+def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read queries from lines of ``qid<TAB>query``, a table, a TREC topics file (SGML or XML), or a Parquet frame.
 
-    A table is a file whose first line names its columns, starting with ``qid`` and separated by tabs or commas. The
-    query of a TREC topic is its title or query field; its description and narrative are not read.
+    A table is a file whose first line names its columns, among them ``qid`` and ``query``, separated by tabs or commas.
+    The query of a TREC topic is its title or query field; its description and narrative are not read.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid`` and ``query``.
+        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, query`` in the file's order. Tables and Parquet frames keep their other columns; those of tables are
@@ -33,25 +40,41 @@ def read_topics(path: str | Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line cannot be read as a topic, or a qid has two queries.
     """
-    if Path(path).suffix == ".parquet":
-        frame = read_parquet(path, ("qid", "query"))
-    elif (head := first_line(path).lstrip()).startswith("<"):
-        frame = _read_tagged_topics(path)
-    elif separator := re.match(r'"?qid"?([\t,])', head):
-        frame = _read_topic_table(path, separator[1])
-    else:
-        frame = _read_pairs(path, ("qid", "query"))
-        _check_two_columns(frame, path)
+    if is_parquet(path):
+        return _once_each(read_parquet(path, ("qid", "query"), no_limit), "qid", "query", path)
+    source = read_source(path, no_limit)
+    with naming(path):
+        frame = _topics(source)
     return _once_each(frame, "qid", "query", path)
 
 
-def read_texts(path: str | Path) -> pd.DataFrame:
+def _topics(source: Source) -> pd.DataFrame:
+    """The topics of a text file in the format that its first line shows."""
+    head = source.first_line().lstrip()
+    if head.startswith("<"):
+        return _tagged_topics(source)
+    for separator in ("\t", ","):
+        names = [name.strip(' "\r') for name in head.split(separator)]
+        if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
+            return _topic_table(source, separator)
+    frame = _pairs(source, ("qid", "query"))
+    wide = frame[frame["query"].str.contains("\t", regex=False)]
+    if len(wide):
+        raise ValueError(
+            f"line {wide.index[0]}: expected qid<TAB>query; got more columns. To keep them, add a first line that "
+            "names all columns, such as qid<TAB>query<TAB>qlength"
+        )
+    return frame
+
+
+def read_texts(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
 
     The first tab ends the docno. Further tabs and quotation marks are part of the text.
 
     Args:
         path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; all but Parquet may be compressed.
+        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``docno, text`` in the file's order; a Parquet frame keeps its other columns too.
@@ -60,75 +83,107 @@ def read_texts(path: str | Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line cannot be read as a text, or a docno has two texts.
     """
-    if Path(path).suffix == ".parquet":
-        frame = read_parquet(path, ("docno", "text"))
-    elif ".jsonl" in Path(path).suffixes[-2:]:
-        frame = read_json_lines(path, ("docno", "text")).reset_index(drop=True)
-    else:
-        frame = _read_pairs(path, ("docno", "text"))
+    if is_parquet(path):
+        return _once_each(read_parquet(path, ("docno", "text"), no_limit), "docno", "text", path)
+    source = read_source(path, no_limit)
+    with naming(path):
+        if ".jsonl" in source.suffixes[-1:]:
+            frame = read_json_lines(source, ("docno", "text"))
+            _check_texts(frame)
+        else:
+            frame = _pairs(source, ("docno", "text"))
     return _once_each(frame, "docno", "text", path)
 
 
-def _read_pairs(path: str | Path, columns: tuple[str, str]) -> pd.DataFrame:
-    """Read lines of two columns, which the first tab of each line separates."""
-    rows = []
-    with naming(path):
-        for number, line in text_lines(path):
-            key, tab, value = line.rstrip("\r\n").partition("\t")
-            if not key.strip() or not tab or NOT_UTF8.search(line):
-                if line.strip():
-                    raise ValueError(f"line {number}: expected {'<TAB>'.join(columns)} in UTF-8; got {line[:80]!r}")
-            else:
-                rows.append((key, value))
-        if not rows:
-            raise ValueError(f"the file is empty; expected lines of {'<TAB>'.join(columns)}")
-    return pd.DataFrame(rows, columns=list(columns))
+def _check_texts(frame: pd.DataFrame) -> None:
+    """Raise if a text of JSON lines is something else."""
+    wrong = ~frame["text"].map(lambda text: text is None or isinstance(text, str))
+    if wrong.any():
+        row = frame[wrong].iloc[0]
+        raise ValueError(
+            f"line {row.name}: expected a text of document {shown(row['docno'])}; got {shown(row['text'])}"
+        )
 
 
-def _read_topic_table(path: str | Path, separator: str) -> pd.DataFrame:
+def _pairs(source: Source, columns: tuple[str, str]) -> pd.DataFrame:
+    """Read lines of two columns, which the first tab of each line separates; the index holds the line numbers."""
+    rows = {}
+    for number, line in source.lines():
+        key, tab, value = line.rstrip("\n").partition("\t")
+        if not key.strip() or not tab or NOT_UTF8.search(line):
+            if line.strip():
+                raise ValueError(f"line {number}: expected {'<TAB>'.join(columns)} in UTF-8; got {shown(line)}")
+        else:
+            rows[number] = key, value
+    if not rows:
+        raise ValueError(f"the file is empty; expected lines of {'<TAB>'.join(columns)}")
+    return pd.DataFrame.from_dict(rows, orient="index", columns=list(columns))
+
+
+def _topic_table(source: Source, separator: str) -> pd.DataFrame:
     """Read a table with a header line. Quotation marks enclose cells if commas separate them, not if tabs do."""
-    with naming(path):
-        quoting: Literal[0, 3] = csv.QUOTE_NONE if separator == "\t" else csv.QUOTE_MINIMAL
-        table = csv.reader((line for _, line in text_lines(path)), delimiter=separator, quoting=quoting)
-        head = [name.strip() for name in next(row for row in table if any(row))]
-        if len(set(head)) < len(head) or "query" not in head or "" in head:
-            raise ValueError(f"the header must name qid, query and any further columns, each once; got {some(head)}")
-        rows = [(table.line_num, row) for row in table if any(cell.strip() for cell in row)]
-        for number, row in rows:
-            if len(row) != len(head) or not row[0].strip() or NOT_UTF8.search("".join(row)):
-                raise ValueError(f"line {number}: expected {some(head)} in UTF-8, as in the header; got {some(row)}")
-        if not rows:
-            raise ValueError("the file has a header but no topics")
-    frame = pd.DataFrame([row for _, row in rows], columns=head, dtype=object)
-    further = [name for name in head if name not in ("qid", "query")]
-    frame[further] = frame[further].where(frame[further] != "", None)
-    frame = frame.drop_duplicates(ignore_index=True)
-    if repeated := set(frame["qid"][frame["qid"].duplicated()]):
-        raise ValueError(
-            f"{path}: each qid must have one row; these have several different rows: {some(sorted(repeated))}"
-        )
-    return frame
+    table = read_table(source, separator, ("qid", "query"), quoted=separator == ",")
+    if table.empty:
+        raise ValueError("the file has a header but no topics")
+    if (blank := table["qid"].str.strip() == "").any():
+        raise ValueError(f"row {table.index[blank][0]}: expected a qid; it is empty")
+    further = [name for name in table.columns if name not in ("qid", "query")]
+    table[further] = table[further].where(table[further] != "", None)
+    table = table.drop_duplicates(ignore_index=True)
+    if repeated := set(table["qid"][table["qid"].duplicated()]):
+        raise ValueError(f"each qid must have one row; these have several different rows: {some(sorted(repeated))}")
+    return table
 
 
-def _check_two_columns(frame: pd.DataFrame, path: str | Path) -> None:
-    """Raise if lines without a header have more than two columns."""
-    wide = frame[frame["query"].str.contains("\t", regex=False)]
-    if len(wide):
-        raise ValueError(
-            f"{path}: line {line_number(path, int(wide.index[0]))}: expected qid<TAB>query; got more "
-            "columns. To keep them, add a first line that names all columns, such as qid<TAB>query<TAB>qlength"
-        )
+def _tagged_topics(source: Source) -> pd.DataFrame:
+    """Read TREC topics in SGML, or in XML if there is a tag ``topic``."""
+    text = source.text
+    if re.search(r"<topic[ >]", text):
+        rows = list(_xml_topics(source.content))
+    else:
+        rows = list(_sgml_topics(text))
+    if not rows:
+        raise ValueError("expected TREC topics with a number and a title; got none")
+    return pd.DataFrame(rows, columns=["qid", "query"])
 
 
-def _read_tagged_topics(path: str | Path) -> pd.DataFrame:
-    xml = any("<topic " in line or "<topic>" in line for _, line in text_lines(path))
+def _xml_topics(content: bytes) -> Iterator[tuple[str, str]]:
+    wanted = "expected TREC topics with a number and a title"
+    if b"<!ENTITY" in content:
+        raise ValueError(f"{wanted}; got a document that declares entities")
     try:
-        if not xml:
-            return pt.io.read_topics(str(path), format="trec")
-        with pt.io.autoopen(str(path), "rb") as stream:
-            return pt.io.read_topics(stream, format="trecxml", tags=["query", "title"])
-    except (ElementTree.ParseError, AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"{path}: expected TREC topics with a number and a title; got {error}") from error
+        root = ElementTree.fromstring(content)
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{wanted}; got {error}") from error
+    for topic in root.iter("topic"):
+        number = topic.get("number") or topic.findtext("number") or ""
+        query = " ".join("".join(each.itertext()).strip() for each in topic if each.tag in _QUERY_TAGS)
+        yield _topic(number.strip(), query.strip(), number.strip() or "one")
+
+
+def _sgml_topics(text: str) -> Iterator[tuple[str, str]]:
+    """Topics between ``<top>`` and ``</top>``, in which the next tag or the end of the topic ends a field."""
+    for match in re.finditer(r"<top>(.*?)(</top>|(?=<top>)|\Z)", text, re.DOTALL | re.IGNORECASE):
+        line = f"that begins in line {text.count(chr(10), 0, match.start()) + 1}"
+        if not match[2]:
+            raise ValueError(f"expected TREC topics with a number and a title; no </top> ends the topic {line}")
+        number = _field(match[1], "num", "Number:")
+        # The topics of TREC-1 have the number 051, and its qrels 51.
+        yield _topic(number.removeprefix("0"), _field(match[1], "title", "Topic:"), line)
+
+
+def _field(topic: str, tag: str, prefix: str) -> str:
+    """The text after a tag up to the next one, without a prefix that TREC repeats."""
+    match = re.search(rf"<{tag}>(.*?)(?=</?[a-z]+>|\Z)", topic, re.DOTALL | re.IGNORECASE)
+    said = " ".join(html.unescape(match[1]).split()) if match else ""
+    return said.removeprefix(prefix).strip()
+
+
+def _topic(number: str, query: str, which: str) -> tuple[str, str]:
+    if not number or not query:
+        lacks = "title" if number else "number"
+        raise ValueError(f"expected TREC topics with a number and a title; the topic {which} has no {lacks}")
+    return number, query
 
 
 def _once_each(frame: pd.DataFrame, key: str, value: str, path: str | Path) -> pd.DataFrame:

@@ -1,41 +1,49 @@
 """Runs and judgments read from TREC files and Parquet, with messages that name the wrong line.
 
-Text files, plain or compressed (such as ``.gz``), are parsed by pandas' C parser. If it fails or its result breaks a
-rule of the layout, the lines are read again one by one to find the first wrong one.
+The columns of every line are counted first; then pandas' C parser reads them. If that fails or its result breaks a rule
+of the layout, the lines are read again one by one to find the first wrong one.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import json
+import io
 import re
 import warnings
-import zlib
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 
-from pt_active.frames.checks import how_many, some
-from pt_active.frames.columns import with_string_ids
-from pt_active.frames.qrels import SPAM, checked_qrels
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
+from pt_active.frames.columns import pair_codes
+from pt_active.frames.parquet import read_parquet
+from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
 from pt_active.frames.runs import ranked_run
-
-_EXCESS = "_excess"
-"""The name of a column after the last one of a layout. It is filled where a line is too long."""
-
-_READ_ERRORS = (ValueError, pd.errors.ParserWarning, gzip.BadGzipFile, EOFError, zlib.error)
-"""What is raised for a line that cannot be parsed, or for a damaged compressed file."""
+from pt_active.frames.sources import Source, naming, read_source
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """A lone surrogate, which Python's ``surrogateescape`` puts in place of a byte that is not UTF-8."""
+
+_NUMBER = re.compile(r"[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?|inf|infinity)", re.IGNORECASE)
+
+_BLOCK = 1 << 22
+"""Bytes in which columns are counted at a time."""
+
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+
+_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
+"""Makes pandas parse numbers to the last bit, which it does by itself from version 3.1 on."""
+
+_EXAMPLES = 5
+"""Dropped lines that are named."""
+
+ON_ERROR = ("raise", "skip")
+"""What to do about a line that does not fit a run: refuse the run, or drop the line and count it."""
 
 
 class Rule(NamedTuple):
@@ -54,7 +62,8 @@ NUMBER = Rule("a number", lambda values: ~np.isnan(values))
 """Any number but NaN."""
 
 LABEL = Rule(
-    f"a whole number from {SPAM}", lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values < np.inf)
+    f"a whole number from {SPAM} to {HIGHEST_LABEL}",
+    lambda values: (np.trunc(values) == values) & (values >= SPAM) & (values <= HIGHEST_LABEL),
 )
 """A grade, or TREC's -1 (unjudged) and -2 (spam)."""
 
@@ -75,38 +84,53 @@ class Layout:
         columns: The names of the columns, in order.
         wanted: The columns that a Parquet file must have; it may leave out the others.
         rules: The columns that hold numbers, each with its rule.
-        exact: The number columns that are parsed to the last bit. pandas' faster default may be off by one bit.
     """
 
     columns: tuple[str, ...]
     wanted: tuple[str, ...]
     rules: Mapping[str, Rule]
-    exact: tuple[str, ...] = ()
 
     @property
     def shape(self) -> str:
         """A description of the line for messages, such as ``4 columns, qid iteration docno label``."""
         return f"{len(self.columns)} columns, {' '.join(self.columns)}"
 
-    def complaint(self, line: str) -> str | None:
+    @property
+    def read(self) -> list[str]:
+        """The columns that are read."""
+        return [name for name in self.columns if name in self.wanted or name in self.rules]
+
+    def fault(self, line: str) -> Fault | None:
         """What is wrong with a line; None if it is blank or correct."""
-        fields = re.split(r"[ \t]+", line.strip(" \t\r\n"))
-        if fields == [""]:
+        fields = [field for field in re.split(r"[ \t]+", line.rstrip("\n")) if field]
+        if not fields:
             return None
         if NOT_UTF8.search(line):
-            return "bytes that are not UTF-8"
+            return Fault("bytes that are not UTF-8", "bytes that are not UTF-8")
         if len(fields) != len(self.columns):
-            return how_many("column", len(fields))
+            return Fault("wrong number of columns", how_many("column", len(fields)))
         named = dict(zip(self.columns, fields, strict=True))
         for name, rule in self.rules.items():
-            if not rule.holds(_as_number(named[name])):
-                return f"{name} {named[name]!r}, which is not {rule.says}"
+            if not rule.holds(np.array(as_number(named[name]))):
+                wrong = f"{name} {shown(named[name])}, which is not {rule.says}"
+                return Fault(f"{name} that is not {rule.says}", wrong)
         return None
 
-    def is_odd(self, frame: pd.DataFrame) -> bool:
-        """Whether a line of a parsed frame was too short or too long, or a number breaks its rule."""
-        ends = (frame[_EXCESS] != "").any() or (frame[self.columns[-1]] == "").any()
-        return bool(ends) or not all(rule.holds(frame[name].to_numpy()).all() for name, rule in self.rules.items())
+    def holds(self, frame: pd.DataFrame) -> bool:
+        """Whether all numbers of a frame follow the rules."""
+        return all(rule.holds(frame[name].to_numpy()).all() for name, rule in self.rules.items())
+
+
+class Fault(NamedTuple):
+    """What is wrong with a line.
+
+    Attributes:
+        kind: The kind of mistake, by which dropped lines are counted.
+        says: What the line holds instead.
+    """
+
+    kind: str
+    says: str
 
 
 RUN = Layout(
@@ -121,7 +145,6 @@ PRELS = Layout(
     ("qid", "docno", "label", "method", "inclusion"),
     ("qid", "docno", "label", "inclusion"),
     {"label": LABEL, "method": CODE, "inclusion": INCLUSION},
-    exact=("inclusion",),
 )
 """Judgments of sampled documents with inclusion probabilities, as in TREC's Million Query Track 2007-2009."""
 
@@ -133,13 +156,17 @@ STRATA = Layout(
 """Judgments of documents sampled from strata, as NIST's ``sample_eval`` reads them for xinfAP."""
 
 
-def read_run(path: str | Path) -> pd.DataFrame:
+def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) -> pd.DataFrame:
     """Read a ranker's results from a TREC run (six columns) or a Parquet frame.
 
     The scores decide the order, as in trec_eval; there is a warning if the file's own ranks contradict them.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``score``.
+        on_error: What to do about lines that do not fit: ``"raise"``, or ``"skip"`` them with a warning. Of documents
+            that occur twice in a query the first is kept. ``attrs["dropped"]`` counts the lines by their mistakes and
+            has examples; a plan of the run keeps it in its manifest.
+        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, docno, score, rank`` with ``rank`` from 0; a Parquet frame keeps its other columns too.
@@ -148,18 +175,72 @@ def read_run(path: str | Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line does not fit a run, or a document occurs twice in a query.
     """
-    run = ranked_run(read_columns(path, RUN), str(path))
+    if on_error not in ON_ERROR:
+        raise ArgumentError(Argument("on_error"), f" must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
+    place = "row" if is_parquet(path) else "line"
+    frame, faults = _run_rows(path, on_error == "skip", no_limit)
+    with naming(path):
+        frame, repeated = _once_each(frame, place, on_error == "skip")
+    run = ranked_run(frame, str(path))
     first = ["qid", "docno", "score", "rank"]
-    return run[first + [name for name in run.columns if name not in first]]
+    run = run[first + [name for name in run.columns if name not in first]]
+    if dropped := dict(sorted((faults | repeated).items())):
+        run.attrs["dropped"] = _summary(dropped, place)
+        warnings.warn(f"{path}: {dropped_in_words(run.attrs['dropped'])}", stacklevel=2)
+    return run
 
 
-def read_qrels(path: str | Path) -> pd.DataFrame:
+def dropped_in_words(dropped: Mapping[str, Any]) -> str:
+    """What `read_run` dropped, in one sentence, from ``attrs["dropped"]``."""
+    kinds = ", ".join(f"{kind} ({number})" for kind, number in dropped["kinds"].items())
+    more = "; …" if dropped["lines"] > len(dropped["examples"]) else ""
+    return f"{how_many('line', dropped['lines'], 'was')} dropped: {kinds}; {'; '.join(dropped['examples'])}{more}"
+
+
+def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
+    """The rows of a run, and the mistakes of those that are dropped, by their place in the file."""
+    if not is_parquet(path):
+        source = read_source(path, no_limit)
+        with naming(path):
+            return _read_text(source, RUN, skip)
+    frame = read_parquet(path, RUN.wanted, no_limit)
+    faults: dict[int, Fault] = {}
+    if skip:
+        score = pd.to_numeric(frame["score"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        fault = Fault("score that is not a number", "a score that is not a number")
+        faults = dict.fromkeys(frame.index[np.isnan(score)].tolist(), fault)
+        frame = frame.assign(score=score)[~np.isnan(score)]
+    with naming(path):
+        return _with_numbers(frame, RUN), faults
+
+
+def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
+    """Keep the first row of each query and document; raise if there are others and they may not be dropped."""
+    again = pd.Series(pair_codes(frame)).duplicated().to_numpy()
+    if not again.any():
+        return frame, {}
+    row = frame[again].iloc[0]
+    twice = f"document {shown(row['docno'])} occurs more than once in query {shown(row['qid'])}"
+    if not skip:
+        raise ValueError(f"{place} {row.name}: {twice}")
+    faults = dict.fromkeys(frame.index[again].tolist(), Fault("document that occurred before", "a document again"))
+    return frame[~again], faults
+
+
+def _summary(faults: Mapping[int, Fault], place: str) -> dict[str, Any]:
+    kinds = Counter(fault.kind for fault in faults.values())
+    examples = [f"{place} {number}: {fault.says}" for number, fault in list(faults.items())[:_EXAMPLES]]
+    return {"lines": len(faults), "kinds": dict(sorted(kinds.items())), "examples": examples}
+
+
+def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read relevance judgments from a TREC qrels file (four columns) or a Parquet frame.
 
     Rows with the label ``-1`` (pooled but unjudged) are dropped. The label ``-2`` (spam) becomes grade 0.
 
     Args:
         path: A text file, compressed or not, or ``.parquet`` with ``qid``, ``docno`` and ``label``.
+        no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, docno, label`` with string ids and int64 labels from 0.
@@ -168,184 +249,121 @@ def read_qrels(path: str | Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line does not fit qrels, or a pair has two labels.
     """
-    frame = read_columns(path, QRELS)
+    if is_parquet(path):
+        frame = read_parquet(path, QRELS.wanted, no_limit)
+        with naming(path):
+            return checked_qrels(_with_numbers(frame, QRELS))
+    source = read_source(path, no_limit)
     with naming(path):
-        return checked_qrels(frame)
+        return checked_qrels(read_columns(source, QRELS))
 
 
-def read_columns(path: str | Path, layout: Layout) -> pd.DataFrame:
-    """Read a text file or a Parquet frame that has the columns of a layout.
+def is_parquet(path: str | Path) -> bool:
+    """Whether a file is read as Parquet, by its suffix."""
+    return Path(path).suffix == ".parquet"
+
+
+def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
+    """Read a text file that has the columns of a layout.
 
     Args:
-        path: The file, which is Parquet if its suffix is ``.parquet``.
+        source: The file.
         layout: The columns of its lines.
 
     Returns:
-        The wanted columns and those with numbers; all columns of a Parquet file.
+        The wanted columns and those with numbers; the index holds the line numbers, from 1.
 
     Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, or has a line or a column that does not fit the layout.
+        ValueError: If the file is empty, or has a line that does not fit the layout.
     """
-    if Path(path).suffix != ".parquet":
-        return _read_text(path, layout)
-    frame = read_parquet(path, layout.wanted)
-    with naming(path):
-        return frame.assign(**{name: pd.to_numeric(frame[name]) for name in layout.rules if name in frame})
+    return _read_text(source, layout)[0]
 
 
-def read_json_lines(path: str | Path, keys: tuple[str, ...]) -> pd.DataFrame:
-    """Read a file with one JSON object per line.
-
-    Args:
-        path: A text file, compressed or not.
-        keys: The keys to read, which every object must have.
-
-    Returns:
-        One column per key; the index holds the line numbers, from 1.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, or a line is not an object with these keys.
-    """
-    with naming(path):
-        rows = {number: _json_object(line, number, keys) for number, line in text_lines(path) if line.strip()}
-        if not rows:
-            raise ValueError(f"the file is empty; expected objects with {some(keys)}")
-        return pd.DataFrame.from_dict(rows, orient="index", columns=list(keys))
+def as_number(text: str) -> float:
+    """The number that a field holds, NaN if it holds none."""
+    return float(text) if _NUMBER.fullmatch(text) else np.nan
 
 
-def first_line(path: str | Path) -> str:
-    """The first line that is not blank; an empty string if there is none.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If the file is compressed and damaged; the message names it.
-    """
-    with naming(path):
-        return next((line for _, line in text_lines(path) if line.strip()), "")
+def _with_numbers(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
+    return frame.assign(**{name: pd.to_numeric(frame[name]) for name in layout.rules if name in frame})
 
 
-def line_number(path: str | Path, row: int) -> int:
-    """The line number, from 1, of a row.
-
-    Args:
-        path: A text file.
-        row: The index of the row among the lines that are not blank, from 0.
-    """
-    return next(islice((number for number, line in text_lines(path) if line.strip()), row, None))
-
-
-@contextmanager
-def naming(path: str | Path) -> Iterator[None]:
-    """Put the file's name in front of the message of any error in reading it.
-
-    Raises:
-        ValueError: If the block raises a ValueError, or an error of a damaged compressed file.
-    """
-    try:
-        yield
-    except _READ_ERRORS as error:
-        raise ValueError(f"{path}: {error}") from error
-
-
-def existing_file(path: str | Path) -> Path:
-    """The path of a file that exists.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-    """
-    Path(path).stat()
-    return Path(path)
-
-
-def _as_number(text: str) -> np.ndarray:
-    return pd.to_numeric(pd.Series([text], dtype=object), errors="coerce").to_numpy(dtype=np.float64)
-
-
-def text_lines(path: str | Path) -> Iterator[tuple[int, str]]:
-    """The lines of a text file with their numbers, from 1.
-
-    Bytes that are not UTF-8 become lone surrogates, so that `NOT_UTF8` finds them.
-    """
-    reading = {"encoding": "utf-8-sig", "errors": "surrogateescape", "newline": "\n"}
-    with pt.io.autoopen(str(existing_file(path)), "rt", **reading) as lines:
-        yield from enumerate(lines, start=1)
-
-
-def _read_text(path: str | Path, layout: Layout) -> pd.DataFrame:
-    try:
-        frame = _parse(existing_file(path), layout)
-    except _READ_ERRORS as error:
-        _check_lines(path, layout)
-        raise ValueError(f"{path}: expected {layout.shape}; got {error}") from error
+def _read_text(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.DataFrame, dict[int, Fault]]:
+    """The rows of a text file by line number, and the mistakes of the lines that are dropped."""
+    content, faults = source.ended, {}
+    frame = _parsed(content, layout)
+    if frame is None and skip:
+        faults = dict(_faults(content, layout))
+        lines = enumerate(io.BytesIO(content), start=1)
+        content = b"".join(b"\n" if number in faults else line for number, line in lines)
+        frame = _parsed(content, layout)
+    if frame is None:
+        raise _refused(content, layout)
     if frame.empty:
-        raise ValueError(f"{path}: the file is empty; expected {layout.shape}")
-    if layout.is_odd(frame):
-        _check_lines(path, layout)
-    return frame[[name for name in layout.columns if name in layout.wanted or name in layout.rules]]
+        rest = f"; all of {how_many('line', len(faults))} are wrong" if faults else ""
+        raise ValueError(f"the file is empty; expected {layout.shape}{rest}")
+    return frame, faults
 
 
-def _parse(path: Path, layout: Layout) -> pd.DataFrame:
-    """Parse a whole file with pandas; the column `_EXCESS` reveals lines that are too long."""
-    types: dict[str, str | type] = dict.fromkeys((*layout.columns, _EXCESS), "category")
-    types |= dict.fromkeys(layout.wanted, str) | dict.fromkeys(layout.rules, float)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        return pd.read_csv(
-            path,
+def _refused(content: bytes, layout: Layout) -> ValueError:
+    """The error about the first line that does not fit a layout."""
+    number, fault = next(_faults(content, layout), (0, Fault("", "a number that cannot be read")))
+    return ValueError(f"line {number}: expected {layout.shape}; got {fault.says}")
+
+
+def _faults(content: bytes, layout: Layout) -> Iterator[tuple[int, Fault]]:
+    """The lines that do not fit a layout, and what is wrong with each."""
+    for number, line in enumerate(io.BytesIO(content), start=1):
+        if fault := layout.fault(line.decode("utf-8", "surrogateescape")):
+            yield number, fault
+
+
+def _parsed(content: bytes, layout: Layout) -> pd.DataFrame | None:
+    """The columns of a text by line number; None if a line does not fit the layout."""
+    widths = _widths(content)
+    lines = np.flatnonzero(widths) + 1
+    if (widths[lines - 1] != len(layout.columns)).any():
+        return None
+    if not len(lines):
+        return pd.DataFrame(columns=layout.read)
+    try:
+        content.isascii() or content.decode("utf-8")
+        frame = pd.read_csv(
+            io.BytesIO(content),
             sep=r"\s+",
             header=None,
-            names=list(types),
-            dtype={name: type for name, type in types.items() if name not in layout.exact},
+            names=list(layout.columns),
+            usecols=layout.read,
+            dtype={name: float if name in layout.rules else str for name in layout.read},
             index_col=False,
             na_filter=False,
             quoting=csv.QUOTE_NONE,
             encoding="utf-8",
-            converters=dict.fromkeys(layout.exact, float),
+            **_EXACT,
         )
+    except ValueError:
+        return None
+    if len(frame) != len(lines) or not layout.holds(frame):
+        return None
+    # pandas reads columns of nothing but "true" and "false" as numbers, and numbers that a vertical tab follows.
+    if re.search(rb"true|false|[\x0b\x0c]", content, re.IGNORECASE) and next(_faults(content, layout), None):
+        return None
+    return frame.set_axis(lines)
 
 
-def _check_lines(path: str | Path, layout: Layout) -> None:
-    """Raise if a line does not fit the layout; the message names the first such line."""
-    with naming(path):
-        for number, line in text_lines(path):
-            complaint = layout.complaint(line)
-            if complaint:
-                raise ValueError(f"line {number}: expected {layout.shape}; got {complaint}")
-
-
-def read_parquet(path: str | Path, wanted: tuple[str, ...]) -> pd.DataFrame:
-    """Read a Parquet table.
-
-    Args:
-        path: The file.
-        wanted: The columns that it must have.
-
-    Returns:
-        All its columns, with ``qid`` and ``docno`` as strings.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If a column is missing or the table is empty.
-    """
-    with naming(path):
-        frame = with_string_ids(pd.read_parquet(existing_file(path)))
-        missing = [name for name in wanted if name not in frame.columns]
-        if missing:
-            raise ValueError(f"expected the columns {some(wanted)}; missing: {some(missing)}")
-        if frame.empty:
-            raise ValueError(f"the table is empty; expected rows with {some(wanted)}")
-        return frame
-
-
-def _json_object(line: str, number: int, keys: tuple[str, ...]) -> list[object]:
-    """The values of some keys of the JSON object in a line."""
-    wanted = f"line {number}: expected a JSON object with the keys {some(keys)}"
-    try:
-        entry = json.loads(line)
-    except json.JSONDecodeError as error:
-        raise ValueError(f"{wanted}; got {error}") from error
-    if not isinstance(entry, dict) or not entry.keys() >= set(keys):
-        raise ValueError(f"{wanted}; got {line.strip()[:80]!r}")
-    return [entry[key] for key in keys]
+def _widths(content: bytes) -> np.ndarray:
+    """int64[L], the number of columns in each line; spaces and tabs separate columns."""
+    widths, start = [], 0
+    while start < len(content):
+        # A block ends with a line, so that no line is counted in two blocks.
+        end = content.rfind(b"\n", start, start + _BLOCK) + 1 or content.find(b"\n", start) + 1 or len(content)
+        block = np.frombuffer(content, np.uint8, end - start, start)
+        ends = np.flatnonzero(block == 10)
+        if not len(ends) or ends[-1] != len(block) - 1:
+            ends = np.append(ends, len(block))
+        gap = (block == 32) | (block == 9) | (block == 10)
+        begins = ~gap
+        begins[1:] &= gap[:-1]
+        widths.append(np.diff(np.searchsorted(np.flatnonzero(begins), ends), prepend=0))
+        start = end
+    return np.concatenate(widths) if widths else np.empty(0, dtype=np.int64)

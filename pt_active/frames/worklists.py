@@ -18,9 +18,12 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, file_path, some
+from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.json_lines import read_json_lines
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
+from pt_active.frames.sources import Source, naming, read_source
+from pt_active.frames.tables import read_table
 from pt_active.frames.trec import (
     CODE,
     INCLUSION,
@@ -30,11 +33,8 @@ from pt_active.frames.trec import (
     STRATA,
     Layout,
     Rule,
-    first_line,
-    line_number,
-    naming,
+    as_number,
     read_columns,
-    read_json_lines,
 )
 
 _SHOWN = ("qid", "docno", "query", "text")
@@ -42,6 +42,12 @@ _SHOWN = ("qid", "docno", "query", "text")
 
 _JUDGED = ("qid", "docno", "label")
 """The columns that a filled-in table or JSON file must have."""
+
+_MAX_OPENING = 10_000
+"""A longer first line is that of JSON lines or of a file in the default format; patterns would take long on it."""
+
+_MIN_SWAPPED = 5
+"""So many lines of ``prels`` do not all have the same label by chance while their methods differ."""
 
 _METHOD = 1
 """The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
@@ -52,8 +58,8 @@ class Format(NamedTuple):
 
     Attributes:
         write: From an assessments frame to the text of the file.
-        read: From a filled-in file to ``qid, docno, label`` and the columns of ``design``. Labels are not yet checked.
-            The index holds the position of each row in the file.
+        read: From a filled-in file, which is a `Source` and also a path, to ``qid, docno, label`` and the columns of
+            ``design``. Labels are not yet checked. The index holds the position of each row in the file.
         place: The unit of these positions, such as ``line``, for messages.
         first_line: A pattern that matches the first line of such a file.
         design: The columns of the sampling design that the file contains. With such columns, each pair must occur
@@ -61,7 +67,7 @@ class Format(NamedTuple):
     """
 
     write: Callable[[pd.DataFrame], str]
-    read: Callable[[str | Path], pd.DataFrame]
+    read: Callable[[Source], pd.DataFrame]
     place: str
     first_line: re.Pattern[str]
     design: tuple[str, ...] = ()
@@ -103,7 +109,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
         stream.write(content.encode("utf-8"))
 
 
-def read_judgments(path: str | Path) -> pd.DataFrame:
+def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     """Read the labels that judges filled in.
 
     The first line determines the format, which is any of `FORMATS` or plain qrels. Pairs whose label is still empty,
@@ -114,7 +120,8 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     column is literally 0, else as ``prels``. Files of `write_assessments` fit only one of the two.
 
     Args:
-        path: The filled-in file.
+        path: The filled-in file, or a stream such as a pipe, which is read once.
+        no_limit: Whether to read it even if it goes beyond `sources.LIMITS`.
 
     Returns:
         ``qid, docno, label``, and from ``prels`` also ``inclusion``, from ``strata`` also ``stratum``;
@@ -125,10 +132,9 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
         ValueError: If the file is empty, a line does not fit its format, a label is not a grade, a pair has two
             labels, or a pair occurs twice in a ``prels`` or ``strata`` file.
     """
-    opening = first_line(path)
-    others = (format for name, format in FORMATS.items() if name != FORMAT)
-    format = next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
-    given = _given_in(path, format)
+    source = read_source(path, no_limit)
+    format = _format_of(source)
+    given = _given_in(source, format)
     with naming(path):
         labels = _grades(given, format.place)
         qrels = checked_qrels(given.assign(label=labels))
@@ -138,16 +144,26 @@ def read_judgments(path: str | Path) -> pd.DataFrame:
     return qrels
 
 
-def _given_in(path: str | Path, format: Format) -> pd.DataFrame:
+def _format_of(source: Source) -> Format:
+    """The format that the first line of a file shows."""
+    opening = source.first_line()
+    if len(opening) > _MAX_OPENING:
+        return FORMATS["jsonl" if opening.lstrip().startswith("{") else FORMAT]
+    others = (format for name, format in FORMATS.items() if name != FORMAT)
+    return next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
+
+
+def _given_in(source: Source, format: Format) -> pd.DataFrame:
     """The rows of a filled-in file.
 
     Raises:
         ValueError: If a line does not fit the format; the message mentions the header if the file is a CSV table.
     """
     try:
-        return format.read(path)
+        with naming(source):
+            return format.read(source)
     except ValueError as error:
-        if Path(path).suffix != ".csv" or format is FORMATS[TABLE_FORMAT]:
+        if source.suffixes[-1:] != [".csv"] or format is FORMATS[TABLE_FORMAT]:
             raise
         raise ValueError(f"{error}; a CSV table needs a first line that names its columns: qid,docno,label") from error
 
@@ -177,17 +193,28 @@ def _given(worklist: pd.DataFrame, unfilled: object) -> list[object]:
 
 def _grades(given: pd.DataFrame, place: str) -> np.ndarray:
     """float64[N], the labels as numbers; -1 where there is none."""
-    text = given["label"].map(lambda label: "" if pd.isna(label) else str(label).strip())
-    numbers = pd.to_numeric(text.astype(object), errors="coerce").to_numpy(dtype=np.float64)
-    grades = np.where(text == "", UNJUDGED, numbers)
+    if given["label"].dtype == np.float64:
+        grades = given["label"].to_numpy()
+    else:
+        grades = given["label"].map(_grade).to_numpy(dtype=np.float64)
     wrong = ~LABEL.holds(grades)
     if wrong.any():
         row = given[wrong].iloc[0]
         raise ValueError(
-            f"{place} {row.name}: expected a label that is {LABEL.says}, or none, for document {row.docno!r} "
-            f"of query {row.qid!r}; got {str(row.label)!r}"
+            f"{place} {row.name}: expected a label that is {LABEL.says}, or none, for document {shown(row.docno)} "
+            f"of query {shown(row.qid)}; got {shown(str(row.label))}"
         )
     return grades
+
+
+def _grade(label: object) -> float:
+    """A label as a number: -1 if it is empty, NaN if it is no number."""
+    if label is None or isinstance(label, bool):
+        return UNJUDGED if label is None else np.nan
+    if isinstance(label, (int, float)):
+        return float(label) if abs(label) < 2**53 else np.nan
+    text = str(label).strip()
+    return as_number(text) if text else UNJUDGED
 
 
 def _refuse_white_space(worklist: pd.DataFrame, format: str) -> None:
@@ -216,8 +243,8 @@ def _write_trec(worklist: pd.DataFrame) -> str:
     return "".join(f"{pair} {label}\n" for pair, label in zip(pairs, _given(worklist, UNJUDGED), strict=True))
 
 
-def _read_trec(path: str | Path) -> pd.DataFrame:
-    return read_columns(path, QRELS)
+def _read_trec(source: Source) -> pd.DataFrame:
+    return read_columns(source, QRELS)
 
 
 def _write_prels(worklist: pd.DataFrame) -> str:
@@ -228,8 +255,15 @@ def _write_prels(worklist: pd.DataFrame) -> str:
     return "".join(f"{pair} {label} {_METHOD} {chance!r}\n" for pair, label, chance in rows)
 
 
-def _read_prels(path: str | Path) -> pd.DataFrame:
-    return _read_each_once(path, PRELS)
+def _read_prels(source: Source) -> pd.DataFrame:
+    given = _read_each_once(source, PRELS)
+    swapped = (given["label"] == _METHOD).all() and given["method"].nunique() > 1
+    if swapped and len(given) >= _MIN_SWAPPED:
+        raise ValueError(
+            f"line {given.index[0]}: expected {PRELS.shape}; got the label {_METHOD} in every line and several "
+            "methods, so these two columns seem to be swapped"
+        )
+    return given
 
 
 def _write_strata(worklist: pd.DataFrame) -> str:
@@ -240,19 +274,18 @@ def _write_strata(worklist: pd.DataFrame) -> str:
     return "".join(f"{pair} {stratum} {label}\n" for pair, stratum, label in rows)
 
 
-def _read_strata(path: str | Path) -> pd.DataFrame:
-    return _read_each_once(path, STRATA).astype({"stratum": np.int64})
+def _read_strata(source: Source) -> pd.DataFrame:
+    return _read_each_once(source, STRATA).astype({"stratum": np.int64})
 
 
-def _read_each_once(path: str | Path, layout: Layout) -> pd.DataFrame:
+def _read_each_once(source: Source, layout: Layout) -> pd.DataFrame:
     """Read lines of sampled documents, in which a pair may not be repeated, even with the same label."""
-    given = read_columns(path, layout)
-    twice = np.flatnonzero(given.duplicated(["qid", "docno"]))
-    if len(twice):
-        row = given.iloc[twice[0]]
+    given = read_columns(source, layout)
+    again = given[given.duplicated(["qid", "docno"])]
+    if len(again):
+        row = again.iloc[0]
         raise ValueError(
-            f"{path}: line {line_number(path, twice[0])}: document {row.docno!r} occurs more than once "
-            f"in query {row.qid!r}"
+            f"line {row.name}: document {shown(row.docno)} occurs more than once in query {shown(row.qid)}"
         )
     return given
 
@@ -267,22 +300,14 @@ def _write_csv(worklist: pd.DataFrame) -> str:
     return worklist.assign(label=labels).to_csv(index=False, lineterminator="\n")
 
 
-def _read_csv(path: str | Path) -> pd.DataFrame:
+def _read_csv(source: Source) -> pd.DataFrame:
     """Read a table with a header, as spreadsheets save it: separated by comma, semicolon or tab."""
-    separator = re.search("[,;\t]", first_line(path))
-    with naming(path):
-        table = pd.read_csv(
-            path,
-            sep=separator.group() if separator else ",",
-            dtype=str,
-            na_filter=False,
-            encoding="utf-8-sig",
-            index_col=False,
-        )
-        missing = [name for name in _JUDGED if name not in table.columns]
-        if missing:
-            raise ValueError(f"row 1: expected a header with {some(_JUDGED)}; missing: {some(missing)}")
-    return table[list(_JUDGED)].set_axis(range(2, len(table) + 2))
+    separator = re.search("[,;\t]", source.first_line())
+    table = read_table(source, separator.group() if separator else ",", _JUDGED)
+    for name in ("qid", "docno"):
+        if (blank := table[name].str.strip() == "").any():
+            raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
+    return table[list(_JUDGED)]
 
 
 def _write_jsonl(worklist: pd.DataFrame) -> str:
@@ -292,8 +317,8 @@ def _write_jsonl(worklist: pd.DataFrame) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def _read_jsonl(path: str | Path) -> pd.DataFrame:
-    return read_json_lines(path, _JUDGED)
+def _read_jsonl(source: Source) -> pd.DataFrame:
+    return read_json_lines(source, _JUDGED)
 
 
 _ANY = r"[^ \t\r\n]+"

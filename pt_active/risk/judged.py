@@ -20,6 +20,7 @@ from pt_active.frames.qrels import (
     label_columns,
     missing_pairs,
 )
+from pt_active.frames.strays import stray_labels
 from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named, is_rounding
 from pt_active.inference.intervals import AUTO, SIMULATED, counted
 from pt_active.inference.ratios import (
@@ -303,7 +304,10 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
-    without = missing_pairs(keys, absent, missing, "pair", others=False)
+    lacking = np.zeros(len(pairs.keys), dtype=bool)
+    lacking[sample.rows] = absent
+    strays = stray_labels(pairs.keys, lacking, known)
+    without = missing_pairs(keys, absent, missing, "pair", others=False, strays=strays)
     basis = Basis(
         measure=str(pairs.loss),
         estimator="",
@@ -315,6 +319,8 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         missing=without,
         missing_policy=missing,
         ignored=ignored,
+        unknown=strays.kinds,
+        label_caution=strays.caution,
         level="pair",
     )
     return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)

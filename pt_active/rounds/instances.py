@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import some
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
 from pt_active.frames.qrels import Labels, check_policy, checked_qrels, drawn_labels, missing_pairs
+from pt_active.frames.strays import stray_labels
 from pt_active.inference import statistics
 from pt_active.inference.statistics import Area, Statistic
 from pt_active.plans.making.labelled import measured_values
@@ -121,9 +122,12 @@ class Instances:
         label = np.full(len(inside), -1, dtype=np.int64)
         what = "pair" if self.level == "pair" else "document"
         max_grade = self.grades.shape[1] - 1
-        known, ignored = drawn_labels(self.frame[inside], checked_qrels(qrels), max_grade, what)
+        checked = checked_qrels(qrels)
+        known, ignored = drawn_labels(self.frame[inside], checked, max_grade, what)
         label[inside] = np.nan_to_num(known, nan=-1.0)
-        return Labels(label, missing_pairs(self.frame, inside & wanted & (label < 0), missing, what), ignored)
+        lacking = inside & wanted & (label < 0)
+        strays = stray_labels(self.frame, lacking, checked)
+        return Labels(label, missing_pairs(self.frame, lacking, missing, what, strays=strays), ignored, strays)
 
 
 @dataclass(frozen=True)

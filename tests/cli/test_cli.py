@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
 from pt_active.cli.app import app
 from pt_active.cli.command_line import typed
+from pt_active.frames import sources
 from pt_active.frames.checks import Argument, ArgumentError, Method
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
@@ -227,6 +228,23 @@ def test_grade_models(files, words):
     grades = Plan.load("plan").tables.pool.grades
     assert grades.shape[1] == (4 if "prior" in words else 3)
     assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
+
+
+def test_a_stray_label_is_not_the_top_grade(files):
+    write(files / "stray.qrels", qrels_lines(PAST) + f"{PAST[0]} 0 D-new 9\n")
+    trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
+    said = complaint("plan", *RUNS, *MEASURED, *trained)
+    assert said.startswith("stray.qrels: 1 label is above 2, such as 9 for document 'D-new' of query 'past_0'")
+    assert said.endswith("if this is meant to be, say --max-grade 9")
+    planned(*trained, "--max-grade", "9")
+    assert "1 label is not, such as 9" in complaint("plan", *RUNS, *MEASURED[:-1], "x", *trained, "--max-grade", "2")
+
+
+def test_limits_are_lifted_by_an_option(files, monkeypatch):
+    monkeypatch.setattr(sources, "LIMITS", sources.Limits(size=500))
+    said = complaint("plan", *RUNS, *MEASURED, *UNIFORM)
+    assert "is larger than 500 bytes, the limit; if it is meant to be, --no-limit lifts the limit" in said
+    planned(*UNIFORM, "--no-limit")
 
 
 def test_many_rankers_are_ranked(files):

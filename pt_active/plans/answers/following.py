@@ -50,7 +50,7 @@ class Following:
         rows = self._rows.get_indexer(pd.MultiIndex.from_arrays([new["qid"], new["docno"]])) if len(new) else new.index
         known = np.asarray(rows) >= 0
         if len(new):
-            check_some_known(known)
+            check_some_known(known, self._tables.pool.keys, new)
         rows, labels = np.asarray(rows)[known], new["label"].to_numpy(dtype=np.int64)[known]
         changed = (self._label[rows] >= 0) & (self._label[rows] != labels)
         if changed.any():

@@ -12,6 +12,7 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
+from pt_active.frames.strays import Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn
@@ -160,7 +161,12 @@ class JudgedDocuments(Judged):
 
 
 def judged_documents(
-    pool: Pool, rounds: Sequence[Round], label: np.ndarray, ignored: int, how: How[irm.Measure]
+    pool: Pool,
+    rounds: Sequence[Round],
+    label: np.ndarray,
+    ignored: int,
+    how: How[irm.Measure],
+    strays: Strays = Strays(),  # noqa: B008
 ) -> JudgedDocuments:
     """Join labels to the rounds that drew their documents.
 
@@ -170,6 +176,7 @@ def judged_documents(
         label: int64[N], the labels of drawn documents; -1 for all others and if there is none.
         ignored: The number of labels of documents that were not drawn.
         how: The measure, additive or cascade, and what to do about missing labels.
+        strays: The labels that belong to no document of the plan.
 
     Raises:
         ValueError: If a drawn document has no label and the policy does not allow it, or the measure is neither
@@ -179,7 +186,7 @@ def judged_documents(
     line = label_calibration(pool, how.measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
     first = rounds[0].sample
     otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ()
-    unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise)
+    unlabelled = missing_pairs(pool.keys, drawn & (label < 0), how.missing, otherwise=otherwise, strays=strays)
     if how.missing == "nonrelevant":
         label = np.where(drawn & (label < 0), 0, label)
     basis = Basis(
@@ -193,6 +200,8 @@ def judged_documents(
         missing=unlabelled,
         missing_policy=how.missing,
         ignored=ignored,
+        unknown=strays.kinds,
+        label_caution=strays.caution,
         level="document",
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,

@@ -10,6 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
+from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import QueryReplays
@@ -68,6 +69,7 @@ class LabelledQueries(NamedTuple):
         model: float64[m, k], the measure that the grade model expects.
         label: int64[N], -1 where there is none.
         ignored: The number of labels of queries that were not drawn.
+        strays: The labels that belong to no document of the plan.
     """
 
     pool: Pool
@@ -75,6 +77,7 @@ class LabelledQueries(NamedTuple):
     model: np.ndarray
     label: np.ndarray
     ignored: int
+    strays: Strays = Strays()
 
 
 def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQueries:
@@ -98,9 +101,13 @@ def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQu
         n_judged=int((seen & (label >= 0)).sum()),
         n_effective=float(effective_size(sample.count, sample.importance(pool.query_weight))),
         census=sample.census,
-        missing=missing_pairs(sampled.keys, seen & (label < 0), how.missing, otherwise=otherwise),
+        missing=missing_pairs(
+            sampled.keys, seen & (label < 0), how.missing, otherwise=otherwise, strays=labelled.strays
+        ),
         missing_policy=how.missing,
         ignored=labelled.ignored,
+        unknown=labelled.strays.kinds,
+        label_caution=labelled.strays.caution,
     )
     line = None if sample.census else label_calibration(sampled, measure, label, query_chance(sampled, sample))
     replays = QueryReplays(pool, sample, measure, labelled.label)

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.rounds import judged_before
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.judged_documents import JudgedDocuments, judged_documents
 from pt_active.plans.answers.judged_queries import JudgedQueries, LabelledQueries, judged_queries
@@ -25,6 +25,8 @@ from pt_active.plans.making.labelled import (
     model_means,
     query_chance,
     round_chance,
+    strays_of,
+    wanted_documents,
 )
 from pt_active.plans.making.queries import sample_of
 from pt_active.relevance.measures import parse_measure
@@ -77,25 +79,19 @@ def labelled_plan(tables: PlanTables, qrels: pd.DataFrame) -> LabelledPlan[Any]:
         ValueError: If a label is not one of the model's grades, or no label belongs to what was drawn.
     """
     qrels = checked_qrels(qrels)
+    strays = strays_of(tables, qrels)
     if tables.manifest.cut:
-        qrels = qrels.merge(tables.pool.keys.loc[_wanted(tables), ["qid", "docno"]], on=["qid", "docno"])
+        qrels = qrels.merge(tables.pool.keys.loc[wanted_documents(tables), ["qid", "docno"]], on=["qid", "docno"])
     if tables.rounds:
-        label, ignored = labels_of_drawn(tables.pool, judged_before(tables.rounds), qrels)
-        return DocumentPlan(tables, label, ignored)
+        label, ignored = labels_of_drawn(tables.pool, wanted_documents(tables), qrels)
+        return DocumentPlan(tables, label, ignored, strays)
     label, ignored = _labels_of_drawn_queries(tables, qrels)
-    return QueryPlan(tables, label, ignored)
-
-
-def _wanted(tables: PlanTables) -> np.ndarray:
-    """bool[N], the drawn documents, or the documents of the drawn queries."""
-    if tables.rounds:
-        return judged_before(tables.rounds)
-    return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
+    return QueryPlan(tables, label, ignored, strays)
 
 
 def _labels_of_drawn_queries(tables: PlanTables, qrels: pd.DataFrame) -> tuple[np.ndarray, int]:
     drawn, label = tables.queries["q_draws"].to_numpy() > 0, np.full(len(tables.pool.docno), -1)
-    label[_wanted(tables)], ignored = labels_of_queries(tables.pool.select(np.flatnonzero(drawn)), qrels)
+    label[wanted_documents(tables)], ignored = labels_of_queries(tables.pool.select(np.flatnonzero(drawn)), qrels)
     return label, ignored
 
 
@@ -110,11 +106,13 @@ class LabelledPlan(ABC, Generic[Answering]):
         tables: The plan's content.
         label: int64[N], the label of each document that was to be judged; -1 for all others and if it is missing.
         ignored: The number of labels of what was not drawn.
+        strays: The labels that belong to no document of the plan.
     """
 
     tables: PlanTables
     label: np.ndarray
     ignored: int
+    strays: Strays = field(default_factory=Strays)
     _kept: dict[tuple[irm.Measure, str], Answering] = field(default_factory=dict, repr=False, compare=False)
 
     def judged(self, how: How[irm.Measure]) -> Answering:
@@ -179,7 +177,9 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
 
     def _made(self, how: How[irm.Measure]) -> JudgedQueries:
         model = model_means(self.tables, how.measure)
-        return judged_queries(LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored), how)
+        return judged_queries(
+            LabelledQueries(self.tables.pool, self.sample, model, self.label, self.ignored, self.strays), how
+        )
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedQueries | None:
         """The sample within a group of queries.
@@ -234,7 +234,7 @@ class DocumentPlan(LabelledPlan[JudgedDocuments]):
     """A plan that drew documents in rounds, with its labels."""
 
     def _made(self, how: How[irm.Measure]) -> JudgedDocuments:
-        return judged_documents(self.tables.pool, self.tables.rounds, self.label, self.ignored, how)
+        return judged_documents(self.tables.pool, self.tables.rounds, self.label, self.ignored, how, self.strays)
 
     def within(self, rows: np.ndarray, share: float, how: How[irm.Measure]) -> JudgedDocuments | None:
         """The sample within a group of queries: ``p`` becomes ``p/P`` with the group's share P, and 0 outside it."""

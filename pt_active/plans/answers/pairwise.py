@@ -10,13 +10,15 @@ import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status import Status, labels_so_far, nothing_foreseen, status_of
+from pt_active.plans.answers.status import Status, labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import strays_of
 
 _MAX_PRINTED = 15
 """If there are more pairs, only those that are not settled are printed, up to this number."""
@@ -116,7 +118,9 @@ class PairStatus(Printed):
         if state.left_out:
             left_out = f"{how_many('label', state.left_out)} from {state.waiting} on, which is not fully judged"
             facts.append(("left out", left_out))
-        facts += [("note", note) for note in self._notes]
+        if state.unknown:
+            facts.append(("unknown", Strays(state.unknown).counted))
+        facts += [("note", note) for note in (*self._notes, *filter(None, [state.label_caution]))]
         facts += [("answer", self.answer), ("next", self.advice)]
         head = f"{state.measure}: all pairs together, {self.confidence:.0%}, valid {state.valid}"
         return printed(head, facts)
@@ -164,7 +168,8 @@ def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence:
     Raises:
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
     """
-    label = labels_so_far(tables, checked_qrels(qrels, tables.pool.max_grade))
+    qrels = checked_qrels(qrels, tables.pool.max_grade)
+    label, strays = labels_so_far(tables, qrels), strays_of(tables, qrels)
     measure, rankers = tables.measure, range(len(tables.pool.names))
     questions = [Question(pair, measure, looks, None, confidence) for pair in combinations(rankers, 2)]
     sequence = sequence_of(tables, label, measure)
@@ -175,4 +180,4 @@ def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence:
         status_of(tables, question, sequence.progress, verdict, nothing_foreseen(bool(verdict.resolution)))
         for question, verdict in zip(questions, verdicts, strict=True)
     )
-    return PairStatus(tuple(states), confidence)
+    return PairStatus(tuple(with_strays(each, strays) for each in states), confidence)

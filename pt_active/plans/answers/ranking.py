@@ -136,7 +136,11 @@ class Ranking(Printed):
 
     def to_dict(self) -> dict[str, object]:
         """The whole ranking, ready for JSON: NaN and infinite numbers become None."""
-        head = {name: getattr(self.basis, name) for name in _COMMON_FIELDS} | {"missing": len(self.basis.missing)}
+        head = {name: getattr(self.basis, name) for name in _COMMON_FIELDS} | {
+            "missing": len(self.basis.missing),
+            "unknown": sum(self.basis.unknown.values()),
+            "unknown_kinds": dict(self.basis.unknown),
+        }
         head |= {"correction": self.correction, "confidence_level": self.estimates[0].confidence_level}
         body = {
             _RANKED[self.basis.level]: plain_rows(self.to_frame()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames import checks
 from pt_active.frames.checks import how_many
+from pt_active.frames.strays import Strays
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
@@ -55,6 +57,9 @@ class Basis:
         model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
             estimate depends on it only for documents that are ``unreached`` and labels taken as ``expected``.
         stopping_caution: What the cut to the judged part means for the interval; empty if the plan was not cut.
+        unknown: Kind → number of labels of the plan's queries that belong to no document of the plan: ``mistyped``,
+            ``case or spaces`` or ``leading zeros`` if a document that lacks a label may have been meant, or ``other``.
+        label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
     """
 
     measure: str
@@ -77,6 +82,8 @@ class Basis:
     interval_caution: str = ""
     model_caution: str = ""
     stopping_caution: str = ""
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    label_caution: str = ""
 
     def facts(self, of_many: bool = False) -> Facts:
         """The sample in words, for printing.
@@ -94,6 +101,8 @@ class Basis:
             facts.append(("missing", f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"))
         if self.ignored:
             facts.append(("ignored", f"{how_many('label', self.ignored)} of what was not sampled"))
+        if self.unknown:
+            facts.append(("unknown", Strays(self.unknown).counted))
         return facts
 
     @property
@@ -167,7 +176,7 @@ class _Inference(Printed):
     @property
     def note(self) -> str:
         """What a reader must know before trusting the interval; empty if there is nothing."""
-        return "; ".join(filter(None, (self._sample_note, self.basis.stopping_caution)))
+        return "; ".join(filter(None, (self._sample_note, self.basis.stopping_caution, self.basis.label_caution)))
 
     @property
     def _sample_note(self) -> str:
@@ -254,7 +263,9 @@ class _Inference(Printed):
         low, high = self.confidence_interval()
         row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
         row |= {"reference": self.reference}
+        unknown = self.basis.unknown
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
+        row |= {"unknown": sum(unknown.values()), "unknown_kinds": dict(unknown)}
         return pd.DataFrame([row])
 
     def to_frame(self) -> pd.DataFrame:

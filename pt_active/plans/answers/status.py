@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.qrels import checked_qrels, known_labels
+from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import (
     ALWAYS,
@@ -28,6 +30,7 @@ from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, 
 from pt_active.plans.answers.verdict import Verdict, prospect_of, verdict_of
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import strays_of
 
 _MIN_CHANCE = 0.05
 """With a lower probability of being resolved, the budget is said not to settle the question."""
@@ -90,6 +93,8 @@ class Status(Printed):
         cost_unit: The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none.
         overturned: An earlier verdict, ``"first"``, ``"second"`` or ``"within"``, that what is judged by now shows to
             have been false; None if there is none.
+        unknown: Kind → number of labels of the plan's queries that belong to no document of the plan, as in `Basis`.
+        label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
     """
 
     measure: str
@@ -123,6 +128,8 @@ class Status(Printed):
     everything: float
     cost_unit: str = ""
     overturned: str | None = None
+    unknown: Mapping[str, int] = field(default_factory=dict)
+    label_caution: str = ""
 
     @property
     def resolved(self) -> bool:
@@ -204,6 +211,7 @@ class Status(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
         content = asdict(self) | {"winner": self.winner, "answer": self.answer, "advice": self.advice}
+        content |= {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
         return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in content.items()}
 
     @property
@@ -270,8 +278,10 @@ class Status(Printed):
             )
         if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
-        if self.remark:
-            facts.append(("note", self.remark))
+        if self.unknown:
+            facts.append(("unknown", Strays(self.unknown).counted))
+        if note := "; ".join(filter(None, (self.remark, self.label_caution))):
+            facts.append(("note", note))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
 
@@ -287,6 +297,15 @@ def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> 
         ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
     """
     qrels = checked_qrels(qrels, tables.pool.max_grade)
+    return with_strays(_plan_status(tables, qrels, question), strays_of(tables, qrels))
+
+
+def with_strays(status: Status, strays: Strays) -> Status:
+    """The status with the labels that belong to no document of the plan."""
+    return replace(status, unknown=strays.kinds, label_caution=strays.caution)
+
+
+def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
     if question.looks == ALWAYS:
         return proved_status(tables, sequence_of(tables, labels_so_far(tables, qrels), question.measure), question)
     if len(qrels):

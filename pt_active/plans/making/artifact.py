@@ -16,7 +16,6 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import file_path
-from pt_active.frames.trec import existing_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -176,7 +175,7 @@ def digest(source: str | Path | pd.DataFrame) -> str:
     Raises:
         FileNotFoundError: If there is no such file.
     """
-    return _digest_frame(source) if isinstance(source, pd.DataFrame) else _digest_file(existing_file(source))
+    return _digest_frame(source) if isinstance(source, pd.DataFrame) else _digest_file(Path(source))
 
 
 def _digest_file(path: Path) -> str:

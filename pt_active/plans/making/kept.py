@@ -69,7 +69,16 @@ def in_words(tables: PlanTables) -> str:
         f"Plan for {arguments.measure} of {rankers}\n"
         f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}"
+        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{_dropped(manifest)}"
+    )
+
+
+def _dropped(manifest: Manifest) -> str:
+    """The printed lines on runs of which lines were dropped when they were read."""
+    return "".join(
+        f"\n  dropped   {how_many('line', each.lines)} of run {each.ranker}: "
+        + ", ".join(f"{kind} ({number})" for kind, number in each.kinds.items())
+        for each in manifest.dropped
     )
 
 

@@ -21,8 +21,9 @@ from pt_active.frames.qrels import (
     warn_of_ignored,
     whole_labels,
 )
+from pt_active.frames.strays import Strays, not_found, stray_labels
 from pt_active.inference.calibration import Calibration, calibration
-from pt_active.inference.rounds import Round
+from pt_active.inference.rounds import Round, judged_before
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
@@ -96,10 +97,28 @@ def labels_of_queries(pool: Pool, qrels: pd.DataFrame) -> tuple[np.ndarray, int]
     warn_of_ignored(ignored, f"{how_many('query', others)} that {agreeing('was', others)} not sampled")
     label = whole_labels(pool.keys, qrels)
     if (label < 0).all():
-        raise ValueError(
-            "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
-        )
+        complaint = "no label belongs to a sampled document; do the qids and docnos of the qrels match the plan's?"
+        raise not_found(complaint, pool.keys, qrels)
     return label, ignored
+
+
+def wanted_documents(tables: PlanTables) -> np.ndarray:
+    """bool[N], the drawn documents, or the documents of the drawn queries."""
+    if tables.rounds:
+        return judged_before(tables.rounds)
+    return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
+
+
+def strays_of(tables: PlanTables, qrels: pd.DataFrame) -> Strays:
+    """The labels that belong to no document of a plan.
+
+    Args:
+        tables: The plan's content.
+        qrels: As `qrels.checked_qrels` returns them.
+    """
+    pool = tables.pool
+    lacking = wanted_documents(tables) & pool.seen(tables.measure) & (whole_labels(pool.keys, qrels) < 0)
+    return stray_labels(pool.keys, lacking, qrels)
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:

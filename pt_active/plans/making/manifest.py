@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import version
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import ir_measures.measures as irm
 import pandas as pd
@@ -138,6 +138,23 @@ class Cut(Record):
 
 
 @dataclass(frozen=True)
+class Dropped(Record):
+    """Lines of a run that were dropped when it was read, because they did not fit.
+
+    Attributes:
+        ranker: Whose run it is.
+        lines: Their number.
+        kinds: Kind of mistake → number of lines.
+        examples: Some of the lines, each with its number and its mistake.
+    """
+
+    ranker: str
+    lines: int
+    kinds: dict[str, int]
+    examples: Sequence[str]
+
+
+@dataclass(frozen=True)
 class Inputs(Record):
     """Digests of the frames that a plan was made from."""
 
@@ -163,9 +180,10 @@ class Manifest(Record):
         extensions: One entry per extension of a plan of queries.
         later_rankers: Names of the rankers that were added after the sample was drawn.
         cut: How far the plan was cut; None if it was not.
+        dropped: One entry per run of which lines were dropped when it was read.
     """
 
-    SOMETIMES: ClassVar = ("rounds", "extensions", "later_rankers", "cut")
+    SOMETIMES: ClassVar = ("rounds", "extensions", "later_rankers", "cut", "dropped")
     PARTS: ClassVar = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -173,6 +191,7 @@ class Manifest(Record):
         "rounds": RoundEntry,
         "extensions": ExtensionEntry,
         "cut": Cut,
+        "dropped": Dropped,
     }
 
     format_version: int = FORMAT_VERSION
@@ -188,6 +207,7 @@ class Manifest(Record):
     extensions: tuple[ExtensionEntry, ...] = ()
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
+    dropped: tuple[Dropped, ...] = ()
 
     @property
     def law(self) -> Law:
@@ -250,7 +270,13 @@ def plan_manifest(
         spent=spent,
         pool_cost=float(pool.query_cost.sum()),
         inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
+        dropped=dropped_lines(source.frame.attrs.get("dropped", {})),
     )
+
+
+def dropped_lines(counts: Mapping[str, Mapping[str, Any]]) -> tuple[Dropped, ...]:
+    """The entries for runs of which lines were dropped, from ranker → ``attrs["dropped"]`` of `trec.read_run`."""
+    return tuple(Dropped(name, **said) for name, said in counts.items())
 
 
 @cache

@@ -206,6 +206,7 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
     pool = data_frame("pool", pool, "qid", "docno")
     if topics is None:
         return pool
+    attrs = dict(pool.attrs)
     pool, topics = with_string_ids(pool), with_string_ids(data_frame("topics", topics, "qid"))
     absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
     if len(absent):
@@ -214,7 +215,9 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
             f"{agreeing('is', len(absent))} left out of the pool, so estimates say nothing about {some(absent)}",
             stacklevel=3,
         )
-    return with_query_columns(pool, topics)
+    graded = with_query_columns(pool, topics)
+    graded.attrs |= attrs
+    return graded
 
 
 def design_table(

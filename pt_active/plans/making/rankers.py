@@ -14,6 +14,7 @@ import pandas as pd
 from pt_active.frames import checks
 from pt_active.frames.runs import ordered_run
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import cutoff_of
 
@@ -163,7 +164,9 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     columns |= {f"q_var_{name}": moments.covariance[:, s, s] for s, name in enumerate(pool.names)}
     queries = tables.queries.drop(columns="q_cov", errors="ignore").assign(**columns)
     later = (*tables.manifest.later_rankers, *runs)
-    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later)
+    dropped = dropped_lines({name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs})
+    dropped = (*tables.manifest.dropped, *dropped)
+    manifest = replace(tables.manifest, rankers=pool.names, later_rankers=later, dropped=dropped)
     return replace(tables, pool=pool, queries=queries, manifest=manifest)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames.checks import how_many
+from pt_active.frames.strays import Strays
+from pt_active.frames.trec import dropped_in_words
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
@@ -288,8 +290,11 @@ def _weights(report: Findings) -> Section:
 def _missing(report: Findings) -> Section:
     basis = report.result.basis
     ignored = f" Ignored: {how_many('label', basis.ignored)} of what was not sampled." if basis.ignored else ""
+    unknown = f" Not used: {Strays(basis.unknown).counted}." if basis.unknown else ""
+    dropped = [f"Run {each.ranker}: {dropped_in_words(each.to_json())}." for each in report.made.dropped]
     if not report.missing:
-        return Section("What was missing", [f"No label was missing.{ignored}"])
-    words = [f"{how_many('label', len(report.missing), 'was')} missing and taken as {basis.missing_policy}.{ignored}"]
+        return Section("What was missing", [f"No label was missing.{ignored}{unknown}", *dropped])
+    said = f"{how_many('label', len(report.missing), 'was')} missing and taken as {basis.missing_policy}"
+    words = [f"{said}.{ignored}{unknown}", *dropped]
     table = pd.DataFrame(report.missing, columns=["qid", "docno"])
     return Section("What was missing", words, tables=[_shown(table, "Documents without a label")])

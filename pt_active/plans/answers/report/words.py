@@ -92,7 +92,7 @@ def number(value: Any) -> str:
 
 def reassures(result: Estimate | Comparison | Ranking) -> bool:
     """Whether the note of a result is good news: all was judged and nothing is missing."""
-    return result.basis.census and not result.basis.missing
+    return result.basis.census and not (result.basis.missing or result.basis.label_caution)
 
 
 # --- charts in words, for readers who cannot see them ----------------------------------------------------------------

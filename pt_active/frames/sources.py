@@ -1,0 +1,313 @@
+"""What may be read, and how much of it? Files, compressed files and streams, each of which is read once."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from pt_active.frames.checks import Argument, ArgumentError, file_path
+
+_BLOCK = 1 << 20
+"""Bytes that are read at a time; no more than `Limits.line`, so that a block has room for one long line at most."""
+
+_ALWAYS_EXPANDED = 1 << 26
+"""Bytes to which a compressed file may expand whatever its size."""
+
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile)
+"""What the decompressors raise for damaged data, beside plain OSError and RuntimeError."""
+
+
+class Limits(NamedTuple):
+    """How much a file may hold. What goes beyond is refused, with a message that says how to lift the limits.
+
+    Attributes:
+        size: Bytes of the whole file, after decompression.
+        line: Bytes of a line.
+        columns: Columns of a table.
+        cell: Characters of a cell of a table.
+        expansion: How many times as large as its compressed form a file of more than 64 MiB may be. Compressed runs
+            and worklists are 3 to 50 times as large, and what was made to fill a memory a thousand times.
+    """
+
+    size: int = 1 << 30
+    line: int = 1 << 24
+    columns: int = 1000
+    cell: int = 1 << 24
+    expansion: int = 250
+
+
+LIMITS = Limits()
+"""The limits unless they are lifted."""
+
+NO_LIMITS = Limits(*[sys.maxsize] * 5)
+"""No limits but those of the memory."""
+
+_LIFTED: ContextVar[bool] = ContextVar("limits_lifted", default=False)
+
+
+@contextmanager
+def limits_lifted() -> Iterator[None]:
+    """Read files without `LIMITS` inside this block, as ``no_limit=True`` does for a single file."""
+    token = _LIFTED.set(True)
+    try:
+        yield
+    finally:
+        _LIFTED.reset(token)
+
+
+def beyond(what: str, limit: int, unit: str) -> ArgumentError:
+    """The error about a file that goes beyond a limit; the message says how to lift it.
+
+    Args:
+        what: What is too large, such as ``line 3 is longer``.
+        limit: The limit.
+        unit: Of the limit, such as ``bytes``.
+    """
+    lift = Argument("no_limit", True)
+    return ArgumentError(f"{what} than {limit:,} {unit}, the limit; if it is meant to be, ", lift, " lifts the limit")
+
+
+@dataclass(frozen=True)
+class Source:
+    """The content of a text file or stream, which was read once.
+
+    Attributes:
+        path: Where it came from.
+        content: Its bytes, decompressed, without a byte order mark and without NUL.
+        limits: How much it may hold.
+    """
+
+    path: str
+    content: bytes
+    limits: Limits = LIMITS
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    @property
+    def suffixes(self) -> list[str]:
+        """The suffixes of the file's name, without that of a compression."""
+        suffixes = Path(self.path).suffixes
+        return suffixes[:-1] if suffixes and suffixes[-1] in _DECOMPRESSORS else suffixes
+
+    @cached_property
+    def ended(self) -> bytes:
+        r"""The content with ``\n`` at the end of each line, for formats whose fields hold no line ends.
+
+        Raises:
+            ValueError: If some lines end with ``\n`` and another holds a carriage return.
+        """
+        if b"\r" not in self.content:
+            return self.content
+        content = self.content.replace(b"\r\n", b"\n")
+        if (at := content.find(b"\r")) < 0:
+            return content
+        if b"\n" in content:
+            number = content.count(b"\n", 0, at) + 1
+            raise ValueError(f"line {number}: a carriage return inside the line")
+        return content.replace(b"\r", b"\n")
+
+    @property
+    def text(self) -> str:
+        """The content as text.
+
+        Raises:
+            ValueError: If it is not UTF-8; the message has the line.
+        """
+        try:
+            return self.content.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = self.content.count(b"\n", 0, error.start) + 1
+            raise ValueError(f"line {line}: bytes that are not UTF-8") from None
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers, from 1. Bytes that are not UTF-8 become lone surrogates."""
+        for number, line in enumerate(io.BytesIO(self.ended), start=1):
+            yield number, line.decode("utf-8", "surrogateescape")
+
+    def first_line(self) -> str:
+        """The first line that is not blank; an empty string if there is none."""
+        end = b"\n" if b"\n" in self.content else b"\r"
+        for line in _pieces(self.content, end):
+            if line.strip():
+                return line.decode("utf-8", "surrogateescape").rstrip("\r")
+        return ""
+
+
+def _pieces(content: bytes, end: bytes) -> Iterator[bytes]:
+    start = 0
+    while (at := content.find(end, start)) >= 0:
+        yield content[start:at]
+        start = at + 1
+    yield content[start:]
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Put the file's name in front of the message of any error in reading it.
+
+    Raises:
+        ValueError: If the block raises a ValueError, or an error of a damaged compressed file.
+    """
+    try:
+        yield
+    except ArgumentError as error:
+        raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error
+    except (ValueError, *_DAMAGED) as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from error
+
+
+def read_source(path: str | Path, no_limit: bool = False) -> Source:
+    """Read a text file or a stream, such as a pipe, once.
+
+    The content is decompressed if the name or the first bytes say that it is compressed by gzip, bzip2, xz or lz4.
+
+    Args:
+        path: The file.
+        no_limit: Whether to read it whatever its size.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        IsADirectoryError: If it is a folder.
+        ValueError: If it is larger than the limits allow, holds a NUL character, or is damaged.
+    """
+    limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
+    with naming(path), opened(path) as (stream, packed):
+        content = b"".join(_text_blocks(_blocks(stream, limits, packed), limits))
+        while content.startswith(codecs.BOM_UTF8):
+            content = content.removeprefix(codecs.BOM_UTF8)
+        return Source(str(path), content, limits)
+
+
+def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:
+    """Read a binary file or a stream once.
+
+    Args:
+        path: The file.
+        no_limit: Whether to read it whatever its size.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        IsADirectoryError: If it is a folder.
+        ValueError: If it is larger than the limits allow.
+    """
+    limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
+    with naming(path), file_path("path", path).open("rb") as stream:
+        return b"".join(_blocks(stream, limits))
+
+
+def size_limit(no_limit: bool = False) -> int:
+    """The largest size of a file in bytes, as `Limits` has it."""
+    return (NO_LIMITS if no_limit or _LIFTED.get() else LIMITS).size
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
+    """Open a file or a stream to read its bytes, decompressed; and the compressed stream, None if there is none.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        IsADirectoryError: If it is a folder.
+        ValueError: If it is an archive that is not read.
+    """
+    with file_path("path", path).open("rb") as stream:
+        start = stream.peek(16)[:16]
+        for magic, name in _ARCHIVES.items():
+            if start.startswith(magic):
+                raise ValueError(f"this is {name}, which is not read as text; unpack it or save it as UTF-8 text first")
+        packed = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), Path(path).suffix)
+        if packed in _DECOMPRESSORS:
+            with _DECOMPRESSORS[packed](stream) as unpacked:
+                yield unpacked, stream
+        else:
+            yield stream, None
+
+
+def _lz4(stream: IO[bytes]) -> Any:
+    try:
+        import lz4.frame
+    except ImportError:
+        raise ValueError("this is compressed by lz4; unpack it, or install the package lz4") from None
+    return lz4.frame.open(stream)
+
+
+_DECOMPRESSORS: dict[str, Callable[[IO[bytes]], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".lz4": _lz4,
+}
+"""Suffix of a compressed file → a function that opens its stream."""
+
+_MAGIC = {
+    b"\x1f\x8b": ".gz",
+    **{b"BZh%d1AY&SY" % level: ".bz2" for level in range(1, 10)},
+    b"\xfd7zXZ\x00": ".xz",
+    b"\x04\x22\x4d\x18": ".lz4",
+}
+"""First bytes of a compressed stream → its suffix."""
+
+_ARCHIVES = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet file",
+    b"\x28\xb5\x2f\xfd": "a file compressed by Zstandard",
+    b"PAR1": "a Parquet file without the suffix .parquet",
+    b"\xff\xfe": "UTF-16 text",
+    b"\xfe\xff": "UTF-16 text",
+}
+"""First bytes of what is not read → its name."""
+
+
+def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) -> Iterator[bytes]:
+    """The content in blocks, at most as much as the limits allow; ``packed`` is the compressed stream behind it."""
+    size, too_large = 0, beyond("the file is larger", limits.size, "bytes")
+    if packed is None:
+        about = os.fstat(stream.fileno())
+        if stat.S_ISREG(about.st_mode) and about.st_size > limits.size:
+            raise too_large
+    try:
+        while block := stream.read(_BLOCK):
+            size += len(block)
+            if size > limits.size:
+                raise too_large
+            large = packed is not None and size > _ALWAYS_EXPANDED and packed.seekable()
+            if large and packed is not None and size > packed.tell() * limits.expansion:
+                raise beyond("the file expands more", limits.expansion, "times")
+            yield block
+    except (OSError, RuntimeError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise ValueError(f"the compressed data is damaged: {error}") from error
+    except (EOFError, zlib.error, lzma.LZMAError) as error:
+        raise ValueError(f"the compressed data is damaged: {error}") from error
+
+
+def _text_blocks(blocks: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
+    """The blocks of a text, each checked when it is read, so that a stream without an end is refused soon."""
+    line, waiting = 1, 0
+    for block in blocks:
+        first = block.find(b"\n")
+        if waiting + (len(block) if first < 0 else first) > limits.line:
+            raise beyond(f"line {line} is longer", limits.line, "bytes")
+        if (at := block.find(b"\0")) >= 0:
+            line += block.count(b"\n", 0, at)
+            raise ValueError(f"line {line}: a NUL character, which text does not have")
+        # bytes.count is ten times as slow on a block of nothing but line ends.
+        line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
+        waiting = waiting + len(block) if first < 0 else len(block) - block.rfind(b"\n") - 1
+        yield block

@@ -1,0 +1,187 @@
+"""Which labels belong to no document of a plan, and which documents were meant?"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import agreeing, how_many, shown
+
+SPELLING = "case or spaces"
+"""The kind of labels whose ids are those of a document but for upper case or white space."""
+
+ZEROS = "leading zeros"
+"""The kind of labels whose ids lack leading zeros, as spreadsheets remove them."""
+
+MISTYPED = "mistyped"
+"""The kind of labels whose docno is that of a document but for one character, or two that changed places."""
+
+OTHER = "other"
+"""The kind of all other labels of the plan's queries."""
+
+_COMPARED = 20_000
+"""Labels that are compared with documents at most; all are counted."""
+
+_HINTS = 3
+"""Close misses that are named."""
+
+
+@dataclass(frozen=True)
+class Strays:
+    """Labels that belong to no document of a plan.
+
+    Attributes:
+        kinds: `SPELLING`, `ZEROS`, `MISTYPED` or `OTHER` → the number of labels; kinds without any are left out.
+            Labels of queries that are not in the plan count only if they are close to a document that lacks a label.
+        hints: Close misses in words, some of them.
+    """
+
+    kinds: Mapping[str, int] = field(default_factory=dict)
+    hints: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> int:
+        """The number of labels."""
+        return sum(self.kinds.values())
+
+    @property
+    def counted(self) -> str:
+        """The number of labels of each kind in words; empty if there are none."""
+        if not self.kinds:
+            return ""
+        kinds = ", ".join(f"{number} {kind}" for kind, number in self.kinds.items())
+        return f"{how_many('label', self.number)} of documents that are not in the plan ({kinds})"
+
+    @property
+    def caution(self) -> str:
+        """What a reader must know of close misses; empty if there are none."""
+        return f"{self.counted} {agreeing('is', self.number)} not used: {self.hint}" if self.hints else ""
+
+    @property
+    def hint(self) -> str:
+        """The close misses in words."""
+        return "; ".join(self.hints)
+
+
+def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -> Strays:
+    """Find the labels that belong to no document, and documents without a label that may have been meant.
+
+    Args:
+        keys: ``qid, docno`` of all documents of a plan, string ids, N rows.
+        lacking: bool[N], the documents that should have a label and have none.
+        qrels: ``qid, docno`` (+ ``label``), each pair once, string ids.
+    """
+    given = qrels[["qid", "docno"]]
+    joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
+    unknown = given[(joined["_merge"] == "left_only").to_numpy()]
+    own = unknown["qid"].isin(keys["qid"].unique()).to_numpy()
+    near, kinds, hints = _Near(keys[lacking]), Counter[str](), dict[str, None]()
+    compared = unknown.iloc[:_COMPARED].itertuples(index=False, name=None)
+    for (qid, docno), of_plan in zip(compared, own[:_COMPARED].tolist(), strict=True):
+        kind, meant = near.meant(qid, docno)
+        if meant is not None:
+            hints[_hint((qid, docno), meant)] = None
+        if meant is not None or of_plan:
+            kinds[kind] += 1
+    if rest := int(own[_COMPARED:].sum()):
+        kinds[OTHER] += rest
+    counted = {kind: kinds[kind] for kind in (SPELLING, ZEROS, MISTYPED, OTHER) if kinds[kind]}
+    return Strays(counted, tuple(hints)[:_HINTS])
+
+
+def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueError:
+    """The error that no label belongs to any document, with the close misses.
+
+    Args:
+        complaint: The message.
+        keys: ``qid, docno`` of the documents.
+        qrels: ``qid, docno`` of the labels.
+    """
+    hint = stray_labels(keys, np.ones(len(keys), dtype=bool), qrels).hint
+    return ValueError(f"{complaint}; {hint}" if hint else complaint)
+
+
+def _hint(given: tuple[str, str], meant: tuple[str, str]) -> str:
+    (qid, docno), (its_qid, its_docno) = ((shown(q), shown(d)) for q, d in (given, meant))
+    if docno == its_docno:
+        return f"query {qid} is not in the plan; did you mean {its_qid}?"
+    if qid == its_qid:
+        return f"document {docno} of query {qid} is not in the plan; did you mean {its_docno}?"
+    return f"document {docno} of query {qid} is not in the plan; did you mean {its_docno} of {its_qid}?"
+
+
+class _Near:
+    """Documents by what is left of their ids after common slips."""
+
+    def __init__(self, keys: pd.DataFrame) -> None:
+        self.folded: dict[tuple[str, str], tuple[str, str]] = {}
+        self.without_zeros: dict[tuple[str, str], tuple[str, str]] = {}
+        self.docnos: dict[str, list[str]] = defaultdict(list)
+        self.shortened: dict[str, dict[str, set[str]]] = {}
+        for qid, docno in zip(keys["qid"], keys["docno"], strict=True):
+            pair = qid, docno
+            self.docnos[qid].append(docno)
+            self.folded.setdefault((_folded(qid), _folded(docno)), pair)
+            self.without_zeros.setdefault((_unpadded(qid), _unpadded(docno)), pair)
+            self.without_zeros.setdefault((_number(qid), _unpadded(docno)), pair)
+
+    def meant(self, qid: str, docno: str) -> tuple[str, tuple[str, str] | None]:
+        """The kind of slip, and the document that was meant; None if there is none, or more than one."""
+        if pair := self.folded.get((_folded(qid), _folded(docno))):
+            return SPELLING, pair
+        if pair := self.without_zeros.get((_unpadded(qid), _unpadded(docno))):
+            return ZEROS, pair
+        near = self._typed(qid, docno)
+        return (MISTYPED, (qid, near.pop())) if len(near) == 1 else (OTHER, None)
+
+    def _typed(self, qid: str, docno: str) -> set[str]:
+        """The documents of a query from which a docno differs by one slip of the keyboard."""
+        if qid not in self.docnos or len(docno) < 2:
+            return set()
+        if qid not in self.shortened:
+            index = self.shortened[qid] = defaultdict(set)
+            for each in self.docnos[qid]:
+                for short in _shortened(each):
+                    index[short].add(each)
+        candidates = {each for short in _shortened(docno) for each in self.shortened[qid].get(short, ())}
+        return {each for each in candidates if _is_slip(docno, each)}
+
+
+def _folded(name: str) -> str:
+    """The id without white space, characters of no width (such as a byte order mark) and upper case."""
+    return "".join(re.sub("[\u200b-\u200d\u2060\ufeff]", "", name).split()).casefold()
+
+
+def _unpadded(name: str) -> str:
+    """The id with no leading zeros in any of its numbers."""
+    return re.sub(r"(?<![0-9])0+(?=[0-9])", "", _folded(name))
+
+
+def _number(name: str) -> str:
+    """The number of an id such as ``q007``, without its letters and zeros; the id itself if it is none."""
+    match = re.fullmatch(r"[^0-9]*0*([0-9]+)", _folded(name))
+    return match[1] if match else _folded(name)
+
+
+def _shortened(name: str) -> Iterator[str]:
+    """The id itself, and all that is left of it without one character."""
+    yield name
+    for i in range(len(name)):
+        yield name[:i] + name[i + 1 :]
+
+
+def _is_slip(given: str, meant: str) -> bool:
+    """Whether two ids differ by one character that is wrong, missing or too much, or by two that changed places."""
+    if len(given) != len(meant):
+        longer, shorter = sorted((given, meant), key=len, reverse=True)
+        return len(longer) - len(shorter) == 1 and shorter in _shortened(longer)
+    wrong = [i for i, (a, b) in enumerate(zip(given, meant, strict=True)) if a != b]
+    if len(wrong) == 2 and wrong[1] == wrong[0] + 1:
+        i = wrong[0]
+        return given[i : i + 2] == meant[i + 1] + meant[i]
+    return len(wrong) == 1

@@ -1,0 +1,115 @@
+"""Runs of which wrong lines are dropped and counted: the plan keeps the count, and its report shows it."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active import DCG, Plan, Runs
+from pt_active.cli.app import app
+from pt_active.demo.collection import DemoCollection
+from pt_active.frames.trec import read_run
+
+GOOD = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\nq2 Q0 d1 1 3 t\n"
+BAD = {
+    "q1 Q0 d3 3 nan t": ("score that is not a number", "score 'nan', which is not a number"),
+    "q1 Q0 d3 3 t": ("wrong number of columns", "5 columns"),
+    "q1 Q0 d3 3 1 my tag": ("wrong number of columns", "7 columns"),
+    "q1 Q0 d3 x 1 t": ("rank that is not a number", "rank 'x', which is not a number"),
+    "q1 Q0 d1 9 9 t": ("document that occurred before", "a document again"),
+}
+
+
+@pytest.mark.parametrize("bad", BAD)
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_wrong_line_is_dropped_and_counted(bad, end, tmp_path):
+    (tmp_path / "good").write_text(GOOD, newline="")
+    (tmp_path / "bad").write_text((GOOD + "\n" + bad + "\n").replace("\n", end), newline="")
+    with pytest.raises(ValueError, match="bad: line 5: "):
+        read_run(tmp_path / "bad")
+    kind, said = BAD[bad]
+    with pytest.warns(UserWarning, match=rf"bad: 1 line was dropped: {kind} \(1\); line 5: {said}"):
+        run = read_run(tmp_path / "bad", on_error="skip")
+    assert run.attrs["dropped"] == {"lines": 1, "kinds": {kind: 1}, "examples": [f"line 5: {said}"]}
+    pd.testing.assert_frame_equal(run, read_run(tmp_path / "good", on_error="skip"))
+    assert "dropped" not in read_run(tmp_path / "good", on_error="skip").attrs
+
+
+def test_all_mistakes_at_once(tmp_path):
+    lines = [*BAD, "q9 Q0 d\udce9 1 1 t", *GOOD.splitlines(), "q1 Q0 d2 1 7 t"]
+    (tmp_path / "bad").write_bytes("\n".join(lines).encode("utf-8", "surrogateescape"))
+    with pytest.warns(UserWarning, match="7 lines were dropped: .*; …"):
+        run = read_run(tmp_path / "bad", on_error="skip")
+    # The first of duplicates is kept: that of q1, d1 is among the lines that were wrong by themselves otherwise.
+    assert run[["qid", "docno", "score"]].to_numpy().tolist() == [
+        ["q1", "d1", 9.0],
+        ["q1", "d2", 1.5],
+        ["q2", "d1", 3.0],
+    ]
+    assert run.attrs["dropped"]["kinds"] == {
+        "bytes that are not UTF-8": 1,
+        "document that occurred before": 2,
+        "rank that is not a number": 1,
+        "score that is not a number": 1,
+        "wrong number of columns": 2,
+    }
+    assert len(run.attrs["dropped"]["examples"]) == 5
+
+
+def test_a_run_of_nothing_else_is_refused(tmp_path):
+    (tmp_path / "bad").write_text("q1 Q0 d3 3 nan t\nx y")
+    with pytest.raises(ValueError, match="bad: the file is empty; expected 6 columns, .*; all of 2 lines are wrong"):
+        read_run(tmp_path / "bad", on_error="skip")
+    with pytest.raises(ValueError, match="on_error must be one of raise, skip, got 'ignore'"):
+        read_run(tmp_path / "bad", on_error="ignore")
+
+
+def test_rows_of_parquet_are_dropped_too(tmp_path):
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"qid": [1, 1, 1], "docno": list("aba"), "score": [2.0, None, 1.0]}).to_parquet(path)
+    with pytest.warns(UserWarning, match=r"; row 2: a score that is not a number; row 3: a document again"):
+        assert read_run(path, on_error="skip")["docno"].tolist() == ["a"]
+
+
+@pytest.fixture
+def folder(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, run in demo.runs.items():
+        lines = [f"{r.qid} Q0 {r.docno} {r.rank} {r.score!r} t" for r in run[run["rank"] < 12].itertuples()]
+        Path(f"{name}.run").write_text("\n".join([*lines, lines[0], "q1 Q0 x 1 nan t"]))
+    return tmp_path
+
+
+def test_the_plan_and_its_report_say_what_was_dropped(folder: Path, demo: DemoCollection) -> None:
+    first, second = list(demo.runs)
+    words = ["plan", "--measure", "DCG@10", "--budget", "300", "--grades", "uniform", "--max-grade", "3", "--out", "p"]
+    words += ["--run", f"{first}={first}.run", "--run", f"{second}={second}.run"]
+    refused = CliRunner().invoke(app, words)
+    assert refused.exit_code == 2
+    assert "which is not a number" in refused.output
+    made = CliRunner().invoke(app, [*words, "--lenient", "--json", "--quiet"])
+    assert made.exit_code == 0, made.output
+    dropped = json.loads(made.stdout)["dropped"]
+    assert [each["ranker"] for each in dropped] == [first, second]
+    kinds = {"document that occurred before": 1, "score that is not a number": 1}
+    assert [each["kinds"] for each in dropped] == [kinds, kinds]
+    plan = Plan.load("p")
+    assert f"dropped   2 lines of run {first}: document that occurred before (1), score" in str(plan)
+    plan.report("page.html", demo.judge(plan.assessments))
+    assert f"Run {first}: 2 lines were dropped: document that occurred before (1)" in Path("page.html").read_text()
+
+
+def test_a_pool_made_in_python_keeps_the_count_through_a_grade_model(
+    folder: Path, demo: DemoCollection, grades
+) -> None:
+    runs = {name: read_run(f"{name}.run", on_error="skip") for name in demo.runs}
+    graded = (Runs(**runs) >> grades)(demo.topics)
+    for topics in (None, demo.topics):
+        plan = Plan.create(graded, topics, DCG @ 10, budget=300)
+        assert [each["lines"] for each in plan.manifest["dropped"]] == [2, 2]
+        saved = Plan.load(plan.save(folder / f"plan{topics is None}").path)
+        assert saved.manifest == plan.manifest
+    later = saved.with_rankers(late=next(iter(runs.values())))
+    assert [each["ranker"] for each in later.manifest["dropped"]] == [*runs, "late"]

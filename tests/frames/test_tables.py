@@ -1,0 +1,117 @@
+"""Tables with a header: its width is that of every row, and nothing is dropped or moved in silence."""
+
+import re
+
+import pandas as pd
+import pytest
+
+from pt_active.frames.sources import Source
+from pt_active.frames.tables import read_table
+from pt_active.frames.topics import read_texts
+from pt_active.frames.trec import read_qrels
+from pt_active.frames.worklists import read_judgments
+
+
+def table(content, separator=",", quoted=True):
+    return read_table(Source("t.csv", content.encode()), separator, ("a", "b"), quoted)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_cells_hold_what_quotation_marks_enclose(end):
+    content = end.join(["a,b", '"x, ""y""",2', f'"one{end}two",', "", ' "c,5" d', ",", "e,f"])
+    found = table(content)
+    assert found.to_dict("list") == {"a": ['x, "y"', f"one{end}two", ' "c', "e"], "b": ["2", "", '5" d', "f"]}
+    assert found.index.tolist() == [2, 3, 5, 7]
+
+
+def test_the_index_of_a_frame_may_be_in_the_first_column():
+    assert table(",a,b\n0,x,1\n1,y,2\n").to_dict("list") == {"a": ["x", "y"], "b": ["1", "2"]}
+
+
+def test_tabs_need_no_quotation_marks():
+    assert table('a\tb\n"x\ty"\n', "\t", quoted=False).to_dict("list") == {"a": ['"x'], "b": ['y"']}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b\n1,2,3\n4,5\n", "line 2: expected 'a', 'b' (2 cells, as in the header); got '1', '2', '3' (3 cells)"),
+        ("a,b\n1,2\n4\n", "line 3: expected 'a', 'b' (2 cells, as in the header); got '4' (1 cell)"),
+        ('a,b\n"1\n1",2\n4\n', "line 4: expected"),
+        ('a,b\n1,"2\n3,4\n', "line 2: a quotation mark opens a cell and none ends it"),
+        ('a,b\n1,"2"x\n', "line 2: 'x' after the quotation mark that ends a cell"),
+        ("a,b,a\n1,2,3\n", "row 1: the header must name each column once; got 'a' more than once"),
+        ("a,b,\n1,2,\n1,2,x\n", "line 3: 'x' in a column that has no name in the header"),
+        ("a,c\n1,2\n", "row 1: expected a header with 'a', 'b'; missing: 'b'; got 'a', 'c'"),
+        ("\n,\n", "the file is empty; expected a header with 'a', 'b'"),
+    ],
+)
+def test_other_rows_are_refused_with_their_line(content, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        table(content)
+
+
+def test_a_wrong_row_is_quoted_in_part():
+    with pytest.raises(ValueError, match="line 2") as caught:
+        table("a,b\n" + ",".join(["x" * 1000] * 500) + "\n")
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("row", ["q10,doc10_1,what is 1, 3,0", "q10,doc10_1,what", "q10,doc10_1,what,3,"])
+@pytest.mark.parametrize("first", [True, False])
+def test_no_label_moves_to_another_column(row, first, tmp_path):
+    rows = [row, "q1,d1,what,1"] if first else ["q1,d1,what,1", row]
+    (tmp_path / "a.csv").write_text("\n".join(["qid,docno,query,label", *rows]))
+    with pytest.raises(ValueError, match=rf"a\.csv: line {2 if first else 3}: expected .* as in the header"):
+        read_judgments(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"qid": "q", "docno": "d", "label": 1, "label": 3}', "got the key 'label' more than once"),
+        ('{"qid": ["q"], "docno": "d", "label": 1}', "expected a qid that is text or a whole number; got ['q']"),
+        ('{"qid": "q", "docno": 1.5, "label": 1}', "expected a docno that is text or a whole number; got 1.5"),
+        ('{"qid": "q", "docno": "a\\u0000b", "label": 1}', "expected a docno of characters, and no NUL"),
+        ('{"qid": "q", "docno": "", "label": 1}', "expected a docno of characters"),
+        ('{"qid": "q", "docno": "d", "label": NaN}', "got NaN, which is not JSON"),
+        ('{"qid": "q", "docno": "d", "label": [1]}', "expected a label that is a whole number"),
+        ('{"qid": "q", "docno": "d", "label": 1' + "0" * 5000 + "}", "expected a JSON object"),
+        ('{"qid": "q", "docno": "d", "label": 1, "x": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
+    ],
+)
+def test_json_lines_are_strict(line, said, tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"qid": "p", "docno": "d", "label": 0}\n' + line + "\n")
+    with pytest.raises(ValueError, match=rf"a\.jsonl: line 2: .*{re.escape(said)}") as caught:
+        read_judgments(tmp_path / "a.jsonl")
+    assert len(str(caught.value)) < 500
+
+
+def test_texts_are_texts(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"docno": 7, "text": "x"}\n{"docno": "d", "text": {"x": 1}}\n')
+    with pytest.raises(ValueError, match="line 2: expected a text of document 'd'; got {'x': 1}"):
+        read_texts(tmp_path / "a.jsonl")
+
+
+@pytest.mark.parametrize("docno", [["a"], {"a": 1}, b"a", True])
+def test_ids_in_frames_are_text_or_numbers(docno, tmp_path):
+    from pt_active.frames.columns import with_string_ids
+
+    with pytest.raises(ValueError, match="an id must be text or a number, got "):
+        with_string_ids(pd.DataFrame({"docno": pd.Series([docno], dtype=object)}))
+
+
+def test_parquet_ids_hold_no_nul_and_no_lists(tmp_path):
+    for docno, said in (("a\0b", "1 row has a NUL character in the docno"), (["a"], "an id must be text or a number")):
+        pd.DataFrame({"qid": ["1"], "docno": [docno], "label": [1]}).to_parquet(tmp_path / "a.parquet")
+        with pytest.raises(ValueError, match=rf"a\.parquet: {said}"):
+            read_qrels(tmp_path / "a.parquet")
+
+
+def test_swapped_columns_of_prels_are_noticed(tmp_path):
+    rows = [("q", f"d{i}", i % 3, 1, 0.5) for i in range(6)]
+    (tmp_path / "good").write_text("".join("{} {} {} {} {}\n".format(*row) for row in rows))
+    (tmp_path / "swapped").write_text("".join("{0} {1} {3} {2} {4}\n".format(*row) for row in rows))
+    assert read_judgments(tmp_path / "good")["label"].tolist() == [0, 1, 2, 0, 1, 2]
+    with pytest.raises(ValueError, match="swapped: line 1: .*these two columns seem to be swapped"):
+        read_judgments(tmp_path / "swapped")

@@ -1,0 +1,317 @@
+"""Small files, damaged at random: every reader refuses them with the line, or reads them as an oracle of the format.
+
+The tests try a fixed number of files. By hand, for as long as wanted:
+
+    python tests/fuzz/test_readers.py --minutes 60
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import io
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.trec import read_qrels, read_run
+from pt_active.frames.worklists import read_judgments
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import oracles
+
+INPUTS = 150
+"""Damaged files for each reader in the tests."""
+
+MAX_SECONDS = 5.0
+"""No reader may take longer with a small file."""
+
+PLACED = re.compile(
+    r": (line|row) [0-9]+: |the file is empty|header|compressed data is damaged|is not read|must have one"
+)
+"""What the message of an error about a small file says beside the file's name."""
+
+
+class Reader(NamedTuple):
+    """A reader with a file to damage.
+
+    Attributes:
+        name: The name of the file.
+        content: Its content.
+        read: From a path to sorted rows.
+        oracle: From the content to the rows that it holds, None if it must be refused. If there is no oracle, any rows
+            are right, and so is any message.
+    """
+
+    name: str
+    content: bytes
+    read: Callable[[Path], oracles.Rows]
+    oracle: Callable[[bytes], oracles.Rows | None] | None = None
+
+
+def _rows(frame: pd.DataFrame, *columns: str) -> oracles.Rows:
+    return sorted(tuple(row) for row in frame[list(columns)].itertuples(index=False, name=None))
+
+
+def _labels(path: Path) -> oracles.Rows:
+    return _rows(read_judgments(path), "qid", "docno", "label")
+
+
+def _prels(path: Path) -> oracles.Rows:
+    frame = read_judgments(path)
+    return _rows(frame, "qid", "docno", "label", *(["inclusion"] if "inclusion" in frame else []))
+
+
+def _parquet() -> bytes:
+    file = io.BytesIO()
+    pd.DataFrame({"qid": list("aabb"), "docno": list("wxyz"), "score": [4.0, 3.0, 2.5, 1e-3]}).to_parquet(file)
+    return file.getvalue()
+
+
+RUN = b"".join(b"q%d Q0 d%d %d %.3f tag\n" % (q, 7 * q + i, i + 1, 9.5 - i) for q in range(3) for i in range(4))
+QRELS = b"".join(b"q%d 0 d%d %d\n" % (q, i, (q + i) % 4 - 1) for q in range(4) for i in range(4))
+PRELS = b"".join(b"q%d d%d %d 1 %.3f\n" % (q, i, (q + i) % 4 - 1, 0.1 + 0.2 * i) for q in range(3) for i in range(4))
+TABLE = "qid,docno,query,label\n" + "".join(f'q{i},d{i},"a ""b"", c\nżółć {i}",{i % 4}\n' for i in range(5))
+JSON = "".join(f'{{"qid": "q{i}", "docno": "d{i}", "text": "say \\"x\\" {i}", "label": {i % 4}}}\n' for i in range(6))
+TOPICS = "qid\tquery\tqkind\n" + "".join(f"{i}\tlamp {i}\tbuy\n" for i in range(6))
+SGML = "".join(f"<top>\n<num> Number: 1{i}\n<title> lamp &amp; {i}\n<desc> none\n</top>\n" for i in range(4))
+XML = "".join(f'<topic number="{i}"><query>lamp {i}</query><narrative>x</narrative></topic>\n' for i in range(4))
+TEXTS = "".join(f"d{i}\tsome text {i}, żółć\n" for i in range(8))
+
+READERS = {
+    each.name: each
+    for each in (
+        Reader("a.run", RUN, lambda path: _rows(read_run(path), "qid", "docno", "score"), oracles.run),
+        Reader("b.run", RUN, lambda p: _rows(read_run(p, "skip"), "qid", "docno", "score"), oracles.lenient_run),
+        Reader("c.qrels", QRELS, lambda path: _rows(read_qrels(path), "qid", "docno", "label"), oracles.qrels),
+        Reader("d.prels", PRELS, _prels, oracles.prels),
+        Reader("e.csv", TABLE.encode(), _labels, oracles.worklist),
+        Reader("f.jsonl", JSON.encode(), _labels, oracles.json_lines),
+        Reader(
+            "g.tsv",
+            TOPICS.encode(),
+            lambda path: list(read_topics(path)[["qid", "query"]].itertuples(index=False, name=None)),
+            oracles.topics,
+        ),
+        Reader(
+            "h.tsv",
+            TEXTS.encode(),
+            lambda path: list(read_texts(path)[["docno", "text"]].itertuples(index=False, name=None)),
+            oracles.pairs,
+        ),
+        Reader("i.trec", SGML.encode(), lambda path: _rows(read_topics(path), "qid", "query")),
+        Reader("j.xml", f"<topics>\n{XML}</topics>\n".encode(), lambda path: _rows(read_topics(path), "qid", "query")),
+        Reader("k.parquet", _parquet(), lambda path: _rows(read_run(path), "qid", "docno", "score")),
+    )
+}
+
+PIECES = [
+    *(b" ", b"\t", b",", b";", b'"', b"\n", b"\r", b"\r\n", b"\0", b"\xff", b"\xc3\xa9", b"\xef\xbb\xbf", b"\xc2\xa0"),
+    *(b"nan", b"inf", b"True", b"1e5", b"-1", b"9", b"0.5", b"1_0", b"0x1", b"", b"  ", b"'", b"=1+1", b"\x1b[31m"),
+    *(
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b":",
+        b"null",
+        b"NaN",
+        b'"label": 3,',
+        b'"qid": ["a"],',
+        b"\\u0000",
+        b"\\",
+        b"\x0b",
+        b"\x85",
+    ),
+]
+"""What is put into files."""
+
+
+def damaged(content: bytes, rng: np.random.Generator) -> bytes:
+    """A file after one to three random accidents."""
+    for _ in range(int(rng.integers(1, 4))):
+        content = ACCIDENTS[rng.integers(len(ACCIDENTS))](content, rng)
+    return content
+
+
+def _at(content: bytes, rng: np.random.Generator) -> int:
+    return int(rng.integers(len(content) + 1))
+
+
+def _flipped(content: bytes, rng: np.random.Generator) -> bytes:
+    if not content:
+        return content
+    changed, at = bytearray(content), int(rng.integers(len(content)))
+    changed[at] ^= 1 << int(rng.integers(8))
+    return bytes(changed)
+
+
+def _inserted(content: bytes, rng: np.random.Generator) -> bytes:
+    at = _at(content, rng)
+    return content[:at] + PIECES[rng.integers(len(PIECES))] + content[at:]
+
+
+def _cut(content: bytes, rng: np.random.Generator) -> bytes:
+    return content[: _at(content, rng)]
+
+
+def _cut_out(content: bytes, rng: np.random.Generator) -> bytes:
+    at = _at(content, rng)
+    return content[:at] + content[at + int(rng.integers(1, 9)) :]
+
+
+def _with_lines(change: Callable[[list[bytes], int, np.random.Generator], None]) -> Callable[..., bytes]:
+    def changed(content: bytes, rng: np.random.Generator) -> bytes:
+        lines = content.splitlines(keepends=True) or [b""]
+        change(lines, int(rng.integers(len(lines))), rng)
+        return b"".join(lines)
+
+    return changed
+
+
+def _twice(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
+    lines.insert(int(rng.integers(len(lines) + 1)), lines[i])
+
+
+def _swapped(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
+    j = int(rng.integers(len(lines)))
+    lines[i], lines[j] = lines[j], lines[i]
+
+
+def _without(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
+    del lines[i]
+
+
+def _cells(lines: list[bytes], i: int, rng: np.random.Generator) -> None:
+    """Add, remove, replace or swap cells of a line."""
+    parts = re.split(rb"([ \t,])", lines[i].rstrip(b"\n"))
+    j, k = (2 * int(rng.integers((len(parts) + 1) // 2)) for _ in range(2))
+    match rng.integers(4):
+        case 0:
+            parts[j:j] = [PIECES[rng.integers(len(PIECES))], parts[1] if len(parts) > 1 else b","]
+        case 1:
+            del parts[j : j + 2]
+        case 2:
+            parts[j] = PIECES[rng.integers(len(PIECES))]
+        case _:
+            parts[j], parts[k] = parts[k], parts[j]
+    lines[i] = b"".join(parts) + b"\n"
+
+
+def _other_ends(content: bytes, rng: np.random.Generator) -> bytes:
+    return content.replace(b"\n", (b"\r\n", b"\r", b"\n\n", b"\n\r")[rng.integers(4)])
+
+
+def _other_encoding(content: bytes, rng: np.random.Generator) -> bytes:
+    name = ("utf-16", "utf-8-sig", "latin-1", "utf-16-le")[rng.integers(4)]
+    return content.decode("utf-8", "replace").encode(name, "replace")
+
+
+ACCIDENTS = (
+    *(_flipped, _flipped, _inserted, _inserted, _cut, _cut_out, _other_ends, _other_encoding),
+    *map(_with_lines, (_twice, _swapped, _without, _cells, _cells, _cells)),
+)
+
+
+def packed(content: bytes, rng: np.random.Generator) -> tuple[bytes, bool]:
+    """A file compressed by gzip, and whether its compressed form was damaged."""
+    whole = gzip.compress(content, mtime=0)
+    if rng.random() < 0.5:
+        return whole, False
+    return (_cut if rng.random() < 0.3 else _flipped)(whole, rng), True
+
+
+def mistake(reader: Reader, content: bytes, folder: Path, rng: np.random.Generator) -> str | None:
+    """What a reader does wrong with a file; None if nothing."""
+    expected = None if reader.oracle is None else reader.oracle(content)
+    path, written, hurt = folder / reader.name, content, False
+    if rng.random() < 0.15 and path.suffix != ".parquet":
+        path = folder / f"{reader.name}.gz"
+        written, hurt = packed(content, rng)
+    path.write_bytes(written)
+    start = time.perf_counter()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            found = reader.read(path)
+        except ValueError as error:
+            message = str(error)
+            if type(error).__module__ == "builtins" and not message.startswith(str(path)):
+                return f"the message does not begin with the file: {message[:200]}"
+            if "\n" in message or len(message) > 1000 + len(str(path)):
+                return f"the message is long: {message[:200]!r}"
+            if reader.oracle is not None and not PLACED.search(message) and "different" not in message:
+                return f"the message names no line: {message[:300]}"
+            if expected is not None and not hurt:
+                return f"refused: {message}; expected {expected}"
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+        else:
+            # A damaged compressed file may still hold the same bytes: gzip has flags that change nothing.
+            if reader.oracle is not None and found != expected:
+                return f"got {found}; expected {expected}"
+    return f"took {time.perf_counter() - start:.1f} s" if time.perf_counter() - start > MAX_SECONDS else None
+
+
+def fuzzed(reader: Reader, seed: int, folder: Path) -> tuple[bytes, str | None]:
+    """The damaged file of a seed, and what the reader does wrong with it."""
+    rng = np.random.default_rng([seed, *reader.name.encode()])
+    content = damaged(reader.content, rng)
+    return content, mistake(reader, content, folder, rng)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_undamaged_file_is_read(name: str, tmp_path: Path) -> None:
+    reader = READERS[name]
+    (tmp_path / name).write_bytes(reader.content)
+    found = reader.read(tmp_path / name)
+    assert found
+    assert reader.oracle is None or found == reader.oracle(reader.content)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_damaged_files_are_refused_or_read_as_they_are(name: str, tmp_path: Path) -> None:
+    wrong = [
+        (seed, said, content)
+        for seed in range(INPUTS)
+        for content, said in [fuzzed(READERS[name], seed, tmp_path)]
+        if said is not None
+    ]
+    assert not wrong, f"{len(wrong)} of {INPUTS}, the first: {wrong[0]}"
+
+
+def main() -> int:
+    """Damage files until the time is over; the number of mistakes is the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=1.0)
+    parser.add_argument("--first", type=int, default=0, metavar="SEED")
+    given = parser.parse_args()
+    tried, wrong, end = Counter[str](), 0, time.monotonic() + 60 * given.minutes
+    with tempfile.TemporaryDirectory() as folder:
+        seed = given.first
+        while time.monotonic() < end:
+            for reader in READERS.values():
+                content, said = fuzzed(reader, seed, Path(folder))
+                tried[reader.name] += 1
+                if said is not None:
+                    wrong += 1
+                    print(f"{reader.name}, seed {seed}: {said}\n  {content!r}")
+            seed += 1
+    print(f"{sum(tried.values())} inputs tried, {wrong} mistakes; seeds {given.first} to {seed - 1}")
+    return min(wrong, 100)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
