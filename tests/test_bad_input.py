@@ -207,7 +207,7 @@ def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], N
         (_with(spent="12"), "copy is damaged: manifest.json: spent cannot be '12'"),
         (_with(predictors=["zz"]), "prediction_zz"),
         (_with(loss={"loss": "Nope"}), "Nope"),
-        (_with(format_version="1"), "was saved in format '1'; this version reads the format 1"),
+        (_with(format_version="1"), "in format '1'; this version reads the format 1"),
         (_table(lambda t: t[:5]), "pairs.parquet has 5 rows for 50 pairs"),
         (_table(lambda t: t.assign(draws="x")), "pairs.parquet: the column 'draws' must hold numbers, not"),
         (_table(lambda t: t.drop(columns="draws")), "pairs.parquet lacks the column 'draws'"),
