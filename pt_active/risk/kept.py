@@ -14,7 +14,6 @@ import pandas as pd
 
 from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.clocks import clocks
-from pt_active.frames.columns import check_grades, grade_columns
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.stored import Stored, StoredTable, write_tables
@@ -307,9 +306,7 @@ def _from_table(table: StoredTable, manifest: AuditManifest, loss: Loss) -> tupl
     keys, member = table.frame[["qid", "docno"]], table.truths("in_slice")
     if not names or not member.any():
         raise ValueError(f"{table.file} has no predictor, or no pair in the slice")
-    grades = np.column_stack([table.numbers(name) for name in grade_columns(columns)] or [np.zeros((len(keys), 0))])
-    if not isinstance(loss, GaussianSquared):
-        check_grades(keys, grades)
+    grades = np.zeros((len(keys), 0)) if isinstance(loss, GaussianSquared) else table.grades(keys)
     highest = loss.grades_allowed(grades.shape[1] - 1) if loss.needs_grades else np.inf
     for name in names if loss.needs_grades else ():
         predicted = table.whole(f"prediction_{name}")
@@ -318,7 +315,7 @@ def _from_table(table: StoredTable, manifest: AuditManifest, loss: Loss) -> tupl
         keys=keys,
         names=names,
         predictions=np.column_stack([table.within(f"prediction_{name}", -np.inf) for name in names]),
-        grades=np.ascontiguousarray(grades),
+        grades=grades,
         variances=np.column_stack([table.within(name, 0) for name in variances] or [np.zeros((len(keys), 0))]),
         member=member,
         cost=table.within("cost", 0, open=True),

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from pyterrier.validate import InputValidationError
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.qrels import Labels
 from pt_active.inference.weightings import inclusion_regression
@@ -247,9 +247,10 @@ def read_state(folder: Path) -> Progress:
 
 
 def _instances_kept(pool: StoredTable, arguments: ActiveTestArguments) -> Instances:
+    pool.texts("qid"), pool.texts("docno")
     try:
         return instances_of(pool.frame, _measure_kept(arguments))
-    except (InputValidationError, ValueError) as error:
+    except (InputValidationError, LookupError, TypeError, ValueError) as error:
         raise ValueError(f"{pool.file}: {error}") from error
 
 
@@ -258,6 +259,9 @@ def _draws(
 ) -> tuple[Steps, np.ndarray]:
     """The draws of all rounds, and bool[N], which instances are new in the last."""
     drawn.length(instances.number, "instance")
+    most = sum(entry.drawn if entry.drawing == "single" else 1 for entry in manifest.rounds)
+    if len(steps.frame) > most:
+        raise ValueError(f"{steps.file} has {how_many('row', len(steps.frame))} for {how_many('step', most)}")
     size, independent = steps.within("size", 0, open=True), steps.truths("independent")
     step, new = drawn.whole("step"), drawn.truths("new")
     drawn.must("step", step <= len(size), f"be at most {len(size)}, the number of rows of {steps.file}")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import some
-from pt_active.frames.columns import check_grades, grade_columns, ranker_names
+from pt_active.frames.columns import ranker_names
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import Manifest
 from pt_active.plans.making.pool import Pool, check_ranks
@@ -37,8 +36,7 @@ def check_tables(tables: Mapping[str, StoredTable], manifest: Manifest) -> None:
     for name, table in tables.items():
         if name.startswith("grades_"):
             table.length(len(query), "document")
-            with _named(table):
-                check_grades(tables["documents"].frame, _grades(table))
+            table.grades(tables["documents"].frame)
     judged = tables["assessments"]
     judged.texts("qid"), judged.texts("docno")
     judged.no_pair_twice("qid", "docno")
@@ -122,7 +120,7 @@ def _check_priorities(queries: StoredTable, drawn: np.ndarray) -> None:
 
 def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
     """Raise if a document's row is wrong; int64[N], the query of each."""
-    qids, docnos = documents.texts("qid"), documents.texts("docno")
+    qids, _ = documents.texts("qid"), documents.texts("docno")
     documents.length(manifest.counts.documents, "document")
     query = pd.Index(queries.texts("qid")).get_indexer(pd.Index(qids, dtype=object))
     documents.must("qid", query >= 0, "be in queries.parquet")
@@ -134,28 +132,12 @@ def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Man
     if not names or (manifest.rankers and names != tuple(manifest.rankers)):
         raise ValueError(f"{documents.file} has the rankers {some(names)}, and manifest.json {some(manifest.rankers)}")
     ranks = np.array([documents.whole(f"rank_{name}", -1) for name in names]) + 1
-    with _named(documents):
+    with documents.named():
         check_ranks(documents.frame, query, ranks, names)
-        check_grades(documents.frame.assign(docno=docnos), _grades(documents))
+    documents.grades(documents.frame)
     cost = documents.numbers("doc_cost")
     documents.must("doc_cost", np.isnan(cost) | ((cost > 0) & np.isfinite(cost)), "be positive, or empty")
     return query
-
-
-def _grades(table: StoredTable) -> np.ndarray:
-    names = grade_columns(table.frame.columns)
-    if not names:
-        raise ValueError("it lacks the columns grade_0, grade_1, …")
-    return np.column_stack([table.numbers(name) for name in names])
-
-
-@contextmanager
-def _named(table: StoredTable) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        named = str(error).startswith(table.file)
-        raise ValueError(str(error) if named else f"{table.file}: {error}") from error
 
 
 def _check_rounds(documents: StoredTable, queries: StoredTable, query: np.ndarray, manifest: Manifest) -> None:
@@ -173,6 +155,9 @@ def _check_rounds(documents: StoredTable, queries: StoredTable, query: np.ndarra
     documents.no_pair_twice("round", "document")
     inclusion, drawn = documents.within("inclusion", 0, 1), documents.truths("drawn")
     documents.must("inclusion", ~drawn | (inclusion > 0), "be positive where drawn")
+    counts = np.bincount(of_round[drawn], minlength=rounds + 1)[1:].tolist()
+    if counts != [entry.assessments for entry in manifest.rounds]:
+        raise ValueError(f"{documents.file} has {counts} drawn documents by round, and manifest.json others")
     documents.must("drawn", ~drawn | (opening[of_round - 1, query[document]] > 0), "be in opened queries only")
     if "priority" in documents.frame.columns:
         documents.within("rate", 0)

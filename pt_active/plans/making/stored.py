@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown, some
+from pt_active.frames.columns import check_grades, grade_columns
 from pt_active.plans.making.artifact import Record
 
 MANIFEST = "manifest.json"
@@ -248,6 +249,29 @@ class StoredTable:
         elsewhere = "" if where.all() else " where drawn, and empty elsewhere"
         self.must(name, np.where(where, right, np.isnan(values)), f"be {limits}{elsewhere}")
         return values
+
+    def grades(self, keys: pd.DataFrame) -> np.ndarray:
+        """float64[N, G+1], the columns ``grade_0 … grade_G``, each row of which is a distribution.
+
+        Args:
+            keys: ``qid, docno`` of each row, for messages.
+        """
+        with self.named():
+            names = grade_columns(self.frame.columns)
+            if not names:
+                raise ValueError("it lacks the columns grade_0, grade_1, …")
+        grades = np.column_stack([self.numbers(name) for name in names])
+        with self.named():
+            check_grades(keys, grades)
+        return np.ascontiguousarray(grades)
+
+    @contextmanager
+    def named(self) -> Iterator[None]:
+        """Errors of the block with the file's name before them."""
+        try:
+            yield
+        except ValueError as error:
+            raise ValueError(f"{self.file}: {error}") from error
 
     def must(self, name: str, right: np.ndarray, rule: str) -> None:
         """Raise if a column breaks a rule.
