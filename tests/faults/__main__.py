@@ -2,6 +2,7 @@
 
     python tests/faults kills --number 300      # SIGKILL at random moments, over all writers
     python tests/faults disks --number 200      # files that must not grow, as on a full disk
+    python tests/faults full --on DIR           # a disk that is nearly full: a tmpfs of a few megabytes
     python tests/faults races --number 200      # two writers of one target
     python tests/faults flips --number 2000     # single bits of saved artifacts
     python tests/faults old-flips --number 500  # the same without digests, as older versions saved
@@ -20,11 +21,11 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
-from faults import Reference, as_of_old, fill, flip, kill, many, race
+from faults import Reference, as_of_old, fill, fill_up, flip, kill, many, race
 from kept_things import Writer, artifacts, child, writers
 from tqdm import tqdm
 
-FAULTS = {"kills": kill, "disks": fill, "races": race}
+FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
 
 KINDS = (*FAULTS, "flips", "old-flips")
 
@@ -38,7 +39,7 @@ def demonstration() -> Writer:
     return Writer(lambda path: write_demo(demo, path))
 
 
-def of_writers(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter, list[str]]:
+def of_writers(kind: str, number: int, seed: int, folder: Path, place: Path) -> tuple[Counter, list[str]]:
     """Faults of writers, in rounds of one of each, so that a bar can be shown."""
     (folder / "files").mkdir()
     all_writers = writers(folder / "files") | {"demo": demonstration()}
@@ -50,7 +51,7 @@ def of_writers(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter
     outcomes, broken = Counter[str](), []
     for begin in tqdm(range(0, number, len(references)), unit=" rounds"):
         some = min(len(references), number - begin)
-        found, wrong = many(FAULTS[kind], references[:some], some, folder, seed + begin)
+        found, wrong = many(FAULTS[kind], references[:some], some, place, seed + begin)
         outcomes += found
         broken += wrong
     return outcomes, broken
@@ -91,12 +92,13 @@ def main() -> int:
     parser.add_argument("kind", choices=KINDS)
     parser.add_argument("--number", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help="where to write, such as a small tmpfs; default: a temporary one")
+    parser.add_argument("--on", type=Path, metavar="DIR", help="where faults happen; default: a temporary folder")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory(dir=arguments.folder) as name:
+    with tempfile.TemporaryDirectory() as name:
         if arguments.kind in FAULTS:
-            outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name))
+            place = arguments.on or Path(name)
+            outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name), place)
         else:
             digests = arguments.kind == "flips"
             outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name), digests=digests)

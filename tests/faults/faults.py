@@ -86,6 +86,23 @@ def fill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, B
     return "refused" if code == 2 else "odd", broken + list(reference.broken(target, "a full disk"))
 
 
+def fill_up(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Write to a small disk that is nearly full; whether it failed, and the broken promises."""
+    target, filler = reference.place(folder), folder.with_name("filler")
+    disk = os.statvfs(folder)
+    rest = rng.randrange(sum(map(len, reference.content.values())))
+    filler.write_bytes(bytes(max(0, disk.f_bavail * disk.f_frsize - rest)))
+    code = os.waitstatus_to_exitcode(os.waitpid(child(lambda: reference.writer.write(target)), 0)[1])
+    left = [each.name for each in folder.iterdir() if each != target]
+    filler.unlink()
+    broken = [f"{reference.name}: a full disk left {left}"] if left else []
+    if code not in (0, 2):
+        broken.append(f"{reference.name}: a full disk ended with {code}")
+    if code and target.exists() and not reference.writer.again:
+        broken.append(f"{reference.name}: a full disk left a stump")
+    return "refused" if code == 2 else "fitted", broken + list(reference.broken(target, "a full disk"))
+
+
 def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
     """Two writers at once; how they ended, and the broken promises."""
     target = reference.place(folder)
