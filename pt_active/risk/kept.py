@@ -318,7 +318,7 @@ def _from_table(table: StoredTable, manifest: AuditManifest, loss: Loss) -> tupl
         grades=grades,
         variances=np.column_stack([table.within(name, 0) for name in variances] or [np.zeros((len(keys), 0))]),
         member=member,
-        cost=table.within("cost", 0, open=True),
+        cost=table.within("cost", 0),
         loss=loss,
     )
     return pairs, _sample(table, pairs.weight, manifest)

@@ -15,7 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from faults import as_of_old, flip
-from kept_things import DOCUMENTS, answers, artifacts
+from kept_things import DOCUMENTS, answers, artifacts, pool, qrels
+
+from pt_active import Plan
+from pt_active.risk import Audit, ZeroOne
 
 NAMES = tuple(artifacts())
 
@@ -86,6 +89,41 @@ def test_a_changed_manifest_is_refused(saved: dict[str, Path], tmp_path: Path, c
 def test_artifacts_without_digests_answer_as_before(old: Callable[[str], Path], name: str) -> None:
     made, labels = artifacts()[name]
     assert answers(type(made).load(old(name)), labels) == answers(made, labels)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+@pytest.mark.parametrize("budget", [20, 60, 10_000])
+@pytest.mark.parametrize("change", ["as made", "extended", "cut", "later ranker", "replaced", "skewed"])
+def test_whatever_can_be_made_can_be_read(tmp_path: Path, level: str, budget: int, change: str) -> None:
+    """Also without digests, so that no rule for tables is stricter than what the package itself writes."""
+    frame, keywords = pool().drop(columns=["label", "judge"]), {}
+    if change == "replaced" and level == "query":
+        keywords["replace"] = True
+    if change == "skewed":
+        frame["traffic"] = np.where(frame["qid"] < "q03", 1e6, frame["qid"].str[1:].astype(int) % 2)
+    plan = Plan.create(frame, None, "DCG@4", budget=budget, level=level, seed=2, **keywords)
+    labels = plan.assessments[["qid", "docno"]].merge(qrels(), on=["qid", "docno"])
+    if change == "extended" and budget < 10_000:
+        plan = plan.extend(15, labels)
+    elif change == "cut":
+        order = plan.queries.sort_values("q_priority").qid if level == "query" else None
+        plan = plan.so_far(labels[labels.qid == order.iloc[0]] if level == "query" else labels)
+    elif change == "later ranker":
+        plan = plan.with_rankers(c=frame.assign(score=-frame["rank_b"] % 3)[["qid", "docno", "score"]])
+    plan.save(tmp_path / "plan")
+    for folder in (tmp_path / "plan", as_of_old(Path(shutil.copytree(tmp_path / "plan", tmp_path / "old")))):
+        read = Plan.load(folder)
+        pd.testing.assert_frame_equal(read.queries, plan.queries)
+        assert str(read) == str(plan)
+
+
+@pytest.mark.parametrize("words", [{"budget": 30}, {"draws": 40, "replace": True}, {"budget": 10_000}])
+@pytest.mark.parametrize("design", ["optimal", "passive", "stratified"])
+def test_whatever_audit_can_be_made_can_be_read(tmp_path: Path, words: dict, design: str) -> None:
+    if design == "stratified":
+        words = {"draws": 40}
+    audit = Audit.create(pool(), {"judge": "judge"}, ZeroOne(), design=design, seed=5, **words)
+    pd.testing.assert_frame_equal(Audit.load(as_of_old(audit.save(tmp_path / "audit").path)).pairs, audit.pairs)
 
 
 DAMAGES: dict[str, Callable[[pd.DataFrame, str], pd.DataFrame]] = {
@@ -179,7 +217,7 @@ def _drawn(table: pd.DataFrame) -> int:
         ("plan", "documents", _same_rank, "has more than one document at rank"),
         ("plan", "documents", _set("rank_a", -2), "'rank_a' must hold whole numbers from -1"),
         ("plan", "documents", _other_names, "has the rankers 'x', 'b', and manifest.json 'a', 'b'"),
-        ("plan", "documents", _set("doc_cost", -1.0), "'doc_cost' must be positive, or empty"),
+        ("plan", "documents", _set("doc_cost", -1.0), "'doc_cost' must be at least 0, or empty"),
         ("plan", "documents", _set("docno", "d1"), "more than once"),
         ("plan", "documents", _set("qid", "q23"), "'qid' must be in the order of queries.parquet"),
         ("plan", "documents", _set("qid", "zz"), "'qid' must be in queries.parquet"),

@@ -12,7 +12,7 @@ from pt_active.frames.columns import ranker_names
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import Manifest
 from pt_active.plans.making.pool import Pool, check_ranks
-from pt_active.plans.making.stored import StoredTable
+from pt_active.plans.making.stored import MANIFEST, StoredTable
 
 _EQUAL = 1e-9
 """How far apart, relatively, two stored forms of one number may be."""
@@ -69,10 +69,11 @@ def check_assessments(assessments: StoredTable, pool: Pool, queries: pd.DataFram
 def _check_manifest(manifest: Manifest) -> None:
     amounts = {"spent": manifest.spent, "pool_cost": manifest.pool_cost, "per_query": manifest.arguments.per_query}
     for number, entry in enumerate(manifest.rounds, start=1):
-        names = ("budget", "spent", "expected_variance", "comparable_variance")
-        amounts |= {f"{name} of round {number}": getattr(entry, name) or 0.0 for name in names}
+        amounts |= {f"{name} of round {number}": getattr(entry, name) for name in ("budget", "spent")}
+        if np.isnan([entry.expected_variance, entry.comparable_variance or 0.0]).any():
+            raise ValueError(f"{MANIFEST}: the variances of round {number} must be numbers")
     if wrong := [name for name, amount in amounts.items() if not amount >= 0]:
-        raise ValueError(f"manifest.json: {some(wrong)} must be at least 0")
+        raise ValueError(f"{MANIFEST}: {some(wrong)} must be at least 0")
 
 
 def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
@@ -115,7 +116,7 @@ def _check_priorities(queries: StoredTable, drawn: np.ndarray) -> None:
     if np.isnan(priority).all():
         return
     queries.must("q_priority", priority > 0, "be positive")
-    queries.must("q_priority", drawn | (priority > priority[drawn].max(initial=0)), "put the drawn queries first")
+    queries.must("q_priority", drawn | (priority >= priority[drawn].max(initial=0)), "put the drawn queries first")
 
 
 def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
@@ -136,7 +137,7 @@ def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Man
         check_ranks(documents.frame, query, ranks, names)
     documents.grades(documents.frame)
     cost = documents.numbers("doc_cost")
-    documents.must("doc_cost", np.isnan(cost) | ((cost > 0) & np.isfinite(cost)), "be positive, or empty")
+    documents.must("doc_cost", np.isnan(cost) | ((cost >= 0) & np.isfinite(cost)), "be at least 0, or empty")
     return query
 
 

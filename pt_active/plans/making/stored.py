@@ -23,8 +23,11 @@ MANIFEST = "manifest.json"
 DIGESTS = "sha256"
 """The key of the manifest that holds the SHA-256 of each file; artifacts of older versions lack it."""
 
-ROUNDING = 1e-6
+_ROUNDING = 1e-6
 """How far sums of probabilities may be from 1."""
+
+_EXCESS = 1e-9
+"""How far above 1 rounding may have put a probability."""
 
 
 def write_tables(folder: Path, tables: Mapping[str, pd.DataFrame], manifest: Record) -> None:
@@ -244,7 +247,8 @@ class StoredTable:
         values = self.numbers(name)
         where = np.ones(len(values), dtype=bool) if where is None else where
         with np.errstate(invalid="ignore"):
-            right = np.isfinite(values) & ((values > least) if open else (values >= least)) & (values <= most)
+            high_enough = (values > least) if open else (values >= least)
+            right = np.isfinite(values) & high_enough & (values <= most + _EXCESS)
         limits = f"in {'(' if open else '['}{least:g}, {most:g}]" if np.isfinite(most) else _from(least, open)
         elsewhere = "" if where.all() else " where drawn, and empty elsewhere"
         self.must(name, np.where(where, right, np.isnan(values)), f"be {limits}{elsewhere}")
@@ -296,7 +300,7 @@ class StoredTable:
     def sums_to_one(self, name: str) -> None:
         """Raise if a column of probabilities or weights does not sum to 1."""
         total = float(self.numbers(name).sum())
-        if not abs(total - 1) <= ROUNDING:
+        if not abs(total - 1) <= _ROUNDING:
             raise ValueError(f"{self.file}: the column {name!r} must sum to 1, and sums to {total:.6g}")
 
     def length(self, rows: int, noun: str) -> None:
