@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import sys
 import warnings
 from collections import Counter
@@ -27,6 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from tqdm import tqdm
 
+from pt_active.frames.atomic import new_file
 from pt_active.frames.columns import ranker_names
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.sources import naming
@@ -125,12 +125,8 @@ def write_pool(
         "sources": dict(sources),
         "versions": {name: version(name) for name in VERSIONS_OF},
     }
-    unfinished = out.with_name(f".{out.name}.unfinished")
-    try:
+    with new_file(out) as unfinished:
         _write(chunks, unfinished, manifest)
-        os.replace(unfinished, out)
-    finally:
-        unfinished.unlink(missing_ok=True)
     print(_summary(manifest, out))
 
 

@@ -184,13 +184,18 @@ def test_paths(frame: pd.DataFrame, value: object) -> None:
 def _with(**changes: object) -> Callable[[Path], None]:
     def change(folder: Path) -> None:
         manifest = json.loads((folder / "manifest.json").read_text())
+        del manifest["sha256"]
         (folder / "manifest.json").write_text(json.dumps(manifest | changes))
 
     return change
 
 
 def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], None]:
-    return lambda folder: change(pd.read_parquet(folder / "pairs.parquet")).to_parquet(folder / "pairs.parquet")
+    def changed(folder: Path) -> None:
+        change(pd.read_parquet(folder / "pairs.parquet")).to_parquet(folder / "pairs.parquet")
+        _with()(folder)
+
+    return changed
 
 
 @pytest.mark.parametrize(
@@ -198,14 +203,15 @@ def _table(change: Callable[[pd.DataFrame], pd.DataFrame]) -> Callable[[Path], N
     [
         (_with(arguments={}), "manifest.json lacks design, replace"),
         (_with(arguments=[1]), "manifest.json lacks design, replace"),
-        (_with(counts=None), "holds no audit, or a damaged one"),
+        (_with(counts=None), "copy is damaged: manifest.json lacks assessments, draws, pairs, queries"),
+        (_with(spent="12"), "copy is damaged: manifest.json: spent cannot be '12'"),
         (_with(predictors=["zz"]), "prediction_zz"),
         (_with(loss={"loss": "Nope"}), "Nope"),
-        (_with(format_version="1"), "was saved in format '1'; this version reads 1"),
+        (_with(format_version="1"), "in format '1'; this version reads the format 1"),
         (_table(lambda t: t[:5]), "pairs.parquet has 5 rows for 50 pairs"),
-        (_table(lambda t: t.assign(draws="x")), "holds no audit, or a damaged one: invalid literal for int()"),
-        (_table(lambda t: t.drop(columns="draws")), "holds no audit, or a damaged one: 'draws'"),
-        (lambda folder: (folder / "pairs.parquet").write_bytes(b"junk"), "holds no audit, or a damaged one"),
+        (_table(lambda t: t.assign(draws="x")), "pairs.parquet: the column 'draws' must hold numbers, not"),
+        (_table(lambda t: t.drop(columns="draws")), "pairs.parquet lacks the column 'draws'"),
+        (lambda folder: (folder / "pairs.parquet").write_bytes(b"junk"), "pairs.parquet is not as it was saved"),
     ],
 )
 def test_damaged_audits(frame: pd.DataFrame, tmp_path: Path, damage: Callable[[Path], None], message: str) -> None:

@@ -27,6 +27,7 @@ import pandas as pd
 from leagues import insert, markdown
 from tqdm import tqdm
 
+from pt_active.frames.atomic import write_file
 from pt_active.inference.estimators import effective_size
 from pt_active.inference.ratios import risk_estimators
 from pt_active.inference.replays import share_error
@@ -309,7 +310,7 @@ def main() -> None:
         insert(text, arguments.docs, (BEGIN, END))
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        table.to_csv(arguments.out / "audit_coverage.csv", index=False)
+        write_file(arguments.out / "audit_coverage.csv", table.to_csv(index=False), replace=True)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,7 @@ from tqdm import tqdm
 from until_known import graded_pool, replayed
 from verdicts import ALPHA, CRITICAL, MEASURE, Contest, by_bets, running
 
+from pt_active.frames.atomic import new_file
 from pt_active.inference.stopping.bets import interval
 
 TASK, FIRST_LOOK = "near-tied pair", 10
@@ -181,7 +182,8 @@ def main() -> None:
         f"{with_error(len(misled) / repetitions, repetitions)}, and the verdict of the bets was wrong in "
         f"{with_error(float(np.mean([each.wrong for each in all_courses])), repetitions)}."
     )
-    figure.savefig(arguments.out, dpi=100)
+    with new_file(arguments.out, replace=True) as unfinished:
+        figure.savefig(unfinished, dpi=100)
     print(f"The picture is {arguments.out}.")
 
 

@@ -18,6 +18,7 @@ from leagues import AT_ONCE, tasks
 from matplotlib.axes import Axes
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from pt_active.frames.atomic import new_file
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
 from pt_active.studies.simulate import labelled_population, replays
@@ -92,7 +93,8 @@ def main() -> None:
     panels[0, 0].legend()
     figure.supxlabel("judged documents")
     figure.supylabel("root mean squared error")
-    figure.savefig(arguments.out, dpi=110)
+    with new_file(arguments.out, replace=True) as unfinished:
+        figure.savefig(unfinished, dpi=110)
     print(f"The picture is {arguments.out}.")
 
 

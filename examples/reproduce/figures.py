@@ -17,6 +17,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
+from pt_active.frames.atomic import new_file, write_file
 from pt_active.inference.methods import SOURCE_YARDSTICK, YARDSTICK, Method
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import savings
@@ -407,9 +408,10 @@ def write(frame: pd.DataFrame, figure: Figure, out: Path, stem: str) -> None:
         stem: Name of the files without their extensions.
     """
     out.mkdir(parents=True, exist_ok=True)
-    frame.to_csv(out / f"{stem}.csv", index=False)
+    write_file(out / f"{stem}.csv", frame.to_csv(index=False), replace=True)
     picture = BytesIO()
     figure.savefig(picture, dpi=100, bbox_inches="tight")
-    Image.open(picture).convert("RGB").quantize(COLOURS_OF_A_PICTURE).save(out / f"{stem}.png", optimize=True)
+    with new_file(out / f"{stem}.png", replace=True) as unfinished:
+        Image.open(picture).convert("RGB").quantize(COLOURS_OF_A_PICTURE).save(unfinished, optimize=True)
     plt.close(figure)
     print(f"wrote {out / stem}.csv and .png")

@@ -38,6 +38,7 @@ from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
 
 from pt_active import Plan
+from pt_active.frames.atomic import write_file
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import share_error
@@ -270,7 +271,7 @@ def main() -> None:
         f"{MOST} of {LARGE} queries": pd.DataFrame(large),
     }
     if arguments.csv:
-        pd.concat([*tables.values(), pd.DataFrame(sizes)]).to_csv(arguments.csv, index=False)
+        write_file(arguments.csv, pd.concat([*tables.values(), pd.DataFrame(sizes)]).to_csv(index=False), replace=True)
     text = page(tables, pd.DataFrame(sizes))
     print(text)
     if arguments.docs:

@@ -12,6 +12,7 @@ import pandas as pd
 from judged_pools import JudgedPool, read_judged_pool
 from tqdm import tqdm
 
+from pt_active.frames.atomic import write_file
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import Replays, share_error
 
@@ -123,7 +124,7 @@ def written(
     warnings.simplefilter("ignore")
     table = league(arguments)
     if arguments.csv:
-        table.to_csv(arguments.csv, index=False)
+        write_file(arguments.csv, table.to_csv(index=False), replace=True)
     if arguments.docs:
         insert(page(table), arguments.docs)
     return table
@@ -166,4 +167,4 @@ def insert(text: str, path: Path, markers: tuple[str, str] = (BEGIN, END)) -> No
     begin, end = markers
     before, rest = path.read_text(encoding="utf-8").split(begin)
     after = rest.split(end)[1]
-    path.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}", encoding="utf-8")
+    write_file(path, f"{before}{begin}\n\n{text}\n\n{end}{after}", replace=True)

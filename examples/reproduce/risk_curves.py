@@ -34,6 +34,8 @@ from matplotlib.figure import Figure
 from offline_data import classified, diabetes, digits, logistic, naive_bayes, regressed
 from tqdm import tqdm
 
+from pt_active.frames.atomic import write_file
+
 LABELS = [20, 30, 50, 70, 100, 150, 200]
 """Numbers of labels of the curves; models of different quality are compared at `QUALITY_LABELS`."""
 
@@ -117,7 +119,7 @@ def main() -> None:
     over_labels, over_quality = curves(repetitions, splits), qualities(repetitions, splits[: len(splits) // 2 + 1])
     print_table(over_labels, over_quality)
     write(over_labels, draw(over_labels, over_quality), arguments.out, "risk_curves")
-    over_quality.to_csv(arguments.out / "risk_quality.csv", index=False)
+    write_file(arguments.out / "risk_quality.csv", over_quality.to_csv(index=False), replace=True)
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from leagues import independent_error, markdown
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
+from pt_active.frames.atomic import write_file
 from pt_active.risk import Precision, Recall, ZeroOne
 
 LABELS = [30, 50, 100, 200, 400]
@@ -179,7 +180,7 @@ def main() -> None:
         print(f"\n{risk}:", end="")
         print_ratios(group.assign(kind=group["data"] + ", " + group["predictor"]), "kind")
     write(table, draw(table, quality), arguments.out, "risk_on_pools")
-    quality.to_csv(arguments.out / "risk_on_pools_quality.csv", index=False)
+    write_file(arguments.out / "risk_on_pools_quality.csv", quality.to_csv(index=False), replace=True)
 
 
 if __name__ == "__main__":

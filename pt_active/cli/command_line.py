@@ -26,16 +26,8 @@ from pt_active.frames.sources import limits_lifted
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
 
-_BAD_INPUT = (
-    ValueError,
-    InputValidationError,
-    FileNotFoundError,
-    FileExistsError,
-    IsADirectoryError,
-    NotADirectoryError,
-    PermissionError,
-)
-"""Errors of the user, which are printed without a traceback."""
+_BAD_INPUT = (ValueError, InputValidationError, OSError)
+"""Errors of the user and of the disk, which are printed without a traceback."""
 
 
 @dataclass(frozen=True)
@@ -267,6 +259,8 @@ def plain_complaints() -> Iterator[None]:
         warnings.showwarning = _warning_printer()
         try:
             yield
+        except BrokenPipeError:  # the reader of the output has gone, which Typer takes care of
+            raise
         except _BAD_INPUT as error:
             typer.echo(f"error: {_one_line(error)}", err=True)
             raise typer.Exit(2) from error

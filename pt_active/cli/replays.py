@@ -11,6 +11,7 @@ from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line
 from pt_active.cli.options import design_choices, one_of
 from pt_active.cli.pools import labelled_pool, reads_texts
+from pt_active.frames.atomic import write_file
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.costs import COSTS
@@ -62,7 +63,7 @@ def simulate(
         seed=seed,
     )
     if out is not None:
-        table.to_csv(out, index=False)
+        write_file(out, table.to_csv(index=False))
     return Answer({"rows": plain_rows(table)}, in_short(table))
 
 

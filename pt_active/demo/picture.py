@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pyterrier as pt
 from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -17,6 +16,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from pt_active.demo.run import MEASURE, RANKERS, REPETITIONS, Demo
+from pt_active.frames.atomic import new_folder
 from pt_active.frames.worklists import write_assessments
 
 
@@ -28,8 +28,7 @@ def write_demo(demo: Demo, folder: Path) -> None:
         folder: A folder that does not exist yet; it is written whole or not at all.
     """
     active = demo.answers["active"]
-    with pt.io.finalized_directory(str(folder.absolute())) as unfinished:
-        inside = Path(unfinished)
+    with new_folder(folder) as inside:
         active.plan.save(inside / "plan")
         write_assessments(active.plan.assessments, inside / "assessments.csv", "csv")
         active.judgments.to_csv(inside / "judgments.csv", index=False)

@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyterrier as pt
 
+from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.json_lines import read_json_lines
@@ -102,11 +102,10 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
     """
     if format not in tuple(FORMATS):
         raise ArgumentError(Argument("format"), f" must be one of {some(FORMATS, len(FORMATS))}, got {format!r}")
-    if file_path("path", path).exists():
+    path = file_path("path", path)
+    if path.exists():
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
-    content = FORMATS[format].write(_worklist(assessments, format))
-    with pt.io.finalized_open(str(path), "b") as stream:
-        stream.write(content.encode("utf-8"))
+    write_file(path, FORMATS[format].write(_worklist(assessments, format)))
 
 
 def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:

@@ -32,7 +32,7 @@ from pt_active.plans.answers.status import Status, plan_status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
-from pt_active.plans.making.kept import PlanTables, in_words, read_tables, write_tables
+from pt_active.plans.making.kept import PlanTables, in_words, read_plan, write_plan
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
@@ -64,8 +64,8 @@ class Plan(KeptArtifact[PlanTables]):
     """
 
     ARTIFACT_TYPE = "active_plan"
-    _read = staticmethod(read_tables)
-    _write = staticmethod(write_tables)
+    _read = staticmethod(read_plan)
+    _write = staticmethod(write_plan)
 
     @classmethod
     def create(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -13,12 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError, how_many, positive
+from pt_active.frames.checks import ArgumentError, positive
 from pt_active.frames.clocks import clocks
-from pt_active.frames.columns import grade_columns
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
-from pt_active.relevance.losses import described, from_description
+from pt_active.plans.making.stored import Stored, StoredTable, write_tables
+from pt_active.relevance.losses import GaussianSquared, Loss, described, from_description
 from pt_active.risk.pairs import Pairs
 from pt_active.sampling import designs
 from pt_active.sampling.designs import GAP_DESIGNS, STRATIFIED, gap_distribution
@@ -119,6 +118,9 @@ FORMAT_VERSION = 1
 
 _NO_STRATUM = -1
 """The value of the column ``stratum`` if the pairs were not drawn from strata."""
+
+_EQUAL = 1e-9
+"""How far apart, relatively, two stored forms of one number may be."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -258,51 +260,85 @@ def pair_table(tables: AuditTables) -> pd.DataFrame:
 
 
 def write_audit(tables: AuditTables, folder: Path) -> None:
-    """Write the tables into an empty folder, as Parquet files and ``manifest.json``."""
-    pair_table(tables).to_parquet(folder / "pairs.parquet", index=False)
-    tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(tables.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
+    """Write an audit into an empty folder, as Parquet files and ``manifest.json`` with their digests."""
+    write_tables(folder, {"pairs": pair_table(tables), "assessments": tables.assessments}, tables.manifest)
 
 
 def read_audit(folder: Path) -> AuditTables:
-    """Read the tables of a saved audit.
+    """Read a saved audit.
 
     Raises:
         FileNotFoundError: If the folder holds no audit.
         ValueError: If it is damaged, or was saved in a format that this version does not read.
     """
-    file = folder / "manifest.json"
-    if not file.is_file():
-        raise FileNotFoundError(f"there is no audit at {folder}: it has no manifest.json")
-    try:
-        values = json.loads(file.read_text(encoding="utf-8"))
-        manifest = AuditManifest.from_json(values)
-        if values.get("format_version") == FORMAT_VERSION:
-            table, assessments = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pairs", "assessments"))
-            if len(table) != manifest.counts.pairs:
-                rows, wanted = how_many("row", len(table)), how_many("pair", manifest.counts.pairs)
-                raise ValueError(f"pairs.parquet has {rows} for {wanted}")
-            return AuditTables(*_from_table(table, manifest), assessments, manifest)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"the folder {folder} holds no audit, or a damaged one: {error}") from error
-    saved = values.get("format_version")
-    raise ValueError(f"the audit at {folder} was saved in format {saved!r}; this version reads {FORMAT_VERSION}")
+    stored = Stored.open(folder, "audit", (FORMAT_VERSION,))
+    with stored.checked():
+        manifest = AuditManifest.from_json(stored.values)
+        loss = from_description(manifest.loss)
+    table, assessments = stored.table("pairs"), stored.table("assessments")
+    with stored.checked():
+        pairs, sample = _from_table(table, manifest, loss)
+        _check_assessments(assessments, pairs, sample)
+    return AuditTables(pairs, sample, assessments.frame, manifest)
 
 
-def _from_table(table: pd.DataFrame, manifest: AuditManifest) -> tuple[Pairs, Sample]:
-    names, loss = manifest.predictors, from_description(manifest.loss)
-    variances = [f"variance_{name}" for name in names if f"variance_{name}" in table.columns]
+def _check_assessments(assessments: StoredTable, pairs: Pairs, sample: Sample) -> None:
+    """Raise if the pairs to label are not those that were drawn, or a probability is not that of its draw."""
+    assessments.texts("qid"), assessments.texts("docno")
+    assessments.no_pair_twice("qid", "docno")
+    assessments.length(len(sample.rows), "drawn pair")
+    drawn = pairs.keys.iloc[sample.rows].assign(chance=np.inf if sample.repeated else sample.expected)
+    keys = assessments.frame[["qid", "docno"]]
+    chance = keys.merge(drawn, how="left", on=["qid", "docno"])["chance"].to_numpy()
+    assessments.must("docno", ~np.isnan(chance), "be documents that were drawn")
+    known = np.full(len(chance), not sample.repeated)
+    inclusion = assessments.within("inclusion", 0, 1, open=True, where=known)
+    same = ~known | np.isclose(inclusion, chance, rtol=_EQUAL, atol=0)
+    assessments.must("inclusion", same, "be what its draw had")
+
+
+def _from_table(table: StoredTable, manifest: AuditManifest, loss: Loss) -> tuple[Pairs, Sample]:
+    table.length(manifest.counts.pairs, "pair")
+    table.texts("qid"), table.texts("docno")
+    table.no_pair_twice("qid", "docno")
+    names, columns = manifest.predictors, table.frame.columns
+    variances = [f"variance_{name}" for name in names if f"variance_{name}" in columns]
+    keys, member = table.frame[["qid", "docno"]], table.truths("in_slice")
+    if not names or not member.any():
+        raise ValueError(f"{table.file} has no predictor, or no pair in the slice")
+    grades = np.zeros((len(keys), 0)) if isinstance(loss, GaussianSquared) else table.grades(keys)
+    highest = loss.grades_allowed(grades.shape[1] - 1) if loss.needs_grades else np.inf
+    for name in names if loss.needs_grades else ():
+        predicted = table.whole(f"prediction_{name}")
+        table.must(f"prediction_{name}", predicted <= highest, f"be grades from 0 to {highest}")
     pairs = Pairs(
-        keys=table[["qid", "docno"]],
+        keys=keys,
         names=names,
-        predictions=table[[f"prediction_{name}" for name in names]].to_numpy(np.float64),
-        grades=np.ascontiguousarray(table[grade_columns(table.columns)].to_numpy(np.float64)),
-        variances=table[variances].to_numpy(np.float64),
-        member=table["in_slice"].to_numpy(),
-        cost=table["cost"].to_numpy(),
+        predictions=np.column_stack([table.within(f"prediction_{name}", -np.inf) for name in names]),
+        grades=grades,
+        variances=np.column_stack([table.within(name, 0) for name in variances] or [np.zeros((len(keys), 0))]),
+        member=member,
+        cost=table.within("cost", 0),
         loss=loss,
     )
-    q, inclusion = (table[name].to_numpy(np.float64) for name in ("prob", "inclusion"))
-    draws, stratum = (table[name].to_numpy(np.int64) for name in ("draws", "stratum"))
-    known = None if (stratum == _NO_STRATUM).all() else stratum
-    return pairs, Sample.from_columns(q, draws, inclusion, manifest.census, stratum=known)
+    return pairs, _sample(table, pairs.weight, manifest)
+
+
+def _sample(table: StoredTable, weight: np.ndarray, manifest: AuditManifest) -> Sample:
+    """The sample in the columns of the pairs."""
+    q, draws, stratum = table.within("prob", 0, 1), table.whole("draws"), table.whole("stratum", _NO_STRATUM)
+    table.sums_to_one("prob")
+    drawn = draws > 0
+    if draws.sum() != manifest.counts.draws or drawn.sum() != manifest.counts.assessments:
+        raise ValueError(f"{table.file} has {draws.sum()} draws, and manifest.json {manifest.counts.draws}")
+    # With replacement there are no inclusion probabilities, except where all pairs are certain.
+    repeated = manifest.arguments.replace and bool(np.isnan(table.numbers("inclusion")[drawn]).any())
+    known = np.zeros_like(drawn) if repeated else drawn
+    inclusion = table.within("inclusion", 0, 1, open=True, where=known)
+    kept = None if (stratum == _NO_STRATUM).all() else stratum
+    sample = Sample.from_columns(q, draws, inclusion, manifest.census, stratum=kept)
+    importance = table.within("importance", 0, where=drawn)[sample.rows]
+    agrees = np.ones(len(draws), dtype=bool)
+    agrees[sample.rows] = np.isclose(importance, sample.importance(weight), rtol=_EQUAL, atol=0)
+    table.must("importance", agrees, "agree with the probabilities of the draws")
+    return sample

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,12 +9,14 @@ from typing import Any, ClassVar
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
+from pyterrier.validate import InputValidationError
 
 from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.qrels import Labels
 from pt_active.inference.weightings import inclusion_regression
 from pt_active.plans.making.artifact import Record
+from pt_active.plans.making.stored import Stored, StoredTable, write_tables
 from pt_active.relevance.grades.learned import ForestGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.recalibration import recalibrated_grades
@@ -41,6 +42,9 @@ one fitted to them, or none."""
 
 FORMAT_VERSION = 2
 """The format of the files on disk."""
+
+READABLE_FORMATS = (1, FORMAT_VERSION)
+"""Formats that can be read. A test in format 1 is in format 2 once it is saved again."""
 
 _MIN_LEAF = 5
 """The smallest leaf of the forest that ``rf`` fits; it is small, since the labels are few."""
@@ -216,14 +220,11 @@ def _from_format_1(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def write_state(state: Progress, folder: Path) -> None:
-    """Write the state into an empty folder: the pool, the draws, and ``manifest.json``."""
-    state.instances.frame.to_parquet(folder / "pool.parquet", index=False)
+    """Write the state into an empty folder: the pool, the draws, and ``manifest.json`` with their digests."""
     rounds = state.rounds
-    columns = {"step": rounds.step, "probability": rounds.probability, "new": state.new}
-    pd.DataFrame(columns).to_parquet(folder / "drawn.parquet", index=False)
+    drawn = pd.DataFrame({"step": rounds.step, "probability": rounds.probability, "new": state.new})
     steps = pd.DataFrame({"size": rounds.size, "independent": rounds.independent})
-    steps.to_parquet(folder / "steps.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(state.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
+    write_tables(folder, {"pool": state.instances.frame, "drawn": drawn, "steps": steps}, state.manifest)
 
 
 def read_state(folder: Path) -> Progress:
@@ -233,27 +234,39 @@ def read_state(folder: Path) -> Progress:
         FileNotFoundError: If the folder holds no active test.
         ValueError: If the test is damaged, or was saved in a format that this version does not read.
     """
-    if not (folder / "manifest.json").is_file():
-        raise FileNotFoundError(f"there is no active test at {folder}: it has no manifest.json")
-    try:
-        values = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
-        manifest = ActiveTestManifest.from_json(values)
+    stored = Stored.open(folder, "active test", READABLE_FORMATS)
+    with stored.checked():
+        manifest = ActiveTestManifest.from_json(stored.values)
         if manifest.format_version == 1:
-            manifest = ActiveTestManifest.from_json(_from_format_1(values))
-        if manifest.format_version != FORMAT_VERSION:
-            raise ValueError(f"its format is {manifest.format_version}; this version reads format {FORMAT_VERSION}")
-        pool, drawn, steps = (pd.read_parquet(folder / f"{name}.parquet") for name in ("pool", "drawn", "steps"))
-        instances = instances_of(pool, _measure_kept(manifest.arguments))
-        if len(drawn) != instances.number:
-            rows, wanted = how_many("row", len(drawn)), how_many("instance", instances.number)
-            raise ValueError(f"drawn.parquet has {rows} for {wanted}")
-    except (OSError, KeyError, AttributeError, TypeError, ValueError) as error:
-        raise ValueError(f"the folder {folder} holds no active test, or a damaged one: {error}") from error
-    rounds = Steps(
-        instances.score(),
-        drawn["step"].to_numpy(),
-        drawn["probability"].to_numpy(),
-        steps["size"].to_numpy(),
-        steps["independent"].to_numpy(),
-    )
-    return Progress(instances, rounds, drawn["new"].to_numpy(), manifest)
+            manifest = ActiveTestManifest.from_json(_from_format_1(stored.values))
+    pool, drawn, steps = (stored.table(name) for name in ("pool", "drawn", "steps"))
+    with stored.checked():
+        instances = _instances_kept(pool, manifest.arguments)
+        rounds, new = _draws(drawn, steps, instances, manifest)
+    return Progress(instances, rounds, new, manifest)
+
+
+def _instances_kept(pool: StoredTable, arguments: ActiveTestArguments) -> Instances:
+    pool.texts("qid"), pool.texts("docno")
+    try:
+        return instances_of(pool.frame, _measure_kept(arguments))
+    except (InputValidationError, LookupError, TypeError, ValueError) as error:
+        raise ValueError(f"{pool.file}: {error}") from error
+
+
+def _draws(
+    drawn: StoredTable, steps: StoredTable, instances: Instances, manifest: ActiveTestManifest
+) -> tuple[Steps, np.ndarray]:
+    """The draws of all rounds, and bool[N], which instances are new in the last."""
+    drawn.length(instances.number, "instance")
+    most = sum(entry.drawn if entry.drawing == "single" else 1 for entry in manifest.rounds)
+    if len(steps.frame) > most:
+        raise ValueError(f"{steps.file} has {how_many('row', len(steps.frame))} for {how_many('step', most)}")
+    size, independent = steps.within("size", 0, open=True), steps.truths("independent")
+    step, new = drawn.whole("step"), drawn.truths("new")
+    drawn.must("step", step <= len(size), f"be at most {len(size)}, the number of rows of {steps.file}")
+    probability = drawn.within("probability", 0, 1, open=True, where=step > 0)
+    drawn.must("new", ~new | (step > 0), "be true only where drawn")
+    if (step > 0).sum() != sum(entry.drawn for entry in manifest.rounds):
+        raise ValueError(f"{drawn.file} has {(step > 0).sum()} draws, which is not what manifest.json says")
+    return Steps(instances.score(), step, probability, size, independent), new

@@ -554,7 +554,8 @@ def test_numpy_numbers_can_be_saved(graded: pd.DataFrame, tmp_path: Path) -> Non
         ("manifest.json", "{", "manifest.json is not JSON"),
         ("manifest.json", "[]", "manifest.json holds no object"),
         ("manifest.json", '{"format_version": 3}', "manifest.json lacks arguments, census, counts, pool_cost, spent"),
-        ("queries.parquet", "x", "queries.parquet cannot be read"),
+        ("manifest.json", "{}", "manifest.json lacks format_version"),
+        ("queries.parquet", "x", r"queries.parquet is not as it was saved \(its SHA-256 differs\); restore the folder"),
         ("documents.parquet", None, "documents.parquet cannot be read"),
     ],
 )

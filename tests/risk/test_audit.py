@@ -168,7 +168,7 @@ def test_what_is_no_audit_is_refused(frame, tmp_path: Path) -> None:
     manifest = tmp_path / "audit" / "manifest.json"
     content = json.loads(manifest.read_text())
     manifest.write_text(json.dumps(content | {"format_version": 99}))
-    with pytest.raises(ValueError, match="format 99; this version reads 1"):
+    with pytest.raises(ValueError, match="format 99; this version reads the format 1"):
         Audit.load(saved.path)
     for damage in ("[]", "{}", "nonsense"):
         manifest.write_text(damage)

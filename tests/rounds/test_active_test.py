@@ -268,20 +268,25 @@ def test_damaged_folders_are_refused(tmp_path) -> None:
     manifest = tmp_path / "test" / "manifest.json"
     text = manifest.read_text()
     manifest.write_text(json.dumps(json.loads(text) | {"format_version": 99}))
-    with pytest.raises(ValueError, match="its format is 99; this version reads format 2"):
+    with pytest.raises(ValueError, match="in format 99; this version reads the formats 1, 2"):
         ActiveTest.load(tmp_path / "test")
     manifest.write_text("{")
-    with pytest.raises(ValueError, match="holds no active test, or a damaged one"):
+    with pytest.raises(ValueError, match="active test at .* is damaged: manifest.json is not JSON"):
         ActiveTest.load(tmp_path / "test")
     manifest.write_text(text)
     (tmp_path / "test" / "drawn.parquet").unlink()
-    with pytest.raises(ValueError, match="holds no active test, or a damaged one"):
+    with pytest.raises(ValueError, match="active test at .* is damaged: drawn.parquet cannot be read"):
         ActiveTest.load(tmp_path / "test")
     assert len(saved.assessments) == 5
     audit = Audit.create(PAIRS.assign(f=1), {"f": "f"}, ZeroOne(), draws=5).save(tmp_path / "audit")
-    with pytest.raises(ValueError, match=r"audit holds no active test, or a damaged one: manifest\.json lacks rounds"):
+    with pytest.raises(ValueError, match=r"audit is damaged: manifest\.json lacks rounds"):
         ActiveTest.load(audit.path)
-    manifest.write_text(json.dumps(json.loads(text) | {"arguments": {"seed": 0}}))
+    changed = json.loads(text) | {"arguments": {"seed": 0}}
+    manifest.write_text(json.dumps(changed))
+    with pytest.raises(ValueError, match=r"manifest\.json is not as it was saved"):
+        ActiveTest.load(tmp_path / "test")
+    del changed["sha256"]
+    manifest.write_text(json.dumps(changed))
     with pytest.raises(ValueError, match=r"manifest\.json lacks measure"):
         ActiveTest.load(tmp_path / "test")
 

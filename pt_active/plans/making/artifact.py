@@ -8,14 +8,18 @@ import json
 from abc import abstractmethod
 from copy import deepcopy
 from dataclasses import MISSING, dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
+from types import UnionType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import file_path
+from pt_active.frames.atomic import new_folder
+from pt_active.frames.checks import file_path, shown
+from pt_active.frames.trec import existing_file
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -53,14 +57,18 @@ class Record:
         """Make a record from the dictionary that `to_json` wrote; unknown keys are ignored.
 
         Raises:
-            ValueError: If a field without a default is missing.
+            ValueError: If a field without a default is missing, or a value is of another type than its field.
         """
         values = values if isinstance(values, dict) else {}
         needed = {each.name for each in fields(cls) if MISSING is each.default is each.default_factory}
         if absent := needed - set(values):
             raise ValueError(f"manifest.json lacks {', '.join(sorted(absent))}")
         said = [name for name, value in values.items() if value is not None or name in needed]
-        return cls(**{each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in said})
+        read = {each.name: cls._read(each.name, values[each.name]) for each in fields(cls) if each.name in said}
+        for name, value in read.items():
+            if not _fits(value, _types(cast(Any, cls))[name]):
+                raise ValueError(f"manifest.json: {name} cannot be {shown(values[name])}")
+        return cls(**read)
 
     @classmethod
     def _read(cls, name: str, value: Any) -> Any:
@@ -72,6 +80,28 @@ class Record:
         """The record as dictionaries and lists, ready for JSON."""
         values = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
         return {name: value for name, value in values.items() if value or name not in self.SOMETIMES}
+
+
+@cache
+def _types(record: type[Record]) -> dict[str, Any]:
+    """The types of a record's fields by name."""
+    return get_type_hints(record)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    """Whether a value from JSON is of a type; whole numbers are numbers too, and truth values are none."""
+    origin, inner = get_origin(wanted), get_args(wanted)
+    if wanted is Any:
+        return True
+    if origin in (Union, UnionType):
+        return any(_fits(value, each) for each in inner)
+    if origin is dict:
+        return isinstance(value, dict) and all(_fits(each, inner[1]) for each in value.values())
+    if origin is not None:
+        return isinstance(value, (list, tuple)) and all(_fits(each, inner[0]) for each in value)
+    if wanted in (int, float):
+        return isinstance(value, (int, wanted)) and not isinstance(value, bool)
+    return isinstance(value, wanted)
 
 
 def _plain(value: Any) -> Any:
@@ -152,13 +182,14 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
             raise FileExistsError(f"{path} exists; choose another folder for the {type(self).__name__.lower()}")
         if not path.parent.is_dir():
             raise FileNotFoundError(f"the folder {path.parent} does not exist")
-        with pt.io.finalized_directory(str(path)) as folder:
-            self._write(self.tables, Path(folder))
+        tables = self.tables
+        with new_folder(path) as folder:
+            self._write(tables, folder)
             meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
             meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT
-            (Path(folder) / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
+            (folder / "pt_meta.json").write_text(json.dumps(meta) + "\n", encoding="utf-8")
         saved = type(self)(path)
-        saved._tables = self.tables
+        saved._tables = tables
         return saved
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,8 +13,10 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.inference.rounds import Round
+from pt_active.plans.making.invariants import check_assessments, check_tables
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
 from pt_active.plans.making.pool import Pool, seen_by
+from pt_active.plans.making.stored import Stored, write_tables
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.documents import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
@@ -92,66 +93,39 @@ def _saved(tables: PlanTables) -> str:
     return f"\n  saved     {useless} of {documents} cannot change the result" if useless else ""
 
 
-def write_tables(tables: PlanTables, folder: Path) -> None:
-    """Write the tables into an empty folder: Parquet files and ``manifest.json``."""
-    tables.pool.document_frame().to_parquet(folder / "documents.parquet", index=False)
-    tables.queries.to_parquet(folder / "queries.parquet", index=False)
-    tables.assessments.to_parquet(folder / "assessments.parquet", index=False)
-    for name, table in (round_tables(tables.rounds) if tables.rounds else {}).items():
-        table.to_parquet(folder / f"{name}.parquet", index=False)
-    (folder / "manifest.json").write_text(json.dumps(tables.manifest.to_json(), indent=2) + "\n", encoding="utf-8")
+def write_plan(tables: PlanTables, folder: Path) -> None:
+    """Write a plan into an empty folder: Parquet files and ``manifest.json`` with their digests."""
+    frames = {"documents": tables.pool.document_frame(), "queries": tables.queries, "assessments": tables.assessments}
+    write_tables(folder, frames | (round_tables(tables.rounds) if tables.rounds else {}), tables.manifest)
 
 
-def read_tables(folder: Path) -> PlanTables:
-    """Read the tables of a saved plan.
+def read_plan(folder: Path) -> PlanTables:
+    """Read a saved plan.
 
     Raises:
         FileNotFoundError: If the folder holds no plan.
-        ValueError: If it was saved in a format that this version does not read.
+        ValueError: If it is damaged, or was saved in a format that this version does not read.
     """
-    manifest_file = folder / "manifest.json"
-    if not manifest_file.is_file():
-        raise FileNotFoundError(f"there is no plan at {folder}: it has no manifest.json")
-    manifest = _manifest(manifest_file)
-    documents, queries, assessments = (_table(folder, name) for name in ("documents", "queries", "assessments"))
-    pool = Pool.from_tables(documents, queries)
-    return PlanTables(pool, queries, assessments, manifest, _rounds(folder, pool, manifest))
+    stored = Stored.open(folder, "plan", READABLE_FORMATS)
+    with stored.checked():
+        manifest = Manifest.from_json(stored.values)
+        names = ["documents", "queries", "assessments", *_round_files(manifest)]
+    tables = {name: stored.table(name) for name in names}
+    with stored.checked():
+        check_tables(tables, manifest)
+        frames = {name: table.frame for name, table in tables.items()}
+        pool = Pool.from_tables(frames["documents"], frames["queries"])
+        rounds = rounds_from(pool, frames, manifest)
+        read = PlanTables(pool, frames["queries"], frames["assessments"], manifest, rounds)
+        check_assessments(tables["assessments"], pool, read.queries, rounds)
+    return read
 
 
-def _rounds(folder: Path, pool: Pool, manifest: Manifest) -> tuple[Round, ...]:
+def _round_files(manifest: Manifest) -> list[str]:
     if not manifest.rounds:
-        return ()
+        return []
     refitted = [f"grades_{number}" for number, entry in enumerate(manifest.rounds, 1) if number > 1 and entry.refitted]
-    tables = {name: _table(folder, name) for name in ("rounds", "round_queries", *refitted)}
-    return rounds_from(pool, tables, manifest)
-
-
-def _manifest(path: Path) -> Manifest:
-    damaged = f"the plan at {path.parent} is damaged:"
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{damaged} manifest.json is not JSON ({error})") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"{damaged} manifest.json holds no object")
-    if values.get("format_version") not in READABLE_FORMATS:
-        versions = values.get("versions", {})
-        saved_by = versions.get("pt-active", versions.get("pyterrier-active", "of an unknown version"))
-        raise ValueError(
-            f"the plan at {path.parent} was saved by pt-active {saved_by} in format "
-            f"{values.get('format_version')}; this version reads the formats {', '.join(map(str, READABLE_FORMATS))}"
-        )
-    try:
-        return Manifest.from_json(values)
-    except ValueError as error:
-        raise ValueError(f"{damaged} {error}") from error
-
-
-def _table(folder: Path, name: str) -> pd.DataFrame:
-    try:
-        return pd.read_parquet(folder / f"{name}.parquet")
-    except (OSError, ValueError) as error:
-        raise ValueError(f"the plan at {folder} is damaged: {name}.parquet cannot be read ({error})") from error
+    return ["rounds", "round_queries", *refitted]
 
 
 def round_tables(rounds: Sequence[Round]) -> dict[str, pd.DataFrame]:

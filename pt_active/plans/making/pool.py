@@ -86,7 +86,7 @@ class Pool:
         qids, query = _sorted_codes(frame["qid"])
         order = np.lexsort([*np.where(ranks > 0, ranks, np.iinfo(np.int32).max)[::-1], query])
         frame, query, ranks = frame.iloc[order], query[order], np.ascontiguousarray(ranks[:, order])
-        _check_ranks(frame, query, ranks, names)
+        check_ranks(frame, query, ranks, names)
         grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
         check_grades(frame, grades)
         indptr = np.searchsorted(query, np.arange(len(qids) + 1))
@@ -299,8 +299,18 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
     return tuple(names), ranks.astype(np.int32) + np.int32(1), frame
 
 
-def _check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
-    """Raise if a ranker has two documents at one rank; ``query`` is sorted."""
+def check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
+    """Raise if a ranker has two documents at one rank.
+
+    Args:
+        frame: ``qid`` of each document.
+        query: int64[N], the query of each document, sorted.
+        ranks: int[k, N], from 1; 0 = not retrieved.
+        names: The k rankers.
+
+    Raises:
+        ValueError: The message names the ranker, the query and the rank.
+    """
     for name, rank in zip(names, ranks, strict=True):
         # One integer for each query and rank, so that a single sort finds all duplicates.
         key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]

@@ -132,6 +132,7 @@ def as_format_4(plan: Plan, folder: Path) -> tuple[Path, pd.DataFrame]:
     wanted.sort_values(["qid", "docno"]).to_parquet(folder / "assessments.parquet", index=False)
     manifest = json.loads((folder / "manifest.json").read_text())
     counts = manifest["counts"] | {"sampled_queries": n, "draws": n, "assessments": len(wanted)}
+    del manifest["sha256"]
     manifest |= {"format_version": 4, "counts": counts, "spent": float(queries.q_cost[drawn].sum())}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return folder, ordered

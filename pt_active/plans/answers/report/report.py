@@ -11,6 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.methods import YARDSTICK
@@ -142,9 +143,7 @@ class Report(Findings):
         """
         path = Path(path)
         check_page(path)
-        text = self.to_html()
-        with path.open("x", encoding="utf-8") as stream:
-            stream.write(text)
+        write_file(path, self.to_html())
         return path
 
 

@@ -1,0 +1,112 @@
+"""Does a fault lose something or change a number? Run by hand, with many more faults than the tests try.
+
+    python tests/faults kills --number 300      # SIGKILL at random moments, over all writers
+    python tests/faults disks --number 200      # files that must not grow, as on a full disk
+    python tests/faults full --on DIR           # a disk that is nearly full: a tmpfs of a few megabytes
+    python tests/faults races --number 200      # two writers of one target
+    python tests/faults flips --number 2000     # single bits of saved artifacts
+    python tests/faults old-flips --number 500  # the same without digests, as older versions saved
+
+The exit status is 1 if a promise was broken.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from pathlib import Path
+
+from faults import Reference, as_of_old, fill, fill_up, flip, kill, many, race
+from kept_things import Writer, artifacts, child, writers
+from tqdm import tqdm
+
+FAULTS = {"kills": kill, "disks": fill, "full": fill_up, "races": race}
+
+KINDS = (*FAULTS, "flips", "old-flips")
+
+
+def demonstration() -> Writer:
+    """The demo's folder with a plan, tables and a picture."""
+    from pt_active.demo.picture import write_demo
+    from pt_active.demo.run import run_demo
+
+    demo = run_demo(7, None)
+    return Writer(lambda path: write_demo(demo, path))
+
+
+def of_writers(kind: str, number: int, seed: int, folder: Path, place: Path) -> tuple[Counter, list[str]]:
+    """Faults of writers, in rounds of one of each, so that a bar can be shown."""
+    (folder / "files").mkdir()
+    all_writers = writers(folder / "files") | {"demo": demonstration()}
+    references = []
+    for name, writer in all_writers.items():
+        (folder / name).mkdir()
+        references.append(Reference(name, writer, folder / name))
+        print(f"{name}: {1000 * references[-1].seconds:.0f} ms")
+    outcomes, broken = Counter[str](), []
+    for begin in tqdm(range(0, number, len(references)), unit=" rounds"):
+        some = min(len(references), number - begin)
+        found, wrong = many(FAULTS[kind], references[:some], some, place, seed + begin)
+        outcomes += found
+        broken += wrong
+    return outcomes, broken
+
+
+def of_artifacts(number: int, seed: int, folder: Path, *, digests: bool) -> tuple[Counter, list[str]]:
+    """Flipped bits of every artifact in turn."""
+    rng, outcomes, broken = random.Random(seed), Counter[str](), []
+    saved = {name: Path(str(made.save(folder / name).path)) for name, (made, _) in artifacts().items()}
+    for trial in tqdm(range(number), unit=" bits"):
+        name = list(saved)[trial % len(saved)]
+        if digests:
+            outcome, wrong = flip(name, saved[name], rng)
+        else:
+            outcome, wrong = old_flip(name, folder, trial, seed)
+        outcomes[outcome] += 1
+        broken += wrong
+    return outcomes, broken
+
+
+def old_flip(name: str, folder: Path, trial: int, seed: int) -> tuple[str, list[str]]:
+    """A flipped bit without digests, in a process of its own, since Arrow may crash on damaged pages."""
+    copy, told = folder / f"{name}-{trial}", folder / f"told-{trial}"
+    as_of_old(Path(str(artifacts()[name][0].save(copy).path)))
+
+    def flipped() -> None:
+        outcome, wrong = flip(name, copy, random.Random(f"{seed} {trial}"), digests=False)
+        told.write_text("\n".join([outcome, *wrong]), encoding="utf-8")
+
+    os.waitpid(child(flipped), 0)
+    outcome, *wrong = told.read_text(encoding="utf-8").split("\n") if told.exists() else ["crash", f"{name}: {trial}"]
+    return outcome, wrong
+
+
+def main() -> int:
+    """Try the faults, print how often each outcome came, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kind", choices=KINDS)
+    parser.add_argument("--number", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--on", type=Path, metavar="DIR", help="where faults happen; default: a temporary folder")
+    arguments = parser.parse_args()
+    warnings.simplefilter("ignore")
+    with tempfile.TemporaryDirectory() as name:
+        if arguments.kind in FAULTS:
+            place = arguments.on or Path(name)
+            outcomes, broken = of_writers(arguments.kind, arguments.number, arguments.seed, Path(name), place)
+        else:
+            digests = arguments.kind == "flips"
+            outcomes, broken = of_artifacts(arguments.number, arguments.seed, Path(name), digests=digests)
+    print(*broken[:20], sep="\n", end="\n" if broken else "")
+    counted = ", ".join(f"{number} {outcome}" for outcome, number in sorted(outcomes.items()))
+    print(f"{outcomes.total()} {arguments.kind}: {counted}; {len(broken)} broken promises")
+    return int(bool(broken))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""Kills, full disks, two writers and flipped bits, and the promises that they must not break."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from kept_things import Writer, answers, artifacts, child, content
+
+Broken = list[str]
+"""The promises that were broken, one line each."""
+
+
+class Reference:
+    """What a writer writes when nothing happens, and how long that takes."""
+
+    def __init__(self, name: str, writer: Writer, folder: Path) -> None:
+        self.name, self.writer = name, writer
+        writer.write(folder / "first")
+        began = time.perf_counter()
+        writer.write(folder / "whole")
+        self.seconds = time.perf_counter() - began
+        self.content = content(folder / "whole")
+
+    def place(self, folder: Path) -> Path:
+        """A new folder with the target in it; the old content if the writer replaces it."""
+        folder.mkdir()
+        if self.writer.again:
+            (folder / "target").write_bytes(b"old")
+        return folder / "target"
+
+    def broken(self, target: Path, what: str) -> Iterator[str]:
+        """What is wrong after a fault, and after writing again."""
+        there = target.exists()
+        if there and content(target) not in (self.content, {".": b"old"} if self.writer.again else self.content):
+            yield f"{self.name}: {what} left something else at the target"
+        if self.writer.again or not there:
+            self.writer.write(target)
+        else:
+            # Nothing may be written twice, but the next save into the folder tidies up.
+            self.writer.write(target.with_name("other"))
+            shutil.rmtree(target.with_name("other"), True)
+            target.with_name("other").unlink(missing_ok=True)
+        if content(target) != self.content:
+            yield f"{self.name}: after {what} the target could not be written"
+        if left := [each.name for each in target.parent.iterdir() if each != target]:
+            yield f"{self.name}: {what} left {left}"
+
+
+def kill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Kill a writer at a random moment; what was there afterwards, and the broken promises."""
+    target = reference.place(folder)
+    pid = child(lambda: reference.writer.write(target))
+    time.sleep(rng.uniform(0, 1.3 * reference.seconds))
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
+    left = any(each != target for each in folder.iterdir())
+    state = "whole" if target.exists() and not reference.writer.again else "leftover" if left else "nothing"
+    return state, list(reference.broken(target, "a kill"))
+
+
+def fill(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Write with a limit on the size of files; whether it failed, and the broken promises."""
+    target = reference.place(folder)
+    limit = rng.randrange(max(map(len, reference.content.values())))
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+        reference.writer.write(target)
+
+    _, status = os.waitpid(child(limited), 0)
+    code = os.waitstatus_to_exitcode(status)
+    broken = [] if code == 2 else [f"{reference.name}: a full disk (limit {limit}) ended with {code}"]
+    if left := [each.name for each in folder.iterdir() if each != target]:
+        broken.append(f"{reference.name}: a full disk left {left}")
+    if target.exists() and not reference.writer.again:
+        broken.append(f"{reference.name}: a full disk left a stump")
+    return "refused" if code == 2 else "odd", broken + list(reference.broken(target, "a full disk"))
+
+
+def fill_up(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Write to a small disk that is nearly full; whether it failed, and the broken promises."""
+    target, filler = reference.place(folder), folder.with_name("filler")
+    disk = os.statvfs(folder)
+    rest = rng.randrange(sum(map(len, reference.content.values())))
+    filler.write_bytes(bytes(max(0, disk.f_bavail * disk.f_frsize - rest)))
+    code = os.waitstatus_to_exitcode(os.waitpid(child(lambda: reference.writer.write(target)), 0)[1])
+    left = [each.name for each in folder.iterdir() if each != target]
+    filler.unlink()
+    broken = [f"{reference.name}: a full disk left {left}"] if left else []
+    if code not in (0, 2):
+        broken.append(f"{reference.name}: a full disk ended with {code}")
+    if code and target.exists() and not reference.writer.again:
+        broken.append(f"{reference.name}: a full disk left a stump")
+    return "refused" if code == 2 else "fitted", broken + list(reference.broken(target, "a full disk"))
+
+
+def race(reference: Reference, folder: Path, rng: random.Random) -> tuple[str, Broken]:
+    """Two writers at once; how they ended, and the broken promises."""
+    target = reference.place(folder)
+    begin = time.time() + 0.01
+
+    def wait_and_write(delay: float) -> None:
+        time.sleep(max(0.0, begin + delay - time.time()))
+        reference.writer.write(target)
+
+    delays = [0.0, rng.uniform(0, reference.seconds) * rng.choice([0, 0.2, 1])]
+    pids = [child(lambda delay=delay: wait_and_write(delay)) for delay in delays]
+    codes = sorted(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids)
+    wanted = [0, 0] if reference.writer.again else [0, 2]
+    broken = [] if codes == wanted else [f"{reference.name}: two writers ended with {codes}"]
+    if left := [each.name for each in folder.iterdir() if each != target]:
+        broken.append(f"{reference.name}: two writers left {left}")
+    return str(codes), broken + list(reference.broken(target, "two writers"))
+
+
+def flip(name: str, folder: Path, rng: random.Random, *, digests: bool = True) -> tuple[str, Broken]:
+    """Flip one bit of a saved artifact and load it; ``refused``, ``equal`` or ``changed``, and the broken promises.
+
+    Args:
+        name: The artifact.
+        folder: A saved copy, which is left as it was.
+        rng: Chooses the file and the bit.
+        digests: Whether the copy has digests; without them a change need not be seen.
+    """
+    file = rng.choice(sorted(folder.iterdir()))
+    saved = file.read_bytes()
+    bit = rng.randrange(8 * len(saved))
+    damaged = bytearray(saved)
+    damaged[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(damaged)
+    made, labels = artifacts()[name]
+    try:
+        said = answers(type(made).load(folder), labels)
+    except ValueError as error:
+        rightly = file.name in str(error) and "\n" not in str(error)
+        return "refused", [] if rightly or not digests else [f"{name}: {file.name}, bit {bit}: {error}"]
+    except Exception as error:
+        return "odd error", [f"{name}: {file.name}, bit {bit}: {type(error).__name__} {error}"]
+    finally:
+        file.write_bytes(saved)
+    if said == answers(made, labels):
+        return "equal", []
+    return "changed", [f"{name}: {file.name}, bit {bit}: a changed answer"] if digests else []
+
+
+def as_of_old(folder: Path) -> Path:
+    """The artifact without its digests, as older versions saved it."""
+    manifest = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+    del manifest["sha256"]
+    (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+    return folder
+
+
+def many(fault: object, references: list[Reference], number: int, folder: Path, seed: int) -> tuple[Counter, Broken]:
+    """Try a fault many times on all writers in turn; how often each outcome came, and the broken promises."""
+    rng, outcomes, broken = random.Random(seed), Counter[str](), Broken()
+    for trial in range(number):
+        reference = references[trial % len(references)]
+        place = folder / f"{fault.__name__}-{trial}"
+        outcome, wrong = fault(reference, place, rng)
+        outcomes[outcome] += 1
+        broken += wrong
+        shutil.rmtree(place)
+    return outcomes, broken

@@ -1,0 +1,171 @@
+"""A small pool, everything that is saved of it, and what each saved thing answers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active import ActiveTest, Plan, Report
+from pt_active.cli.app import app
+from pt_active.frames.atomic import write_file
+from pt_active.risk import Audit, ZeroOne
+
+QUERIES, DOCUMENTS = 24, 6
+
+Artifact = Plan | Audit | ActiveTest
+
+
+@cache
+def pool() -> pd.DataFrame:
+    """Queries of six documents with two rankers, grades, and predictions of a judge."""
+    rng = np.random.default_rng(0)
+    qids = [f"q{number:02d}" for number in range(QUERIES)]
+    frame = pd.DataFrame({"qid": np.repeat(qids, DOCUMENTS), "docno": [f"d{d}" for d in range(DOCUMENTS)] * QUERIES})
+    for name in ("a", "b"):
+        frame[f"rank_{name}"] = np.concatenate([rng.permutation(DOCUMENTS) for _ in qids])
+    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet([2, 1, 1], len(frame))
+    frame["label"] = [rng.choice(3, p=row) for row in frame.filter(like="grade_").to_numpy()]
+    return frame.assign(judge=rng.integers(0, 3, len(frame)), query="desk lamp", text="a lamp for a desk")
+
+
+@cache
+def qrels() -> pd.DataFrame:
+    """Labels of the whole pool."""
+    return pool()[["qid", "docno", "label"]]
+
+
+def _labels(artifact: Artifact) -> pd.DataFrame:
+    return artifact.assessments[["qid", "docno"]].merge(qrels(), on=["qid", "docno"])
+
+
+@cache
+def artifacts() -> dict[str, tuple[Artifact, pd.DataFrame]]:
+    """One of each kind, with the labels that it asks for."""
+    frame = pool().drop(columns=["label", "judge"])
+    documents = Plan.create(frame, None, "DCG@4", budget=20, level="document", seed=2)
+    first = _labels(documents)
+    changed = frame.assign(grade_0=frame["grade_1"], grade_1=frame["grade_0"])
+    later = documents.extend(15, first, changed, seed=3)
+    queries, again = (Plan.create(frame, None, "DCG@4", budget=40, seed=1, replace=r) for r in (False, True))
+    test = ActiveTest.create(frame, None, "DCG@4", seed=4).next_round(5)
+    labels = _labels(test)
+    test = test.next_round(4, labels, "rec")
+    audit = Audit.create(pool(), {"judge": "judge"}, ZeroOne(), budget=30, seed=5)
+    return {
+        "plan": (queries, _labels(queries)),
+        "plan-replaced": (again, _labels(again)),
+        "plan-documents": (documents, first),
+        "plan-rounds": (later, pd.concat([first, _labels(later)])),
+        "audit": (audit, _labels(audit)),
+        "test": (test, pd.concat([labels, _labels(test)])),
+    }
+
+
+def answers(artifact: Artifact, labels: pd.DataFrame) -> str:
+    """Everything that an artifact answers about some labels, and what it asks people to judge."""
+    parts: list[Any] = [artifact, artifact.assessments.to_csv(), artifact.manifest]
+    if isinstance(artifact, Plan):
+        parts += [artifact.compare(labels).to_dict(), artifact.queries.to_csv(), artifact.estimate(labels)]
+        parts += [artifact.tables.pool.document_frame().to_csv()]
+    else:
+        parts.append(artifact.estimate(labels))
+    return "\n".join(map(str, parts))
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Something that writes a file or a folder.
+
+    Attributes:
+        write: Writes to a path.
+        again: Whether the path may exist.
+    """
+
+    write: Callable[[Path], object]
+    again: bool = False
+
+
+def _command(*words: str) -> Callable[[Path], object]:
+    """A command of ``pt-active`` with its ``--out``, which prints nothing; an error is raised as its exit code."""
+
+    def run(path: Path) -> None:
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as complaint:
+            try:
+                app([*words, "--out", str(path)], prog_name="pt-active")
+            except SystemExit as done:
+                if done.code:
+                    raise OSError(complaint.getvalue()) from done
+
+    return run
+
+
+def writers(files: Path) -> dict[str, Writer]:
+    """Name → writer of everything that the package saves.
+
+    Args:
+        files: A folder for the inputs of commands.
+    """
+    found = {name: Writer(made.save) for name, (made, _) in artifacts().items()}
+    plan, labels = artifacts()["plan"]
+    for format in ("trec", "csv", "jsonl", "prels"):
+        found[f"export-{format}"] = Writer(lambda path, format=format: plan.export(path, format))
+    found["report"] = Writer(lambda path: report().save(path))
+    found["page"] = Writer(lambda path: write_file(path, "new\n" * 50_000, replace=True), again=True)
+    if not (files / "plan").exists():
+        plan.save(files / "plan")
+        write_file(files / "labels.csv", labels.to_csv(index=False))
+        pool().assign(fold=1).to_parquet(files / "pool.parquet")
+    simulation = ["--measure", "DCG@4", "--repetitions", "3", "--budget", "40", "--design", "passive", "--quiet"]
+    found["pt-active export"] = Writer(_command("export", str(files / "plan"), "--format", "csv"))
+    found["pt-active report"] = Writer(_command("report", str(files / "plan"), str(files / "labels.csv")))
+    found["pt-active simulate"] = Writer(_command("simulate", str(files / "pool.parquet"), *simulation))
+    return found
+
+
+class Drawn(Report):
+    """A report whose page is drawn once, so that faults hit the writing."""
+
+    def to_html(self) -> str:
+        return _page()
+
+
+@cache
+def _page() -> str:
+    return Report.of(*artifacts()["plan"]).to_html()
+
+
+@cache
+def report() -> Report:
+    """The report of the plan of queries."""
+    made = Report.of(*artifacts()["plan"])
+    return Drawn(**{each.name: getattr(made, each.name) for each in fields(made)})
+
+
+def content(path: Path) -> dict[str, bytes]:
+    """Name → bytes of a file, or of all files of a folder."""
+    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    return {str(each.relative_to(path)): each.read_bytes() for each in files}
+
+
+def child(work: Callable[[], object]) -> int:
+    """Run something in a forked process, which exits with 0, or with 2 if it raises an error of files; its number."""
+    pid = os.fork()
+    if pid:
+        return pid
+    status = 3
+    try:
+        work()
+        status = 0
+    except OSError:
+        status = 2
+    finally:
+        os._exit(status)

@@ -1,0 +1,129 @@
+"""Whatever happens while something is saved, it is there whole or not at all, and saving it again works.
+
+By hand, with many more faults: ``python tests/faults kills``, ``disks`` and ``races``.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyterrier as pt
+import pytest
+from lz4.frame import LZ4FrameFile
+
+if not hasattr(os, "fork"):
+    pytest.skip("faults are tried in forked processes", allow_module_level=True)
+
+from faults import Reference, fill, kill, many, race
+from kept_things import artifacts, child, writers
+
+from pt_active import Plan
+from pt_active.cli.app import app
+
+QUICK = ("plan", "plan-rounds", "audit", "test", "export-csv", "report", "page")
+
+
+@pytest.fixture(scope="module")
+def references(tmp_path_factory: pytest.TempPathFactory) -> list[Reference]:
+    known = writers(tmp_path_factory.mktemp("files"))
+    return [Reference(name, known[name], tmp_path_factory.mktemp(name)) for name in QUICK]
+
+
+@pytest.mark.parametrize(("fault", "number"), [(kill, 28), (fill, 14), (race, 14)])
+def test_nothing_is_lost_or_left(
+    references: list[Reference], tmp_path: Path, fault: Callable[..., object], number: int
+) -> None:
+    outcomes, broken = many(fault, references, number, tmp_path, seed=1)
+    assert broken == []
+    assert outcomes.total() == number
+
+
+def ended(capfd: pytest.CaptureFixture[str], *words: object, before: Callable[[], object]) -> tuple[int, str]:
+    """The exit status of a command in a process of its own, and its standard error."""
+    capfd.readouterr()
+    pid = os.fork()
+    if not pid:
+        status = 70
+        try:
+            before()
+            app([str(word) for word in words], prog_name="pt-active")
+        except SystemExit as done:
+            status = int(done.code or 0)
+        finally:
+            sys.stderr.flush()
+            os._exit(status)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return code, capfd.readouterr().err
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    plan, labels = artifacts()["plan"]
+    plan.save(tmp_path / "plan")
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    return tmp_path
+
+
+def small_files() -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+
+
+@pytest.mark.parametrize("command", ["export", "extend"])
+def test_a_full_disk_is_one_line_and_exit_2(saved: Path, capfd: pytest.CaptureFixture[str], command: str) -> None:
+    words = {"export": ["plan", "--format", "csv"], "extend": ["plan", "--budget", 20]}[command]
+    call = [command, saved / words[0], *words[1:], "--out", saved / "new"]
+    code, said = ended(capfd, *call, before=small_files)
+    assert code == 2
+    assert said.strip().count("\n") == 0
+    assert said.startswith("error: ")
+    assert "File too large; nothing was written" in said
+    assert str(saved / "new") in said
+    assert sorted(each.name for each in saved.iterdir()) == ["labels.csv", "plan"]
+    assert ended(capfd, *call, before=lambda: None)[0] == 0
+
+
+def no_rights() -> None:
+    if os.geteuid() == 0:
+        os.setgid(65534)
+        os.setuid(65534)
+
+
+def test_a_folder_without_the_right_to_write_is_named(saved: Path) -> None:
+    """In a process without rights, since root may write anywhere."""
+    plan, report = artifacts()["plan"][0], writers(saved)["report"]
+    closed = saved / "closed"
+    closed.mkdir()
+    closed.chmod(0o555)
+    told = saved / "told"
+    told.touch()
+    told.chmod(0o666)
+    for each in (saved, *saved.parents):
+        if each.owner() == saved.owner() and each.stat().st_uid == os.geteuid() and not each.stat().st_mode & 0o001:
+            each.chmod(each.stat().st_mode | 0o711)
+
+    def refused() -> None:
+        no_rights()
+        for write in (plan.save, report.write, lambda path: plan.export(path, "csv")):
+            with pytest.raises(PermissionError, match="nothing was written") as error:
+                write(closed / "new")
+            assert error.value.filename == str(closed / "new")
+        told.write_text("refused")
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child(refused), 0)[1]) == 0
+    assert told.read_text() == "refused"
+    assert list(closed.iterdir()) == []
+
+
+def test_packages_of_artifacts_can_be_published_and_read(tmp_path: Path) -> None:
+    plan, labels = artifacts()["plan-rounds"]
+    package = plan.save(tmp_path / "plan").build_package(str(tmp_path / "plan.tar.lz4"), verbose=False)
+    with LZ4FrameFile(package) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        archive.extractall(tmp_path / "again")
+    again = pt.Artifact.load(str(tmp_path / "again"))
+    assert isinstance(again, Plan)
+    assert again.compare(labels) == plan.compare(labels)

@@ -1,0 +1,147 @@
+"""Files and folders that appear whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pt_active.frames import atomic
+from pt_active.frames.atomic import new_file, new_folder, write_file
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="rights and processes of POSIX")
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(each.name for each in folder.iterdir())
+
+
+def leftover(pid: int, *, host: str | None = None, boot: str | None = None, start: int | None = None) -> str:
+    """The temporary name of a process."""
+    mine = atomic._machine()
+    began = atomic._start(pid) if start is None else start
+    return f".pt-active-{host or mine[0]}-{boot or mine[1]}-{pid}-{began}-0123abcd.tmp"
+
+
+@pytest.mark.parametrize(("umask", "folder", "file"), [(0o022, 0o755, 0o644), (0o027, 0o750, 0o640), (0, 0o777, 0o666)])
+def test_rights_follow_the_umask(tmp_path: Path, umask: int, folder: int, file: int) -> None:
+    before = os.umask(umask)
+    try:
+        write_file(tmp_path / "file", "text")
+        with new_folder(tmp_path / "folder") as inside:
+            (inside / "part").write_text("text")
+    finally:
+        os.umask(before)
+    modes = [path.stat().st_mode & 0o777 for path in (tmp_path / "folder", tmp_path / "file", tmp_path / "folder/part")]
+    assert modes == [folder, file, file]
+
+
+def interrupted(unfinished: Path) -> None:
+    (unfinished / "part" if unfinished.is_dir() else unfinished).write_text("half")
+    raise KeyboardInterrupt
+
+
+def test_an_error_leaves_nothing(tmp_path: Path) -> None:
+    for new in (new_file, new_folder):
+        with pytest.raises(KeyboardInterrupt), new(tmp_path / "new") as unfinished:
+            interrupted(unfinished)
+    assert names(tmp_path) == []
+
+
+def test_what_appears_in_the_meantime_is_not_replaced(tmp_path: Path) -> None:
+    for number, new in enumerate((new_file, new_folder)):
+        for make in (
+            lambda path: write_file(path, "first"),
+            lambda path: path.mkdir(),
+            lambda path: path.symlink_to("x"),
+        ):
+            target = tmp_path / f"{number}"
+            with pytest.raises(FileExistsError, match="exists, and nothing is replaced"), new(target):
+                make(target)
+            assert names(tmp_path) == [str(number)]
+            with pytest.raises(FileExistsError, match="exists, and nothing is replaced"), new(target):
+                pass
+            target.rmdir() if target.is_dir() else target.unlink()
+
+
+def test_a_file_can_be_replaced_on_request(tmp_path: Path) -> None:
+    for content in ("old", b"new"):
+        write_file(tmp_path / "file", content, replace=True)
+    assert (tmp_path / "file").read_bytes() == b"new"
+    with pytest.raises(FileExistsError):
+        write_file(tmp_path / "file", "other")
+    assert names(tmp_path) == ["file"]
+
+
+def test_file_systems_without_links(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: object) -> None:
+        raise OSError(errno.EPERM, "not permitted")
+
+    monkeypatch.setattr(os, "link", no_links)
+    write_file(tmp_path / "file", "text")
+    assert (tmp_path / "file").read_text() == "text"
+    with pytest.raises(FileExistsError), new_file(tmp_path / "other"):
+        (tmp_path / "other").write_text("first")
+    assert (tmp_path / "other").read_text() == "first"
+    assert names(tmp_path) == ["file", "other"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_an_error_of_the_disk_names_the_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> None:
+    def full(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=re.escape(f"{os.strerror(code)}; nothing was written: '{tmp_path / 'file'}'")):
+        write_file(tmp_path / "file", "text")
+    assert names(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "loop/file", "none/file", "file/below"])
+def test_impossible_targets(tmp_path: Path, name: str) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "file").write_text("text")
+    for new in (new_file, new_folder):
+        with pytest.raises(OSError, match=re.escape(str(tmp_path / name))), new(tmp_path / name):
+            pass
+    assert names(tmp_path) == ["file", "loop"]
+
+
+def test_leftovers_of_dead_processes_are_removed_and_those_of_live_ones_kept(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    dead = [
+        leftover(ended.pid),
+        leftover(os.getpid(), start=1) if Path("/proc/self/stat").exists() else leftover(ended.pid, start=2),
+        leftover(os.getpid(), boot="00000000"),
+        f"{leftover(ended.pid)}.png",
+    ]
+    live = [leftover(os.getpid()), leftover(os.getppid()), leftover(1), leftover(ended.pid, host="00000000")]
+    other = [".pt-active-notes", ".pt-active-x.tmp", "plan.tmp"]
+    for name in (*dead, *live, *other):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "part").write_text("half")
+    old = tmp_path / leftover(ended.pid, host="11111111")
+    old.write_text("half")
+    os.utime(old, (0, 0))
+    write_file(tmp_path / "file", "text")
+    assert names(tmp_path) == sorted([*live, *other, "file"])
+
+
+def test_a_killed_writer_leaves_what_the_next_removes(tmp_path: Path) -> None:
+    for new in (new_file, new_folder):
+        if not (pid := os.fork()):
+            with new(tmp_path / "target"):
+                os.kill(os.getpid(), signal.SIGKILL)
+        os.waitpid(pid, 0)
+        assert len(names(tmp_path)) == 1
+        assert names(tmp_path) != ["target"]
+        write_file(tmp_path / "target", "text")
+        assert names(tmp_path) == ["target"]
+        (tmp_path / "target").unlink()
