@@ -16,6 +16,7 @@ from pt_active.frames import worklists
 from pt_active.frames.checks import number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.following import Following
@@ -482,7 +483,7 @@ class Plan(KeptArtifact[PlanTables]):
         return forewarning(self.tables)
 
     def __str__(self) -> str:
-        return in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
+        return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))
 
 
 def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float) -> tuple[str, float]:

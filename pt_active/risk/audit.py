@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.frames import columns, worklists
 from pt_active.frames.checks import how_many, number, positive, truth_value, whole_number
 from pt_active.frames.qrels import MISSING_LABELS, check_policy
+from pt_active.frames.visible import visible
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -283,7 +284,7 @@ class Audit(KeptArtifact[AuditTables]):
         repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
         kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
         pool = f"{how_many('pair', counts.pairs)} of {how_many('query', counts.queries)}"
-        return (
+        return visible(
             f"Audit of {', '.join(self.predictors)} for {self.loss}\n"
             f"  judge     {counts.assessments} of {pool} ({kind})\n"
             f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g} for all pairs"

@@ -17,6 +17,7 @@ import pyterrier as pt
 from pt_active.frames import worklists
 from pt_active.frames.checks import how_many, shown, whole_number
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.visible import visible
 from pt_active.inference import weightings
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Estimate
@@ -246,7 +247,7 @@ class ActiveTest(KeptArtifact[Progress]):
             f"  round {number}   {how_many(level, each.drawn)} by {each.strategy}, {each.drawing}"
             for number, each in enumerate(rounds, 1)
         ]
-        return "\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"])
+        return visible("\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"]))
 
 
 def _warn_if_few_are_left(size: int, left: int) -> None:

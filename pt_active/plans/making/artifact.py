@@ -17,6 +17,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import file_path
 from pt_active.frames.trec import existing_file
+from pt_active.frames.visible import visible
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -35,7 +36,7 @@ class Printed:
 
 def printed(head: str, facts: Facts) -> str:
     """A heading, and below it one line per fact."""
-    return "\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)])
+    return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
 
 
 @dataclass(frozen=True)
