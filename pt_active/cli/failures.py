@@ -19,7 +19,7 @@ from typing import TextIO
 import typer
 from pyterrier.validate import InputValidationError
 
-from pt_active.frames.checks import HELP
+from pt_active.frames.checks import HELP, MAX_SHOWN
 from pt_active.frames.visible import visible, visible_field
 
 FAILED, A_BUG, INTERRUPTED = 2, 3, 130
@@ -39,6 +39,8 @@ _USAGE, _CLICK = typer.BadParameter.__mro__[1:3]  # typer brings its own click, 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 
 _STDOUT = "standard output"
+
+_LONG = re.compile(rf"'[^'\n]{{{MAX_SHOWN - 1},}}'|\"[^\"\n]{{{MAX_SHOWN - 1},}}\"")
 
 _LINE_END = re.compile(r"\s*[\r\n]\s*")
 
@@ -167,9 +169,13 @@ def _bug(error: BaseException, words: Sequence[str]) -> str:
     return f"this is a bug in pt-active: {said}\nplease report it at {HELP}/issues with what this prints:\n  {again}"
 
 
+def _cut(quoted: re.Match[str]) -> str:
+    return f"{quoted.group()[: MAX_SHOWN - 1]}…"
+
+
 def in_one_line(text: str) -> str:
-    """A message as one line that can be printed, at most `MAX_MESSAGE` characters long."""
-    line = visible_field(_LINE_END.sub(" ", text.strip()))
+    """A message as one line that can be printed: quoted texts are cut, and so is the whole."""
+    line = visible_field(_LONG.sub(_cut, _LINE_END.sub(" ", text.strip())))
     if len(line) <= MAX_MESSAGE:
         return line
     half = MAX_MESSAGE // 2

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from pt_active.cli.pools import DEFAULT_GRADES
-from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.checks import MAX_SEED, MAX_WHOLE
+from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.stopping.looks import look_names
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
@@ -91,7 +92,7 @@ Margin = Annotated[
     typer.Option(metavar="X", help="Differences up to this do not matter; of one ranker, the half-width wanted."),
 ]
 
-Seed = Annotated[int, typer.Option(metavar="N", help="The random seed.")]
+Seed = Annotated[int, typer.Option(metavar="N", min=0, max=MAX_SEED, help="The random seed.")]
 
 PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")]
 
@@ -125,9 +126,14 @@ Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {
 
 Judge = Annotated[Path | None, typer.Option(metavar="FILE", help="Another judge's qrels, to predict the grades from.")]
 
-MaxGrade = Annotated[int | None, typer.Option(metavar="N", help="The highest grade; default: that in training.")]
+MaxGrade = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=1, max=HIGHEST_LABEL, help="The highest grade; default: that in training."),
+]
 
-Depth = Annotated[int | None, typer.Option(metavar="N", help="Documents to keep of each ranking.")]
+Depth = Annotated[
+    int | None, typer.Option(metavar="N", min=1, max=MAX_WHOLE, help="Documents to keep of each ranking.")
+]
 
 AllowMissingQueries = Annotated[
     bool, typer.Option("--allow-missing-queries", help="A ranker scores 0 on queries that it does not answer.")

@@ -20,7 +20,7 @@ from pt_active.cli.command_line import (
 )
 from pt_active.cli.options import design_choices, one_of
 from pt_active.cli.pools import PoolFiles, read_pool
-from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, agreeing, how_many
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT
@@ -39,7 +39,8 @@ def plan(
         float | None, typer.Option(metavar="X", help="The most to spend, in the unit of the cost.")
     ] = None,
     draws: Annotated[
-        int | None, typer.Option(metavar="N", help="The number of queries to draw, instead of a budget.")
+        int | None,
+        typer.Option(metavar="N", min=1, max=MAX_DRAWS, help="The number of queries to draw, instead of a budget."),
     ] = None,
     seed: options.Seed = 0,
     topics: options.Topics = None,
@@ -111,7 +112,8 @@ def extend(
     ] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="The random seed of a round; default: the plan's own.")
+        int | None,
+        typer.Option(metavar="N", min=0, max=MAX_SEED, help="The random seed of a round; default: the plan's own."),
     ] = None,
     missing: options.Missing = MISSING_POLICIES[0],
 ) -> Answer:

@@ -15,7 +15,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import how_many, shown, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
 from pt_active.inference import weightings
@@ -83,7 +83,7 @@ class ActiveTest(KeptArtifact[Progress]):
             ValueError: If the measure is unknown, or the pool is malformed or has more than two rankers.
         """
         frame = graded_frame(pool, topics)
-        seed = whole_number("seed", seed, 0)
+        seed = whole_number("seed", seed, 0, MAX_SEED)
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
@@ -148,7 +148,7 @@ class ActiveTest(KeptArtifact[Progress]):
                 nothing is left to draw.
         """
         state = self.tables
-        size = whole_number("size", size, 1)
+        size = whole_number("size", size, 1, MAX_DRAWS)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
         if not (model is None or isinstance(model, FittedGrades)):
