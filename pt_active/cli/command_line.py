@@ -122,7 +122,7 @@ def check_new(path: Path) -> None:
         FileExistsError: If the path exists.
         FileNotFoundError: If its folder does not exist.
     """
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise FileExistsError(f"{path} exists; choose another --out")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist")

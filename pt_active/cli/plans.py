@@ -18,7 +18,7 @@ from pt_active.cli.command_line import (
     next_look,
     read_labels,
 )
-from pt_active.cli.options import design_choices, one_of
+from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import PoolFiles, read_pool
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, agreeing, how_many
 from pt_active.frames.qrels import MISSING_POLICIES
@@ -40,7 +40,7 @@ def plan(
     ] = None,
     draws: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, max=MAX_DRAWS, help="The number of queries to draw, instead of a budget."),
+        whole("--draws", 1, MAX_DRAWS, "The number of queries to draw, instead of a budget."),
     ] = None,
     seed: options.Seed = 0,
     topics: options.Topics = None,
@@ -113,7 +113,7 @@ def extend(
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
     seed: Annotated[
         int | None,
-        typer.Option(metavar="N", min=0, max=MAX_SEED, help="The random seed of a round; default: the plan's own."),
+        whole("--seed", 0, MAX_SEED, "The random seed of a round; default: the plan's own."),
     ] = None,
     missing: options.Missing = MISSING_POLICIES[0],
 ) -> Answer:

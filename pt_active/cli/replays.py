@@ -9,7 +9,7 @@ import typer
 
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line
-from pt_active.cli.options import design_choices, one_of
+from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import labelled_pool, reads_texts
 from pt_active.frames.checks import MAX_SEED
 from pt_active.frames.visible import guarded
@@ -46,9 +46,7 @@ def simulate(
     budget: Annotated[
         list[float] | None, typer.Option(metavar="X", help="Repeat it; default: eight, up to half of the pool.")
     ] = None,
-    repetitions: Annotated[
-        int, typer.Option(metavar="N", min=1, max=MAX_REPETITIONS, help="Samples of each design.")
-    ] = 1000,
+    repetitions: Annotated[int, whole("--repetitions", 1, MAX_REPETITIONS, "Samples of each design.")] = 1000,
     seed: options.Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
 ) -> Answer:
@@ -75,9 +73,7 @@ def simulate(
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
-    seed: Annotated[
-        int, typer.Option(metavar="N", min=0, max=MAX_SEED, help="The random seed of the collection and the draws.")
-    ] = 7,
+    seed: Annotated[int, whole("--seed", 0, MAX_SEED, "The random seed of the collection and the draws.")] = 7,
     budget: Annotated[
         float | None, typer.Option(metavar="X", help="Judgments to spend; default: a third of all.")
     ] = None,

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
 
-_BEYOND_LINES = "\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+from pt_active.frames.checks import shown
+
+_BEYOND_LINES = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+)
 
 _UNSEEN = f"{_BEYOND_LINES}\ud800-\udfff\U000e0000-\U000e007f"
 """Control characters, characters that turn the direction of the text, invisible ones and lone surrogates."""
 
-_IN_LINES = re.compile(f"[{_UNSEEN}]")
+_IN_LINES = re.compile(f"[{_UNSEEN}]|\r(?!\n)")
 
-_IN_FIELDS = re.compile(f"[\t\n{_UNSEEN}]")
+_IN_FIELDS = re.compile(f"[\t\n\r{_UNSEEN}]")
 
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n＝＋－＠]")
 """The beginning of a cell that a spreadsheet takes for a formula, or of one that `guarded` may have written."""
@@ -32,6 +37,21 @@ def visible(text: str) -> str:
 def visible_field(text: str) -> str:
     r"""A text in which all control characters and the like are shown; a line end becomes ``\n``."""
     return _IN_FIELDS.sub(_escaped, text)
+
+
+def check_visible(what: str, names: Iterable[str]) -> None:
+    """Raise if a name holds characters that do not print, such as line ends or those that turn the direction of text.
+
+    Args:
+        what: What the names stand for, such as ``ranker``.
+        names: Names that results and reports print.
+
+    Raises:
+        ValueError: If there is such a name.
+    """
+    for name in names:
+        if visible_field(name) != name:
+            raise ValueError(f"{what} {shown(name)}: a name must not hold characters that do not print")
 
 
 def _escaped(character: re.Match[str]) -> str:

@@ -1,17 +1,18 @@
-"""Every command on mutated files and arguments ends well: exit 0 with an answer, or exit 2, one message, nothing written.
+"""Every command on mutated files and arguments ends in an answer, or in exit 2 with one message and nothing written.
 
-By hand, for as long as wanted: ``python tests/fuzz/test_commands.py --seconds 3600``.
+By hand, for as long as wanted: ``python tests/fuzz/test_commands.py --seconds 3600``. The folders of plans stay whole:
+`tests/faults` damages them.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import csv
 import gzip
 import json
 import os
 import random
-import resource
 import shutil
 import signal
 import subprocess
@@ -19,12 +20,14 @@ import sys
 import tempfile
 import time
 import traceback
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -33,10 +36,9 @@ from pt_active.cli.app import app
 from pt_active.frames.visible import visible
 
 QUERIES, PAST, DOCUMENTS = [f"q{i}" for i in range(14)], [f"past_{i}" for i in range(10)], 8
-LABELLED = {"pool": ("pool.parquet",), "train": ("past.run", "past.qrels")}
 COMMAND = typer.main.get_command(app)
 SECONDS_EACH = 5.0
-INPUTS = 120
+INPUTS = 80
 
 TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
 COMMANDS = [
@@ -106,7 +108,7 @@ TOKENS = (
     "../x",
     "%s%n",
 )
-ODD_PATHS = ("", ".", "/dev/null", "/dev/full", "missing", "loop", "plan", "a.run", "x" * 300, "a\udcff", "plan/x", "\x1b")
+ODD_PATHS = ("", ".", "/dev/null", "missing", "loop", "plan", "a.run", "x" * 300, "a\udcff", "plan/x", "\x1b")
 
 
 def label(query: str, document: int) -> int:
@@ -155,7 +157,8 @@ def _write_judged(folder: Path) -> None:
 
 def _write_pool(folder: Path) -> None:
     rng = np.random.default_rng(8)
-    pool = pd.DataFrame([(q, f"D-{d}", label(q, d)) for q in QUERIES for d in range(6)], columns=["qid", "docno", "label"])
+    rows = [(q, f"D-{d}", label(q, d)) for q in QUERIES for d in range(6)]
+    pool = pd.DataFrame(rows, columns=["qid", "docno", "label"])
     for name in "ab":
         pool[f"rank_{name}"] = np.concatenate([rng.permutation(6) for _ in QUERIES])
     pool[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(pool))
@@ -238,7 +241,7 @@ def trial(seed: int, world: Path, folder: Path) -> list[str]:
     shutil.copytree(world, folder, symlinks=True)
     words = rng.choice(COMMANDS).split()
     used = {part for word in words for part in word.split("=")}
-    files = sorted(path for name in used if (folder / name).exists() for path in _files(folder / name))
+    files = sorted(folder / name for name in used if (folder / name).is_file())
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         if files and rng.random() < 0.6:
             path = rng.choice(files)
@@ -246,10 +249,6 @@ def trial(seed: int, world: Path, folder: Path) -> list[str]:
         else:
             words = mutated_words(words, rng)
     return words
-
-
-def _files(path: Path) -> list[Path]:
-    return [path] if path.is_file() else [each for each in path.rglob("*") if each.is_file()]
 
 
 # --- verdicts -------------------------------------------------------------------------------------------------------
@@ -370,6 +369,128 @@ def test_mutated_files_and_arguments_end_in_an_answer_or_one_message(world: Path
     counts = fuzz(iter(range(INPUTS)), world, said.append)
     assert said == []
     assert counts[False] == INPUTS
+
+
+FULL = "standard output: No space left on device"
+
+
+def shell(line: str, folder: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """What a command does as a process of its own."""
+    command = line.replace("pt-active", f"{sys.executable} -m pt_active")
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("pt-active compare plan judged.csv > /dev/full", FULL),
+        ("pt-active compare plan judged.csv > >(exec true); sleep 1", "standard output: Broken pipe"),
+        (f"pt-active compare {'x' * 300} judged.csv", "File name too long"),
+        ("ulimit -f 1; pt-active export docs --out new.jsonl --format jsonl", "File too large"),
+    ],
+)
+def test_the_system_fails_in_one_line(world: Path, tmp_path: Path, line: str, message: str) -> None:
+    shutil.copytree(world, tmp_path / "w", symlinks=True)
+    done = shell(line, tmp_path / "w")
+    *before, last = done.stderr.splitlines()
+    assert all(each.startswith("warning: ") for each in before)
+    assert last.startswith("error: ")
+    assert message in last
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of loaded libraries")
+@pytest.mark.parametrize("library", ["_multiarray_umath", "pyarrow", "llvmlite"])
+def test_ctrl_c_ends_in_one_line_even_during_imports(world: Path, library: str) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "pt_active",
+            "simulate",
+            "pool.parquet",
+            "--measure",
+            "DCG@5",
+            "--repetitions",
+            "900000",
+        ],
+        cwd=world,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while process.poll() is None and library not in Path(f"/proc/{process.pid}/maps").read_text():
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    answer, said = process.communicate(timeout=120)
+    assert (process.returncode, answer) == (130, "")
+    assert said.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in said
+
+
+def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("q\x1b[31m")
+
+    monkeypatch.setattr("pt_active.cli.answers.read_judged", broken)
+    monkeypatch.chdir(world)
+    result = invoke(["compare", "plan", "judged.csv"])
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    first, second, command = result.stderr.splitlines()
+    assert first.startswith("this is a bug in pt-active: KeyError in answers.py, line ")
+    assert second.startswith("please report it at https://")
+    assert command == "  pt-active --traceback compare plan judged.csv"
+    assert "Traceback" in invoke(["--traceback", "compare", "plan", "judged.csv"]).stderr
+    monkeypatch.setenv("PT_ACTIVE_DEBUG", "1")
+    told = invoke(["compare", "plan", "judged.csv"])
+    assert "Traceback" in told.stderr
+    assert told.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "No space left on device", "x"), "error: x: No space left on device"),
+        (OSError("odd"), "error: odd"),
+        (MemoryError("Unable to allocate 2 TiB"), "error: there is not enough memory: Unable to allocate 2 TiB"),
+        (RecursionError(), "error: the input is nested too deeply"),
+        (csv.Error("field larger than field limit"), "error: field larger than field limit"),
+        (zlib.error("bad"), "error: a compressed file is damaged: bad"),
+        (EOFError("ended"), "error: a compressed file is damaged: ended"),
+        (pyarrow.ArrowInvalid("no\nParquet"), "error: no Parquet"),
+        (pyarrow.lib.ArrowKeyError("column"), "error: column"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "error: 'utf-8' codec can't decode byte 0xff"),
+        (ValueError(f"label {'x' * 10**6!r} of \x1b[31m"), "error: label 'xxx"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, BaseException) else "",
+)
+def test_every_foreseeable_failure_is_one_line(
+    error: BaseException, message: str, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        if type(error) is ValueError:  # those of this package are messages
+            exec(compile("raise error", "x.py", "exec"), {"error": error, "__name__": "pt_active.x"})
+        raise error
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("pt_active.cli.answers.read_judged", fails)
+    result = invoke(["compare", "plan", "judged.csv"])
+    signal.signal(signal.SIGINT, before)
+    assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(message)
+    assert len(line) < 2100
+    assert visible(line) == line
+
+
+@pytest.mark.parametrize("value", ["1000000000", "0", "-1"])
+def test_absurd_grades_are_refused_before_memory_is_asked_for(value: str, world: Path, tmp_path: Path) -> None:
+    shutil.copytree(world, tmp_path / "w", symlinks=True)
+    line = f"plan --run a=a.run --run b=b.run --grades uniform --max-grade {value} --measure P@5 --budget 30 --out new"
+    assert complaints(line.split(), tmp_path / "w", codes=(2,)) == []
 
 
 def main() -> None:

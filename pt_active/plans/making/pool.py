@@ -23,6 +23,7 @@ from pt_active.frames.columns import (
     with_string_ids,
 )
 from pt_active.frames.runs import ranked_run
+from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import RANK_FORMS, cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
@@ -283,6 +284,7 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
     if not names:
         run = ranked_run(frame, SINGLE)
         return (SINGLE,), run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1), run
+    check_visible("ranker", names)
     check_pairs(frame, "the pool")
     ranks = frame[[f"rank_{name}" for name in names]].to_numpy(dtype=np.float64).T
     wrong = ~((ranks >= -1) & (ranks == np.floor(ranks)) & (ranks < np.iinfo(np.int32).max))
