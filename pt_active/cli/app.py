@@ -42,7 +42,7 @@ def main(interrupt: Any = signal.default_int_handler) -> None:
     """Run the ``pt-active`` command.
 
     Args:
-        interrupt: What Ctrl-C does from here on, as `signal.signal` takes it.
+        interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it.
     """
     try:
         with failures_told(sys.argv[1:]):

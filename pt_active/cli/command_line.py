@@ -20,7 +20,7 @@ import typer
 from typer.core import TyperGroup
 
 from pt_active.cli.failures import failures_told, in_one_line, naming_stdout
-from pt_active.frames.checks import Argument, ArgumentError, Named
+from pt_active.frames.checks import Argument, ArgumentError, Named, shown
 from pt_active.frames.visible import json_text, visible
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
@@ -112,7 +112,7 @@ def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None
     """
     for option, (name, known) in names.items():
         if name is not None and name not in known:
-            raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")
+            raise ValueError(f"unknown {option} {shown(name)}; it is one of {', '.join(known)}")
 
 
 def check_new(path: Path) -> None:
@@ -211,7 +211,7 @@ def _check_agreement(labels: pd.DataFrame) -> None:
         row = labels.loc[different.index[different][0]]
         each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
         said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
-        raise ValueError(f"document {row['docno']!r} of query {row['qid']!r} has different labels: {said}")
+        raise ValueError(f"document {shown(row['docno'])} of query {shown(row['qid'])} has different labels: {said}")
 
 
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:

@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
-from pt_active.frames.checks import how_many, some
+from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import grade_columns, with_string_ids
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import naming, read_qrels, read_run
@@ -63,9 +63,9 @@ def run_files(given: list[str]) -> dict[str, str]:
     for entry in given:
         name, _, file = entry.partition("=")
         if not name or not file:
-            raise ValueError(f"--run needs NAME=FILE, got {entry!r}")
+            raise ValueError(f"--run needs NAME=FILE, got {shown(entry)}")
         if name in files or name in inspect.signature(Runs.__init__).parameters:
-            raise ValueError(f"--run {entry}: the name {name!r} is taken")
+            raise ValueError(f"--run {entry}: the name {shown(name)} is taken")
         files[name] = file
     return files
 

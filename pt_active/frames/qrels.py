@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, Method, Named, agreeing, data_frame, how_many, some
+from pt_active.frames.checks import Argument, ArgumentError, Method, Named, agreeing, data_frame, how_many, shown, some
 from pt_active.frames.columns import with_string_ids
 
 UNJUDGED = -1
@@ -52,7 +52,7 @@ def checked_qrels(qrels: pd.DataFrame, max_grade: int | None = None) -> pd.DataF
     if twice.any():
         row = qrels[twice].iloc[0]
         labels = sorted(qrels[(qrels.qid == row.qid) & (qrels.docno == row.docno)].label)
-        raise ValueError(f"qrels: document {row.docno!r} of query {row.qid!r} has different labels: {labels}")
+        raise ValueError(f"qrels: document {shown(row.docno)} of query {shown(row.qid)} has different labels: {labels}")
     return qrels
 
 
@@ -88,7 +88,7 @@ def _refuse_labels(qrels: pd.DataFrame, wrong: np.ndarray, rule: str) -> None:
         row = qrels[wrong].iloc[0]
         raise ValueError(
             f"qrels: labels {rule}; {how_many('label', int(wrong.sum()), 'is')} not, such as {row.label} for document "
-            f"{row.docno!r} of query {row.qid!r}"
+            f"{shown(row.docno)} of query {shown(row.qid)}"
         )
 
 
@@ -127,7 +127,7 @@ def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> No
         ValueError: If it is not in ``policies``; the message lists them.
     """
     if missing not in policies:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(policies)}")
+        raise ValueError(f"unknown missing {shown(missing)}; it is one of {', '.join(policies)}")
 
 
 def check_judged(qrels: pd.DataFrame) -> None:

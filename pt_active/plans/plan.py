@@ -13,7 +13,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, truth_value, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
@@ -124,7 +124,7 @@ class Plan(KeptArtifact[PlanTables]):
                 ``draws`` is given.
         """
         if level not in LEVELS:
-            raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
+            raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
         seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)

@@ -16,7 +16,7 @@ import ir_measures
 import numpy as np
 from ir_measures import measures as irm
 
-from pt_active.frames.checks import MAX_WHOLE
+from pt_active.frames.checks import MAX_WHOLE, shown
 from pt_active.frames.qrels import HIGHEST_LABEL
 
 GDEVAL_MAX_REL = 4
@@ -99,7 +99,7 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
     """
     measure = _by_name(measure) if isinstance(measure, str) else measure
     if not isinstance(measure, irm.Measure):
-        raise ValueError(f"measure must be an ir_measures measure or its name, got {measure!r}")
+        raise ValueError(f"measure must be an ir_measures measure or its name, got {shown(measure)}")
     if measure.NAME == "ERR":
         measure = _explicit_err(measure, max_grade)
     _check_parameters(measure)
@@ -151,7 +151,7 @@ def _by_trec_name(name: str) -> irm.Measure:
         (measure,) = ir_measures.parse_trec_measure(name)
     except ValueError as error:
         raise ValueError(
-            f"unknown measure {name!r}; write it as ir_measures does, such as DCG@10, ERR(max_rel=3)@20, nDCG@10"
+            f"unknown measure {shown(name)}; write it as ir_measures does, such as DCG@10, ERR(max_rel=3)@20, nDCG@10"
         ) from error
     return measure
 

@@ -174,7 +174,7 @@ def _check_predictions(predictions: Mapping[str, str]) -> None:
         if not (isinstance(name, str) and name):
             raise ValueError(f"predictions: the name of a predictor must be a string, not empty, got {shown(name)}")
         if not isinstance(column, str):
-            raise ValueError(f"predictions[{name!r}] must be the name of a column, got {shown(column)}")
+            raise ValueError(f"predictions[{shown(name)}] must be the name of a column, got {shown(column)}")
 
 
 def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
@@ -219,6 +219,6 @@ def _check(frame: pd.DataFrame, column: str, wrong: np.ndarray, rule: str) -> No
         z = int(np.argmax(wrong))
         row, broken = frame.iloc[z], how_many("value", int(wrong.sum()), "is")
         raise ValueError(
-            f"column {column!r}: values {rule}; {broken} not, such as {shown(row[column])} for "
-            f"document {row['docno']!r} of query {row['qid']!r}"
+            f"column {shown(column)}: values {rule}; {broken} not, such as {shown(row[column])} for "
+            f"document {shown(row['docno'])} of query {shown(row['qid'])}"
         )

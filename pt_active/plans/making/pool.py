@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, agreeing, data_frame, how_many, some
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, data_frame, how_many, shown, some
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -292,7 +292,7 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
         s, z = np.argwhere(wrong)[0]
         row = frame.iloc[z]
         raise ValueError(
-            f"run {names[s]!r}: rank {ranks[s, z]:g} of document {row.docno!r} in query {row.qid!r}; ranks are whole "
+            f"run {shown(names[s])}: rank {ranks[s, z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; ranks are whole "
             "numbers from 0, and -1 where the ranker does not retrieve the document"
         )
     return tuple(names), ranks.astype(np.int32) + np.int32(1), frame
@@ -308,7 +308,7 @@ def _check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, name
         if len(twice):
             x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
             qid = frame["qid"].iloc[int(np.searchsorted(query, x))]
-            raise ValueError(f"run {name!r}: query {qid!r} has more than one document at rank {i - 1}")
+            raise ValueError(f"run {shown(name)}: query {shown(qid)} has more than one document at rank {i - 1}")
 
 
 def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
@@ -327,7 +327,7 @@ def _costs(
     total = np.bincount(query[seen], weights=document_cost[seen], minlength=m) + overhead
     if not (total > 0).all():
         qid = frame["qid"].iloc[int(np.searchsorted(query, np.argmin(total)))]
-        raise ValueError(f"query {qid!r} has no document above the measure's cutoff in any ranker")
+        raise ValueError(f"query {shown(qid)} has no document above the measure's cutoff in any ranker")
     return document_cost, total
 
 
