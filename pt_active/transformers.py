@@ -227,8 +227,8 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
     for name, qids in answered.items():
         if qids != everyone:
             raise ValueError(
-                f"run {shown(name)} has no documents for {how_many('query', len(everyone - qids))} that other runs answer: "
-                f"{some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
+                f"run {shown(name)} has no documents for {how_many('query', len(everyone - qids))} that other runs "
+                f"answer: {some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
             )
 
 

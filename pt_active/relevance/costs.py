@@ -219,7 +219,8 @@ def _number(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) ->
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
         raise ValueError(
-            f"column {shown(name)}: {how_many('document', int(wrong.sum()), 'has')} no finite value, such as {shown(example)}"
+            f"column {shown(name)}: {how_many('document', int(wrong.sum()), 'has')} no finite value, "
+            f"such as {shown(example)}"
         )
     return values
 
@@ -230,7 +231,7 @@ def _positive(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) 
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
         raise ValueError(
-            f"column {shown(name)}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, such as that of "
-            f"{shown(example)}"
+            f"column {shown(name)}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, "
+            f"such as that of {shown(example)}"
         )
     return values

@@ -162,7 +162,7 @@ def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
     values = sorted(set(text))
     if len(values) > MAX_GROUPS:
         raise ValueError(
-            f"the column {shown(column)} has {len(values)} values, such as {some(values, 3)}; at most {MAX_GROUPS} make "
-            "slices, so put its values into classes before planning"
+            f"the column {shown(column)} has {len(values)} values, such as {some(values, 3)}; at most {MAX_GROUPS} "
+            "make slices, so put its values into classes before planning"
         )
     return [(value, np.flatnonzero(text == value)) for value in values]

@@ -292,8 +292,8 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
         s, z = np.argwhere(wrong)[0]
         row = frame.iloc[z]
         raise ValueError(
-            f"run {shown(names[s])}: rank {ranks[s, z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; ranks are whole "
-            "numbers from 0, and -1 where the ranker does not retrieve the document"
+            f"run {shown(names[s])}: rank {ranks[s, z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; "
+            "ranks are whole numbers from 0, and -1 where the ranker does not retrieve the document"
         )
     return tuple(names), ranks.astype(np.int32) + np.int32(1), frame
 

@@ -209,8 +209,8 @@ def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:
     wrong = ~((rank >= -1) & (rank == np.floor(rank)))
     if wrong.any():
         raise ValueError(
-            f"run {shown(name)}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from 0, and "
-            "-1 where the ranker does not retrieve the document"
+            f"run {shown(name)}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from 0, "
+            "and -1 where the ranker does not retrieve the document"
         )
     return rank.astype(np.int64) + 1
 
