@@ -38,15 +38,16 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-def main(interrupt: Any = signal.default_int_handler) -> None:
+def main(interrupt: Any = None) -> None:
     """Run the ``pt-active`` command.
 
     Args:
-        interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it.
+        interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it; None leaves it as it is.
     """
     try:
         with failures_told(sys.argv[1:]):
-            signal.signal(signal.SIGINT, interrupt)
+            if interrupt is not None:
+                signal.signal(signal.SIGINT, interrupt)
             for stream in (sys.stdout, sys.stderr):
                 if isinstance(stream, io.TextIOWrapper):
                     stream.reconfigure(errors="backslashreplace")

@@ -66,7 +66,9 @@ def failures_told(
     except BaseException as error:
         if type(error).__name__ == "NoArgsIsHelpError":
             raise
-        raise typer.Exit(_told(error, words, command, show_traceback or bool(os.environ.get(DEBUG)))) from None
+        raise typer.Exit(
+            _told(error, words, command, show_traceback or os.environ.get(DEBUG, "0") not in ("", "0"))
+        ) from None
 
 
 @contextmanager

@@ -185,8 +185,8 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
     unknown = seen - int((rank < depth).sum())
     if unknown:
         warnings.warn(
-            f"run {checks.shown(name)}: {unknown} of its {checks.how_many('document', seen)} that the plan's measure sees "
-            f"{checks.agreeing('is', unknown)} not in the plan's pool and taken as not relevant",
+            f"run {checks.shown(name)}: {unknown} of its {checks.how_many('document', seen)} that the plan's measure "
+            f"sees {checks.agreeing('is', unknown)} not in the plan's pool and taken as not relevant",
             stacklevel=4,
         )
     return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]
