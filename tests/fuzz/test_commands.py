@@ -41,7 +41,7 @@ COMMAND = typer.main.get_command(app)
 FLAGS = ("--replace", "--quiet", "--so-far", "--traceback", "--until-known", "--allow-missing-queries")
 PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
 SECONDS_EACH = 5.0
-INPUTS = 80
+INPUTS = 60
 
 TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
 COMMANDS = [
