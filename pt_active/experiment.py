@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import how_many, some
+from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
@@ -103,7 +103,7 @@ def Experiment(
     if correction is not None:
         _check_correction(correction)
     if highlight not in (None, *HIGHLIGHTS):
-        raise ValueError(f"unknown highlight {highlight!r}; it is one of {', '.join(HIGHLIGHTS)}")
+        raise ValueError(f"unknown highlight {shown(highlight)}; it is one of {', '.join(HIGHLIGHTS)}")
     systems = _named(retr_systems, names)
     measures = list(dict.fromkeys(parse_measure(m, plan.tables.pool.max_grade) for m in eval_metrics))
     baselines = _baselines(list(systems), baseline)
@@ -161,7 +161,7 @@ def _index(names: list[str], baseline: int | str) -> int:
         return names.index(str(baseline))
     if isinstance(baseline, int) and 0 <= baseline < len(names):
         return baseline
-    raise ValueError(f"unknown baseline {baseline!r}; the systems are {some(names, 20)}")
+    raise ValueError(f"unknown baseline {shown(baseline)}; the systems are {some(names, 20)}")
 
 
 def _ranked_runs(systems: dict[str, System], plan: Plan) -> dict[str, pd.DataFrame]:
@@ -196,7 +196,8 @@ def _unlabelled(
         pairs = list(merged.loc[merged["label"].isna(), ["qid", "docno"]].itertuples(index=False, name=None))
         if pairs and missing == "error":
             raise ValueError(
-                f"{measure} of {name!r}: {how_many('sampled document', len(pairs), 'has')} no label: {some(pairs)}; "
+                f"{measure} of {shown(name)}: {how_many('sampled document', len(pairs), 'has')} no label: "
+                f"{some(pairs)}; "
                 'judge them, use a lower cutoff, or say missing="nonrelevant"'
             )
         absent |= dict.fromkeys(pairs)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, how_many, some
+from pt_active.frames.checks import HELP, how_many, shown, some
 from pt_active.frames.columns import (
     check_pairs,
     grade_columns,
@@ -89,7 +89,7 @@ class Runs(pt.Transformer):
         run = with_string_ids(ranker)
         answered = run[run["qid"].isin(topics["qid"])]
         if answered.empty:
-            raise ValueError(f"run {name!r} answers none of the topics ({len(topics)} in all); do the qids match?")
+            raise ValueError(f"run {shown(name)} answers none of the topics ({len(topics)} in all); do the qids match?")
         return ordered_run(answered, name, self.depth)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
@@ -164,7 +164,7 @@ class SamplingDistribution(pt.Transformer):
         with pt.validate.any(inp, context=self) as v:
             v.result_frame(_ranking_columns(inp), mode="graded")
         if self.level not in LEVELS:
-            raise ValueError(f"unknown level {self.level!r}; it is one of {', '.join(LEVELS)}")
+            raise ValueError(f"unknown level {shown(self.level)}; it is one of {', '.join(LEVELS)}")
         if inp.empty:
             return self._empty(inp)
         measure = parse_measure(self.measure, max_grade=len(grade_columns(inp.columns)) - 1)
@@ -240,8 +240,8 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
     for name, qids in answered.items():
         if qids != everyone:
             raise ValueError(
-                f"run {name!r} has no documents for {how_many('query', len(everyone - qids))} that other runs answer: "
-                f"{some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
+                f"run {shown(name)} has no documents for {how_many('query', len(everyone - qids))} that other runs "
+                f"answer: {some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
             )
 
 
@@ -254,7 +254,7 @@ def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
     start = 0
     for name, run in runs.items():
         at = row[start : start + len(run)]
-        check_pairs(run, f"run {name!r}", at)
+        check_pairs(run, f"run {shown(name)}", at)
         start += len(run)
         rank, score = np.full(len(distinct), -1), np.full(len(distinct), np.nan)
         rank[at], score[at] = run["rank"], run["score"]

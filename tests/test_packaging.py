@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import subprocess
+import sys
 from fnmatch import fnmatch
 from importlib.metadata import metadata
 from importlib.resources import files
@@ -31,6 +34,24 @@ def test_one_name_leads_to_the_pages():
 
 def test_pyterrier_loads_the_module():
     assert pt.active is pt_active
+
+
+def test_importing_the_package_imports_nothing_else():
+    code = "import pt_active, sys; print(*{'numpy', 'pandas', 'pyterrier', 'typer'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_the_names_are_those_that_type_checkers_see():
+    tree = ast.parse(Path(pt_active.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If))
+    shown = {each.module: " ".join(name.name for name in each.names) for each in block.body}
+    assert {f"pt_active.{source}": names for source, names in pt_active._SOURCES.items()} == shown
+    assert sorted(" ".join(shown.values()).split()) == sorted(pt_active.__all__)
+    assert set(pt_active.__all__) <= set(dir(pt_active))
+    assert pt_active.frames.trec.read_run is pt_active.frames.trec.read_run
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        pt_active.nothing  # noqa: B018
 
 
 def test_every_page_and_picture_is_packaged():

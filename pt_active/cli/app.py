@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import inspect
+import io
+import signal
+import sys
 from collections.abc import Callable
 from importlib.metadata import version
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pt_active.cli.answers import compare, estimate, report, status
 from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
+from pt_active.cli.failures import DEBUG, failures_told
 from pt_active.cli.plans import export, extend, plan
 from pt_active.cli.replays import demo, simulate
 
@@ -34,9 +38,22 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
 app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
 
 
-def main() -> None:
-    """Run the ``pt-active`` command."""
-    app(prog_name="pt-active")
+def main(interrupt: Any = None) -> None:
+    """Run the ``pt-active`` command.
+
+    Args:
+        interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it; None leaves it as it is.
+    """
+    try:
+        with failures_told(sys.argv[1:]):
+            if interrupt is not None:
+                signal.signal(signal.SIGINT, interrupt)
+            for stream in (sys.stdout, sys.stderr):
+                if isinstance(stream, io.TextIOWrapper):
+                    stream.reconfigure(errors="backslashreplace")
+            app(prog_name="pt-active")
+    except typer.Exit as ended:
+        sys.exit(ended.exit_code)
 
 
 def _show_version(wanted: bool) -> None:
@@ -49,6 +66,9 @@ def _show_version(wanted: bool) -> None:
 def _about(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
     ] = False,
 ) -> None:
     """Which ranker is better, and by how much, from as few human judgments as possible.

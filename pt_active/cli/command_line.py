@@ -7,7 +7,6 @@ import functools
 import inspect
 import io
 import itertools
-import json
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,16 +17,14 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
-from pyterrier.validate import InputValidationError
 from typer.core import TyperGroup
 
-from pt_active.frames.checks import Argument, ArgumentError, Named
+from pt_active.cli.failures import failures_told, in_one_line, naming_stdout
+from pt_active.frames.checks import Argument, ArgumentError, Named, shown
 from pt_active.frames.sources import limits_lifted
+from pt_active.frames.visible import json_text, visible
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.plan import Plan
-
-_BAD_INPUT = (ValueError, InputValidationError, OSError)
-"""Errors of the user and of the disk, which are printed without a traceback."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +48,32 @@ class Answer:
             as_json: Whether to print ``content`` instead of ``text``.
             quiet: Whether to leave out the hint.
         """
-        if as_json:
-            typer.echo(json.dumps(self.content, indent=2, ensure_ascii=False, allow_nan=False))
-        else:
-            typer.echo("\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])]))
+        lines = "\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])])
+        with naming_stdout():
+            typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
 
 
 class Commands(TyperGroup):
     """The group of all commands, which prints errors and warnings in one line each."""
 
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Read the options before the command, and keep all words for the message about a bug."""
+        words = tuple(args)
+        with failures_told(words):
+            context = super().make_context(info_name, args, parent, **extra)
+        context.meta[_WORDS] = words
+        return context
+
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
-        with plain_complaints():
+        words = ctx.meta.get(_WORDS, ())
+        command = " ".join(["pt-active", *(word for word in words if word in self.commands)][:2])
+        with failures_told(words, command, ctx.params.get("traceback", False)), printed_warnings():
             return super().invoke(ctx)
 
+
+_WORDS = "pt_active.words"
+"""The key of what was typed in the metadata of a context."""
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -117,7 +126,7 @@ def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None
     """
     for option, (name, known) in names.items():
         if name is not None and name not in known:
-            raise ValueError(f"unknown {option} {name!r}; it is one of {', '.join(known)}")
+            raise ValueError(f"unknown {option} {shown(name)}; it is one of {', '.join(known)}")
 
 
 def check_new(path: Path) -> None:
@@ -127,7 +136,7 @@ def check_new(path: Path) -> None:
         FileExistsError: If the path exists.
         FileNotFoundError: If its folder does not exist.
     """
-    if path.exists():
+    if path.exists() or path.is_symlink():
         raise FileExistsError(f"{path} exists; choose another --out")
     if not path.absolute().parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist")
@@ -216,7 +225,7 @@ def _check_agreement(labels: pd.DataFrame) -> None:
         row = labels.loc[different.index[different][0]]
         each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
         said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
-        raise ValueError(f"document {row['docno']!r} of query {row['qid']!r} has different labels: {said}")
+        raise ValueError(f"document {shown(row['docno'])} of query {shown(row['qid'])} has different labels: {said}")
 
 
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
@@ -253,36 +262,23 @@ def options_named(context: typer.Context) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def plain_complaints() -> Iterator[None]:
-    """Print each warning and a bad input as one line on stderr; bad input ends the command with exit code 2."""
+def printed_warnings() -> Iterator[None]:
+    """Print each warning as one line on stderr."""
     with warnings.catch_warnings():
         warnings.showwarning = _warning_printer()
-        try:
-            yield
-        except BrokenPipeError:  # the reader of the output has gone, which Typer takes care of
-            raise
-        except _BAD_INPUT as error:
-            typer.echo(f"error: {_one_line(error)}", err=True)
-            raise typer.Exit(2) from error
+        yield
 
 
 def _warning_printer() -> Callable[..., None]:
     shown: set[str] = set()
 
     def show(message: Warning | str, category: type[Warning], *where: object) -> None:
-        text = " ".join(str(message).split())
+        text = in_one_line(str(message))
         if text not in shown and not issubclass(category, DeprecationWarning):
             typer.echo(f"warning: {text}", err=True)
         shown.add(text)
 
     return show
-
-
-def _one_line(error: Exception) -> str:
-    text = str(error)
-    if isinstance(error, OSError) and error.filename is not None:
-        text = f"{error.filename}: {error.strerror}"
-    return " ".join(text.split())
 
 
 def typed(named: Named, context: typer.Context) -> str:

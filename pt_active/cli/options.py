@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from pt_active.cli.pools import DEFAULT_GRADES
-from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.checks import MAX_SEED, MAX_WHOLE, whole_number
+from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.stopping.looks import look_names
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
@@ -43,6 +44,22 @@ def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str) ->
         return [name for name in known() if name.startswith(incomplete)]
 
     return typer.Option(metavar="NAME", help=help.format(", ".join(known())), autocompletion=completed)
+
+
+def whole(option: str, least: int, most: int, help: str) -> Any:
+    """An option that takes a whole number within a range.
+
+    Args:
+        option: The option as it is typed, for messages.
+        least: The smallest number.
+        most: The largest number, which keeps absurd ones from asking for more memory than there is.
+        help: The help text.
+    """
+
+    def check(value: int | None) -> int | None:
+        return None if value is None else whole_number(option, value, least, most)
+
+    return typer.Option(metavar="N", callback=check, help=help)
 
 
 def cost_names() -> list[str]:
@@ -91,7 +108,7 @@ Margin = Annotated[
     typer.Option(metavar="X", help="Differences up to this do not matter; of one ranker, the half-width wanted."),
 ]
 
-Seed = Annotated[int, typer.Option(metavar="N", help="The random seed.")]
+Seed = Annotated[int, whole("--seed", 0, MAX_SEED, "The random seed.")]
 
 PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")]
 
@@ -125,9 +142,11 @@ Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {
 
 Judge = Annotated[Path | None, typer.Option(metavar="FILE", help="Another judge's qrels, to predict the grades from.")]
 
-MaxGrade = Annotated[int | None, typer.Option(metavar="N", help="The highest grade; default: that in training.")]
+MaxGrade = Annotated[
+    int | None, whole("--max-grade", 1, HIGHEST_LABEL, "The highest grade; default: that in training.")
+]
 
-Depth = Annotated[int | None, typer.Option(metavar="N", help="Documents to keep of each ranking.")]
+Depth = Annotated[int | None, whole("--depth", 1, MAX_WHOLE, "Documents to keep of each ranking.")]
 
 AllowMissingQueries = Annotated[
     bool, typer.Option("--allow-missing-queries", help="A ranker scores 0 on queries that it does not answer.")

@@ -18,9 +18,9 @@ from pt_active.cli.command_line import (
     next_look,
     read_labels,
 )
-from pt_active.cli.options import design_choices, one_of
+from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import PoolFiles, read_pool
-from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, agreeing, how_many
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT
@@ -39,7 +39,8 @@ def plan(
         float | None, typer.Option(metavar="X", help="The most to spend, in the unit of the cost.")
     ] = None,
     draws: Annotated[
-        int | None, typer.Option(metavar="N", help="The number of queries to draw, instead of a budget.")
+        int | None,
+        whole("--draws", 1, MAX_DRAWS, "The number of queries to draw, instead of a budget."),
     ] = None,
     seed: options.Seed = 0,
     topics: options.Topics = None,
@@ -112,7 +113,8 @@ def extend(
     ] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
     seed: Annotated[
-        int | None, typer.Option(metavar="N", help="The random seed of a round; default: the plan's own.")
+        int | None,
+        whole("--seed", 0, MAX_SEED, "The random seed of a round; default: the plan's own."),
     ] = None,
     missing: options.Missing = MISSING_POLICIES[0],
 ) -> Answer:

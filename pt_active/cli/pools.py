@@ -72,9 +72,9 @@ def run_files(given: list[str]) -> dict[str, str]:
     for entry in given:
         name, _, file = entry.partition("=")
         if not name or not file:
-            raise ValueError(f"--run needs NAME=FILE, got {entry!r}")
+            raise ValueError(f"--run needs NAME=FILE, got {shown(entry)}")
         if name in files or name in inspect.signature(Runs.__init__).parameters:
-            raise ValueError(f"--run {entry}: the name {name!r} is taken")
+            raise ValueError(f"--run {entry}: the name {shown(name)} is taken")
         files[name] = file
     return files
 

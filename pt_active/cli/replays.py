@@ -9,15 +9,20 @@ import typer
 
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line
-from pt_active.cli.options import design_choices, one_of
+from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import labelled_pool, reads_texts
 from pt_active.frames.atomic import write_file
+from pt_active.frames.checks import MAX_SEED
+from pt_active.frames.visible import guarded
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.costs import COSTS
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
+
+MAX_REPETITIONS = 1_000_000
+"""The most samples of a design: all estimates are kept until the end."""
 
 
 def simulate(
@@ -42,7 +47,7 @@ def simulate(
     budget: Annotated[
         list[float] | None, typer.Option(metavar="X", help="Repeat it; default: eight, up to half of the pool.")
     ] = None,
-    repetitions: Annotated[int, typer.Option(metavar="N", help="Samples of each design.")] = 1000,
+    repetitions: Annotated[int, whole("--repetitions", 1, MAX_REPETITIONS, "Samples of each design.")] = 1000,
     seed: options.Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
 ) -> Answer:
@@ -63,13 +68,13 @@ def simulate(
         seed=seed,
     )
     if out is not None:
-        write_file(out, table.to_csv(index=False))
+        write_file(out, table.apply(guarded).to_csv(index=False))
     return Answer({"rows": plain_rows(table)}, in_short(table))
 
 
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")] = Path("demo-out"),
-    seed: Annotated[int, typer.Option(metavar="N", help="The random seed of the collection and the draws.")] = 7,
+    seed: Annotated[int, whole("--seed", 0, MAX_SEED, "The random seed of the collection and the draws.")] = 7,
     budget: Annotated[
         float | None, typer.Option(metavar="X", help="Judgments to spend; default: a third of all.")
     ] = None,

@@ -17,6 +17,7 @@ from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
 from pt_active.demo.run import MEASURE, RANKERS, REPETITIONS, Demo
 from pt_active.frames.atomic import new_folder
+from pt_active.frames.visible import guarded
 from pt_active.frames.worklists import write_assessments
 
 
@@ -31,7 +32,7 @@ def write_demo(demo: Demo, folder: Path) -> None:
     with new_folder(folder) as inside:
         active.plan.save(inside / "plan")
         write_assessments(active.plan.assessments, inside / "assessments.csv", "csv")
-        active.judgments.to_csv(inside / "judgments.csv", index=False)
+        active.judgments.apply(guarded).to_csv(inside / "judgments.csv", index=False)
         (inside / "result.json").write_text(json.dumps(demo.to_dict(), indent=2) + "\n", encoding="utf-8")
         save_picture(demo, inside / "demo.png")
 

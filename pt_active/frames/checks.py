@@ -12,6 +12,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+MAX_WHOLE = 2**31 - 1
+"""The largest whole number that an argument may be: larger ones are mistakes, and ask for more memory than there is."""
+
+MAX_DRAWS = 10_000_000
+"""The most draws of a sample."""
+
+MAX_SEED = 2**63 - 1
+"""The largest random seed."""
+
+MAX_SHOWN = 80
+"""Characters of a value in a message, at most."""
+
 
 @dataclass(frozen=True)
 class Argument:
@@ -83,12 +95,13 @@ class ArgumentError(ValueError):
 
 def shown(value: Any) -> str:
     """A value as one line of at most 80 characters, for an error message."""
-    text = " ".join(repr(value.item() if isinstance(value, np.generic) else value).split())
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    plain = value.item() if isinstance(value, np.generic) else value
+    text = repr(plain[: 2 * MAX_SHOWN]) if isinstance(plain, str) else " ".join(repr(plain).split())
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
 
-def whole_number(name: str, value: Any, least: int) -> int:
-    """An argument that must be a whole number of at least ``least``.
+def whole_number(name: str, value: Any, least: int, most: int = MAX_WHOLE) -> int:
+    """An argument that must be a whole number from ``least`` to ``most``.
 
     Raises:
         ArgumentError: If it is not; the message names it.
@@ -99,6 +112,8 @@ def whole_number(name: str, value: Any, least: int) -> int:
         raise ArgumentError(Argument(name), f" must be a whole number, got {shown(value)}") from None
     if isinstance(value, bool) or whole < least:
         raise ArgumentError(Argument(name), f" must be at least {least}, got {shown(value)}")
+    if whole > most:
+        raise ArgumentError(Argument(name), f" must be at most {most}, got {shown(value)}")
     return whole
 
 

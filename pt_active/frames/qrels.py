@@ -140,7 +140,7 @@ def check_policy(missing: str, policies: Sequence[str] = MISSING_POLICIES) -> No
         ValueError: If it is not in ``policies``; the message lists them.
     """
     if missing not in policies:
-        raise ValueError(f"unknown missing {missing!r}; it is one of {', '.join(policies)}")
+        raise ValueError(f"unknown missing {shown(missing)}; it is one of {', '.join(policies)}")
 
 
 def check_judged(qrels: pd.DataFrame) -> None:

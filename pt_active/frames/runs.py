@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import data_frame, how_many, some
+from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 
 
@@ -27,7 +27,7 @@ def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
         ValueError: If the run is empty, has a score that is not a number, or has a duplicate (qid, docno).
     """
     ranked = ordered_run(run, name)
-    check_pairs(ranked, f"run {name!r}")
+    check_pairs(ranked, f"run {shown(name)}")
     return ranked
 
 
@@ -48,7 +48,7 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     Raises:
         ValueError: If the run is empty or has a score that is not a number.
     """
-    what = f"run {name!r}"
+    what = f"run {shown(name)}"
     missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
     if missing:
         raise ValueError(f"{what} needs the columns qid, docno, score; it lacks {some(sorted(missing))}")

@@ -7,7 +7,6 @@ and a pattern that recognises such a file by its first line.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import re
 from collections.abc import Callable
@@ -36,6 +35,7 @@ from pt_active.frames.trec import (
     as_number,
     read_columns,
 )
+from pt_active.frames.visible import guarded, json_text, unguarded, visible
 
 _SHOWN = ("qid", "docno", "query", "text")
 """The columns of a worklist that judges read."""
@@ -80,6 +80,7 @@ def write_assessments(assessments: pd.DataFrame, path: str | Path, format: str =
 
     - ``trec``: lines of ``qid 0 docno -1``; in TREC qrels -1 means "pooled, not judged".
     - ``csv``: a table with the columns qid, docno, query, text (those that the assessments have) and an empty label.
+      A cell that a spreadsheet would take for a formula gets an apostrophe in front, which `read_judgments` removes.
     - ``jsonl``: a JSON object per line with the keys qid, docno, query, text (those that the assessments have) and
       ``"label": null``.
     - ``prels``: lines of ``qid docno -1 1 inclusion``, as in TREC's Million Query Track 2007-2009 and for statAP;
@@ -296,7 +297,20 @@ def _line_pattern(*columns: str) -> str:
 
 def _write_csv(worklist: pd.DataFrame) -> str:
     labels = pd.Series(_given(worklist, ""), index=worklist.index, dtype=object)
-    return worklist.assign(label=labels).to_csv(index=False, lineterminator="\n")
+    shown = {name: worklist[name].map(_shown_to_judges) for name in ("query", "text") if name in worklist.columns}
+    cells = worklist.assign(**shown).apply(guarded)
+    return cells.assign(label=labels).to_csv(index=False, lineterminator="\n")
+
+
+def _shown_to_judges(text: object) -> object:
+    """A text without characters that turn its direction or control the screen."""
+    return visible(text) if isinstance(text, str) else text
+
+
+def _read_guarded_csv(source: Source) -> pd.DataFrame:
+    """Read a table, with the ids as they were before `_write_csv` kept spreadsheets from running them."""
+    table = _read_csv(source)
+    return table.assign(qid=unguarded(table["qid"]), docno=unguarded(table["docno"]))
 
 
 def _read_csv(source: Source) -> pd.DataFrame:
@@ -313,7 +327,7 @@ def _write_jsonl(worklist: pd.DataFrame) -> str:
     labels = pd.Series(_given(worklist, None), index=worklist.index, dtype=object)
     shown = worklist.assign(label=labels).astype(object)
     rows = shown.where(shown.notna(), None).to_dict(orient="records")
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return "".join(json_text(row) + "\n" for row in rows)
 
 
 def _read_jsonl(source: Source) -> pd.DataFrame:
@@ -338,7 +352,7 @@ _PRELS_LINE = re.compile(
 """The pattern also matches some malformed lines, so that the message names the wrong number in a first line."""
 
 FORMATS: dict[str, Format] = {
-    "csv": Format(_write_csv, _read_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
+    "csv": Format(_write_csv, _read_guarded_csv, "row", re.compile(r"(?!\s*\{)(?=.*\bqid\b)(?=.*\bdocno\b)")),
     "jsonl": Format(_write_jsonl, _read_jsonl, "line", re.compile(r"\s*\{")),
     "strata": Format(_write_strata, _read_strata, "line", _STRATA_LINE, ("stratum",)),
     "prels": Format(_write_prels, _read_prels, "line", _PRELS_LINE, ("inclusion",)),

@@ -13,9 +13,10 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import number, positive, truth_value, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.following import Following
@@ -124,9 +125,9 @@ class Plan(KeptArtifact[PlanTables]):
                 ``draws`` is given.
         """
         if level not in LEVELS:
-            raise ValueError(f"unknown level {level!r}; it is one of {', '.join(LEVELS)}")
-        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
-        draws = None if draws is None else whole_number("draws", draws, 1)
+            raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
+        seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
+        draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)
         defensive = None if defensive is None else number("defensive", defensive)
         cost = UnitCost() if cost is None else cost
@@ -236,7 +237,7 @@ class Plan(KeptArtifact[PlanTables]):
         if not self.tables.rounds:
             check_no_refit(grades, seed)
             return self._of(extended_by_queries(self.tables, budget, texts))
-        seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0)
+        seed = self.tables.manifest.arguments.seed if seed is None else whole_number("seed", seed, 0, MAX_SEED)
         return self._of(extended(self.tables, Extension(budget, qrels, grades, topics, texts, seed, missing)))
 
     def so_far(self, qrels: pd.DataFrame) -> Plan:
@@ -484,7 +485,7 @@ class Plan(KeptArtifact[PlanTables]):
         return forewarning(self.tables)
 
     def __str__(self) -> str:
-        return in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
+        return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))
 
 
 def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float, draws: float) -> tuple[str, float]:

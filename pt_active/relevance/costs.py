@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
 
 
 class Cost(Protocol):
@@ -119,7 +119,7 @@ class LogLengthCost:
             values = np.array([len(text.split()) if isinstance(text, str) else np.nan for text in values])
         length = _number(columns, self.column, values)
         if (length < 0).any():
-            raise ValueError(f"column {self.column!r}: lengths must not be negative, got {length.min()}")
+            raise ValueError(f"column {shown(self.column)}: lengths must not be negative, got {length.min()}")
         cost = np.log1p(np.maximum(length, 1.0))
         return cost * (len(np.unique(query)) / cost.sum())
 
@@ -180,7 +180,9 @@ def check_per_query(cost: Cost) -> float:
         ValueError: If ``cost`` is not a labelling cost, or its overhead is negative or not finite.
     """
     if isinstance(cost, type) or not (hasattr(cost, "per_query") and hasattr(cost, "document_costs")):
-        raise ValueError(f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {cost!r}")
+        raise ValueError(
+            f"cost must be a labelling cost, such as UnitCost() or ColumnCost('minutes'), got {shown(cost)}"
+        )
     if not (np.isfinite(cost.per_query) and cost.per_query >= 0):
         raise ArgumentError(Argument("per_query"), f" must be a finite number and not negative, got {cost.per_query}")
     return float(cost.per_query)
@@ -207,7 +209,7 @@ def kept_unit(cost: str, unit: str | None) -> str:
 
 def _column(columns: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     if name not in columns:
-        raise ValueError(f"the cost needs a column {name!r}; the frame has {', '.join(map(str, columns))}")
+        raise ValueError(f"the cost needs a column {shown(name)}; the frame has {', '.join(map(str, columns))}")
     return np.asarray(columns[name])
 
 
@@ -217,7 +219,8 @@ def _number(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) ->
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
         raise ValueError(
-            f"column {name!r}: {how_many('document', int(wrong.sum()), 'has')} no finite value, such as {example!r}"
+            f"column {shown(name)}: {how_many('document', int(wrong.sum()), 'has')} no finite value, "
+            f"such as {shown(example)}"
         )
     return values
 
@@ -228,7 +231,7 @@ def _positive(columns: Mapping[str, np.ndarray], name: str, values: np.ndarray) 
     if wrong.any():
         example = columns["docno"][np.argmax(wrong)]
         raise ValueError(
-            f"column {name!r}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, such as that of "
-            f"{example!r}"
+            f"column {shown(name)}: costs must be positive; {how_many('cost', int(wrong.sum()), 'is')} not, "
+            f"such as that of {shown(example)}"
         )
     return values

@@ -16,6 +16,9 @@ import ir_measures
 import numpy as np
 from ir_measures import measures as irm
 
+from pt_active.frames.checks import MAX_WHOLE, shown
+from pt_active.frames.qrels import HIGHEST_LABEL
+
 GDEVAL_MAX_REL = 4
 """The highest grade in gdeval.pl, the fixed scale of `ir_measures`' own ERR."""
 
@@ -96,7 +99,7 @@ def parse_measure(measure: str | irm.Measure, max_grade: int | None = None) -> i
     """
     measure = _by_name(measure) if isinstance(measure, str) else measure
     if not isinstance(measure, irm.Measure):
-        raise ValueError(f"measure must be an ir_measures measure or its name, got {measure!r}")
+        raise ValueError(f"measure must be an ir_measures measure or its name, got {shown(measure)}")
     if measure.NAME == "ERR":
         measure = _explicit_err(measure, max_grade)
     _check_parameters(measure)
@@ -148,7 +151,7 @@ def _by_trec_name(name: str) -> irm.Measure:
         (measure,) = ir_measures.parse_trec_measure(name)
     except ValueError as error:
         raise ValueError(
-            f"unknown measure {name!r}; write it as ir_measures does, such as DCG@10, ERR(max_rel=3)@20, nDCG@10"
+            f"unknown measure {shown(name)}; write it as ir_measures does, such as DCG@10, ERR(max_rel=3)@20, nDCG@10"
         ) from error
     return measure
 
@@ -168,10 +171,12 @@ def _check_parameters(measure: irm.Measure) -> None:
         measure.validate_params()
     except AssertionError as error:
         raise ValueError(f"{measure.NAME}: {error}") from error
-    for name, lowest in (("cutoff", 1), ("max_rel", 1), ("rel", 1)):
+    for name, most in (("cutoff", MAX_WHOLE), ("max_rel", HIGHEST_LABEL), ("rel", HIGHEST_LABEL)):
         value = measure.params.get(name)
-        if value is not None and value < lowest:
-            raise ValueError(f"{measure}: {name} must be at least {lowest}, got {value}")
+        if value is not None and value < 1:
+            raise ValueError(f"{measure}: {name} must be at least 1, got {value}")
+        if value is not None and value > most:
+            raise ValueError(f"{measure}: {name} must be at most {most}, got {value}")
     if measure.NAME == "RBP" and not 0 < measure["p"] < 1:
         raise ValueError(f"{measure}: p must lie between 0 and 1, got {measure['p']}")
 

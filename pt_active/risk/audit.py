@@ -9,8 +9,9 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames import columns, worklists
-from pt_active.frames.checks import how_many, number, positive, truth_value, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, number, positive, truth_value, whole_number
 from pt_active.frames.qrels import MISSING_LABELS, check_policy
+from pt_active.frames.visible import visible
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.results import Comparison, Estimate
@@ -90,8 +91,8 @@ class Audit(KeptArtifact[AuditTables]):
             ValueError: If an argument is out of range or does not suit the loss, or the frame is malformed.
         """
         check_design(design)
-        seed, replace = whole_number("seed", seed, 0), truth_value("replace", replace)
-        draws = None if draws is None else whole_number("draws", draws, 1)
+        seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
+        draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)
         defensive = default_defensive(design) if defensive is None else number("defensive", defensive)
         described(loss)
@@ -275,7 +276,7 @@ class Audit(KeptArtifact[AuditTables]):
         repeated = f"{how_many('draw', counts.draws)} " if arguments.replace else "drawn "
         kind = "census" if manifest.census else f"{repeated}by {arguments.design}"
         pool = f"{how_many('pair', counts.pairs)} of {how_many('query', counts.queries)}"
-        return (
+        return visible(
             f"Audit of {', '.join(self.predictors)} for {self.loss}\n"
             f"  judge     {counts.assessments} of {pool} ({kind})\n"
             f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g} for all pairs"

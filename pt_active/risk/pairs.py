@@ -11,6 +11,7 @@ import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, slice_rows, with_string_ids
+from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, check_per_query
 from pt_active.relevance.introspection import Introspection, gaussian_introspection, introspection, label_tables
 from pt_active.relevance.losses import GaussianSquared, Loss
@@ -173,11 +174,12 @@ def _check_columns(frame: pd.DataFrame, predictions: Mapping[str, str], loss: Lo
 def _check_predictions(predictions: Mapping[str, str]) -> None:
     if not isinstance(predictions, Mapping) or not predictions:
         raise ValueError(f"predictions must name at least one predictor, as {{name: column}}, got {shown(predictions)}")
+    check_visible("predictor", filter(lambda name: isinstance(name, str), predictions))
     for name, column in predictions.items():
         if not (isinstance(name, str) and name):
             raise ValueError(f"predictions: the name of a predictor must be a string, not empty, got {shown(name)}")
         if not isinstance(column, str):
-            raise ValueError(f"predictions[{name!r}] must be the name of a column, got {shown(column)}")
+            raise ValueError(f"predictions[{shown(name)}] must be the name of a column, got {shown(column)}")
 
 
 def _grades(frame: pd.DataFrame, loss: Loss) -> np.ndarray:
@@ -222,6 +224,6 @@ def _check(frame: pd.DataFrame, column: str, wrong: np.ndarray, rule: str) -> No
         z = int(np.argmax(wrong))
         row, broken = frame.iloc[z], how_many("value", int(wrong.sum()), "is")
         raise ValueError(
-            f"column {column!r}: values {rule}; {broken} not, such as {shown(row[column])} for "
-            f"document {row['docno']!r} of query {row['qid']!r}"
+            f"column {shown(column)}: values {rule}; {broken} not, such as {shown(row[column])} for "
+            f"document {shown(row['docno'])} of query {shown(row['qid'])}"
         )

@@ -15,8 +15,9 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import how_many, shown, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, how_many, shown, whole_number
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.visible import visible
 from pt_active.inference import weightings
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.results import Estimate
@@ -82,7 +83,7 @@ class ActiveTest(KeptArtifact[Progress]):
             ValueError: If the measure is unknown, or the pool is malformed or has more than two rankers.
         """
         frame = graded_frame(pool, topics)
-        seed = whole_number("seed", seed, 0)
+        seed = whole_number("seed", seed, 0, MAX_SEED)
         instances = instances_of(frame, measure)
         if isinstance(instances, PairInstances):
             _warn_of_certainty(instances)
@@ -147,7 +148,7 @@ class ActiveTest(KeptArtifact[Progress]):
                 nothing is left to draw.
         """
         state = self.tables
-        size = whole_number("size", size, 1)
+        size = whole_number("size", size, 1, MAX_DRAWS)
         if strategy not in STRATEGIES:
             raise ValueError(f"unknown strategy {strategy!r}; it is one of {', '.join(STRATEGIES)}")
         if not (model is None or isinstance(model, FittedGrades)):
@@ -246,7 +247,7 @@ class ActiveTest(KeptArtifact[Progress]):
             f"  round {number}   {how_many(level, each.drawn)} by {each.strategy}, {each.drawing}"
             for number, each in enumerate(rounds, 1)
         ]
-        return "\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"])
+        return visible("\n".join([*lines, f"  drawn     {drawn} of {how_many(level, state.instances.number)}"]))
 
 
 def _warn_if_few_are_left(size: int, left: int) -> None:

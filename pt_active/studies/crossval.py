@@ -15,6 +15,7 @@ from tqdm.auto import tqdm
 from pt_active.frames.checks import data_frame, how_many, level, number, shown, some, truth_value, whole_number
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.visible import visible
 from pt_active.inference.estimators import is_rounding
 from pt_active.inference.intervals import interval
 from pt_active.inference.significance import cross_validated_error, two_sided_pvalue
@@ -163,7 +164,7 @@ class LearnerComparison(Printed):
             f"SE²         {self._error_terms()}",
             f"{other:<12}SE {opposite.standard_error:.4f}, p-value {opposite.pvalue:.4g}",
         ]
-        return "\n  ".join(lines + ([f"note        {self.note}"] if self.note else []))
+        return visible("\n  ".join(lines + ([f"note        {self.note}"] if self.note else [])))
 
     def _sizes(self) -> str:
         tested = self.per_fold["n_queries"]

@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, some
+from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns, ranker_names, with_string_ids
 from pt_active.inference.documents import DOCUMENT_ESTIMATORS
 from pt_active.inference.estimators import estimator_named
@@ -86,7 +86,7 @@ def pool_of_rankers(pool: pd.DataFrame, rankers: Sequence[str] | None) -> pd.Dat
     names = ranker_names(pool.columns)
     chosen = names if rankers is None else list(rankers)
     if unknown := [name for name in chosen if name not in names]:
-        raise ValueError(f"no ranker {unknown[0]!r} in the pool; it has {some(names, 40)}")
+        raise ValueError(f"no ranker {shown(unknown[0])} in the pool; it has {some(names, 40)}")
     if not names:
         return pool
     others = [f"{kind}_{name}" for kind in ("rank", "score") for name in names if name not in chosen]
@@ -226,7 +226,7 @@ def _pool(population: Population, kind: Method) -> Population | LabelledPool:
     if not kind.of_documents:
         return population
     if population.single is None:
-        raise ValueError(f"{kind.design!r} draws single documents, which the measure does not allow")
+        raise ValueError(f"{shown(kind.design)} draws single documents, which the measure does not allow")
     return population.single
 
 

@@ -15,6 +15,7 @@ import pyterrier as pt
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many, level, number, positive, shown
 from pt_active.frames.columns import grade_columns
+from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.optimism import MODEL_ALONE, Optimism
@@ -366,7 +367,7 @@ class Outlook(Printed):
         return remarks
 
     def __str__(self) -> str:
-        return self.described(self.table())
+        return visible(self.described(self.table()))
 
 
 def own_method(plan: KeptArtifact[PlanTables], estimator: str = ESTIMATOR) -> Method:

@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import shown, some
 from pt_active.frames.columns import query_columns
 from pt_active.inference.estimators import ESTIMATOR, estimator_named
 from pt_active.plans.answers.judged import How, Judged
@@ -151,7 +151,9 @@ def _results(judged: Judged, pair: tuple[int, int] | None, how: How[irm.Measure]
 def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
     known = query_columns(queries.columns)
     if column not in known:
-        belongs = f"{column!r} is the plan's own" if column in queries.columns else f"there is no column {column!r}"
+        belongs = (
+            f"{shown(column)} is the plan's own" if column in queries.columns else f"there is no column {shown(column)}"
+        )
         raise ValueError(
             f"slices are made by columns that the topics had before planning, and {belongs}; the plan has "
             f"{', '.join(known)}. Columns of topics stay with a plan if their names start with q, such as qlength"
@@ -160,7 +162,7 @@ def _groups(queries: pd.DataFrame, column: str) -> list[tuple[str, np.ndarray]]:
     values = sorted(set(text))
     if len(values) > MAX_GROUPS:
         raise ValueError(
-            f"the column {column!r} has {len(values)} values, such as {some(values, 3)}; at most {MAX_GROUPS} make "
-            "slices, so put its values into classes before planning"
+            f"the column {shown(column)} has {len(values)} values, such as {some(values, 3)}; at most {MAX_GROUPS} "
+            "make slices, so put its values into classes before planning"
         )
     return [(value, np.flatnonzero(text == value)) for value in values]

@@ -19,7 +19,7 @@ import pyterrier as pt
 
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, shown
-from pt_active.frames.trec import existing_file
+from pt_active.frames.visible import visible
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -38,7 +38,7 @@ class Printed:
 
 def printed(head: str, facts: Facts) -> str:
     """A heading, and below it one line per fact."""
-    return "\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)])
+    return visible("\n  ".join([head, *(f"{name:<12}{text}" for name, text in facts)]))
 
 
 @dataclass(frozen=True)

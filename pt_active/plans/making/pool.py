@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, agreeing, data_frame, how_many, some
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, data_frame, how_many, shown, some
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -23,6 +23,7 @@ from pt_active.frames.columns import (
     with_string_ids,
 )
 from pt_active.frames.runs import ranked_run
+from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import RANK_FORMS, cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
@@ -286,6 +287,7 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
     if not names:
         run = ranked_run(frame, SINGLE)
         return (SINGLE,), run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1), run
+    check_visible("ranker", names)
     check_pairs(frame, "the pool")
     ranks = frame[[f"rank_{name}" for name in names]].to_numpy(dtype=np.float64).T
     wrong = ~((ranks >= -1) & (ranks == np.floor(ranks)) & (ranks < np.iinfo(np.int32).max))
@@ -293,8 +295,8 @@ def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFra
         s, z = np.argwhere(wrong)[0]
         row = frame.iloc[z]
         raise ValueError(
-            f"run {names[s]!r}: rank {ranks[s, z]:g} of document {row.docno!r} in query {row.qid!r}; ranks are whole "
-            "numbers from 0, and -1 where the ranker does not retrieve the document"
+            f"run {shown(names[s])}: rank {ranks[s, z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; "
+            "ranks are whole numbers from 0, and -1 where the ranker does not retrieve the document"
         )
     return tuple(names), ranks.astype(np.int32) + np.int32(1), frame
 
@@ -319,7 +321,7 @@ def check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names
         if len(twice):
             x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
             qid = frame["qid"].iloc[int(np.searchsorted(query, x))]
-            raise ValueError(f"run {name!r}: query {qid!r} has more than one document at rank {i - 1}")
+            raise ValueError(f"run {shown(name)}: query {shown(qid)} has more than one document at rank {i - 1}")
 
 
 def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
@@ -338,7 +340,7 @@ def _costs(
     total = np.bincount(query[seen], weights=document_cost[seen], minlength=m) + overhead
     if not (total > 0).all():
         qid = frame["qid"].iloc[int(np.searchsorted(query, np.argmin(total)))]
-        raise ValueError(f"query {qid!r} has no document above the measure's cutoff in any ranker")
+        raise ValueError(f"query {shown(qid)} has no document above the measure's cutoff in any ranker")
     return document_cost, total
 
 

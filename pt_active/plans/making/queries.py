@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames import columns
-from pt_active.frames.checks import Argument, ArgumentError, some, within
+from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
 from pt_active.frames.clocks import clocks
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables
@@ -141,7 +141,7 @@ def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
         ValueError: If the order is unknown, or the plan has not kept it.
     """
     if order not in ORDERS:
-        raise ValueError(f"unknown order {order!r}; it is one of {', '.join(ORDERS)}")
+        raise ValueError(f"unknown order {shown(order)}; it is one of {', '.join(ORDERS)}")
     if order == "sorted":
         return tables.assessments
     if not has_order(tables):

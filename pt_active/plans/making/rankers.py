@@ -13,6 +13,7 @@ import pandas as pd
 
 from pt_active.frames import checks
 from pt_active.frames.runs import ordered_run
+from pt_active.frames.visible import check_visible
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.pool import Pool
@@ -40,12 +41,12 @@ def pair_weights(pairs: Pairs | None, names: Sequence[str]) -> np.ndarray | None
     if pairs is None:
         return None
     if len(names) < 2:
-        raise ValueError(f"pairs needs at least two rankers; there is only {names[0]!r}")
+        raise ValueError(f"pairs needs at least two rankers; there is only {checks.shown(names[0])}")
     if isinstance(pairs, str):
-        _check_names(f"pairs={pairs!r}", (pairs,), names)
+        _check_names(f"pairs={checks.shown(pairs)}", (pairs,), names)
         return np.array([float(pairs in pair) for pair in combinations(names, 2)])
     if not isinstance(pairs, Mapping):
-        raise ValueError(f"pairs must map (ranker, ranker) to a weight, or name one ranker; got {pairs!r}")
+        raise ValueError(f"pairs must map (ranker, ranker) to a weight, or name one ranker; got {checks.shown(pairs)}")
     named_weights = _checked(pairs, names)
     weights = np.array([named_weights.get(frozenset(pair), 0.0) for pair in combinations(names, 2)])
     if not weights.any():
@@ -92,7 +93,7 @@ def named_pair(
         ValueError: If there is only one, or more than two and not both are named, or a name is unknown.
     """
     if len(names) < 2:
-        raise ValueError(f"a comparison needs two {kind}s; this {where} has only {names[0]!r}")
+        raise ValueError(f"a comparison needs two {kind}s; this {where} has only {checks.shown(names[0])}")
     if len(names) > 2 and (first is None or second is None):
         both = checks.Argument("first"), " and ", checks.Argument("second")
         listed = checks.some(names, 20)
@@ -102,16 +103,16 @@ def named_pair(
     chosen = (first, second or next(name for name in names if name != first))
     for name in chosen:
         if name not in names:
-            raise ValueError(f"no {kind} {name!r} in this {where}; it has {checks.some(names, 20)}")
+            raise ValueError(f"no {kind} {checks.shown(name)} in this {where}; it has {checks.some(names, 20)}")
     if chosen[0] == chosen[1]:
-        raise ValueError(f"cannot compare {kind} {chosen[0]!r} with itself")
+        raise ValueError(f"cannot compare {kind} {checks.shown(chosen[0])} with itself")
     return names.index(chosen[0]), names.index(chosen[1])
 
 
 def _checked(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> dict[frozenset[str], float]:
     weights: dict[frozenset[str], float] = {}
     for pair, weight in pairs.items():
-        where = f"pairs[{pair!r}]"
+        where = f"pairs[{checks.shown(pair)}]"
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise ValueError(f"{where}: expected a tuple of two rankers")
         _check_names(where, pair, names)
@@ -120,14 +121,14 @@ def _checked(pairs: Mapping[tuple[str, str], float], names: Sequence[str]) -> di
         if frozenset(pair) in weights:
             raise ValueError(f"{where}: the pair is given in both orders; give it once")
         if not (isinstance(weight, (int, float, np.number)) and 0 <= weight < np.inf):
-            raise ValueError(f"{where}: a weight must be a number from 0, got {weight!r}")
+            raise ValueError(f"{where}: a weight must be a number from 0, got {checks.shown(weight)}")
         weights[frozenset(pair)] = float(weight)
     return weights
 
 
 def _check_names(where: str, named: Sequence[str], names: Sequence[str]) -> None:
     if unknown := [name for name in named if name not in names]:
-        raise ValueError(f"{where}: no ranker {unknown[0]!r}; there are {checks.some(names, 20)}")
+        raise ValueError(f"{where}: no ranker {checks.shown(unknown[0])}; there are {checks.some(names, 20)}")
 
 
 def _warn_of_unweighted(pairs: list[tuple[str, str]]) -> None:
@@ -154,7 +155,8 @@ def with_rankers(tables: PlanTables, measure: irm.Measure, runs: Mapping[str, pd
     if not runs:
         raise ValueError("with_rankers needs at least one run: with_rankers(name=run, …)")
     if taken := [name for name in runs if name in tables.pool.names]:
-        raise ValueError(f"the plan has a ranker {taken[0]!r} already")
+        raise ValueError(f"the plan has a ranker {checks.shown(taken[0])} already")
+    check_visible("ranker", runs)
     pool = tables.pool
     depth = cutoff_of(measure)
     ranks = np.vstack([pool.ranks, *[_ranks(pool, name, run, depth) for name, run in runs.items()]])
@@ -178,7 +180,7 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
     run = ordered_run(run, name)
     run = run[run["qid"].isin(pool.qids)]
     if run.empty:
-        raise ValueError(f"run {name!r} answers none of the plan's queries; do the qids match?")
+        raise ValueError(f"run {checks.shown(name)} answers none of the plan's queries; do the qids match?")
     documents = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
     rank = documents.merge(run[["qid", "docno", "rank"]], how="left", on=["qid", "docno"])["rank"]
     depth = len(run) if depth is None else depth
@@ -186,8 +188,8 @@ def _ranks(pool: Pool, name: str, run: pd.DataFrame, depth: int | None) -> np.nd
     unknown = seen - int((rank < depth).sum())
     if unknown:
         warnings.warn(
-            f"run {name!r}: {unknown} of its {checks.how_many('document', seen)} that the plan's measure sees "
-            f"{checks.agreeing('is', unknown)} not in the plan's pool and taken as not relevant",
+            f"run {checks.shown(name)}: {unknown} of its {checks.how_many('document', seen)} that the plan's measure "
+            f"sees {checks.agreeing('is', unknown)} not in the plan's pool and taken as not relevant",
             stacklevel=4,
         )
     return (rank.fillna(-1).to_numpy(np.int32) + np.int32(1))[None, :]

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import agreeing, how_many, some
+from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import check_pairs, ranker_names, with_string_ids
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.runs import ranked_run
@@ -209,8 +209,8 @@ def _given_ranks(frame: pd.DataFrame, name: str) -> np.ndarray:
     wrong = ~((rank >= -1) & (rank == np.floor(rank)))
     if wrong.any():
         raise ValueError(
-            f"run {name!r}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from 0, and "
-            "-1 where the ranker does not retrieve the document"
+            f"run {shown(name)}: {_first(frame, wrong)} has rank {rank[wrong][0]:g}; ranks are whole numbers from 0, "
+            "and -1 where the ranker does not retrieve the document"
         )
     return rank.astype(np.int64) + 1
 
@@ -249,7 +249,7 @@ def _given_features(column: pd.Series) -> np.ndarray:
 
 def _first(frame: pd.DataFrame, wrong: np.ndarray) -> str:
     row = frame[wrong].iloc[0]
-    return f"document {row['docno']!r} of query {row['qid']!r}"
+    return f"document {shown(row['docno'])} of query {shown(row['qid'])}"
 
 
 def _shares_of_labels(judge: pd.DataFrame) -> pd.DataFrame:

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, Argument, ArgumentError
+from pt_active.frames.checks import HELP, Argument, ArgumentError, shown
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import (
     best_rank,
@@ -313,8 +313,10 @@ def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
 
 
 def _checked_max_grade(max_grade: int) -> int:
-    if not (isinstance(max_grade, (int, np.integer)) and max_grade >= 1):
-        raise ArgumentError(Argument("max_grade"), f" must be a whole number of at least 1, got {max_grade!r}")
+    if not (isinstance(max_grade, (int, np.integer)) and 1 <= max_grade <= HIGHEST_LABEL):
+        raise ArgumentError(
+            Argument("max_grade"), f" must be a whole number from 1 to {HIGHEST_LABEL}, got {shown(max_grade)}"
+        )
     return int(max_grade)
 
 

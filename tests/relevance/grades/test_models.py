@@ -382,7 +382,7 @@ class TestEveryModel:
 
     @pytest.mark.parametrize("max_grade", [0, 1.5, None])
     def test_impossible_highest_grades(self, max_grade):
-        with pytest.raises(ValueError, match="max_grade must be a whole number of at least 1"):
+        with pytest.raises(ValueError, match="max_grade must be a whole number from 1 to 1000"):
             UniformGrades(max_grade).transform(RUN)
 
     @pytest.mark.parametrize("name", ["prior", "logit", "regressor forest", "labels of a judge"])

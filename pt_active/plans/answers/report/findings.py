@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.visible import visible
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.ranking import Ranking
@@ -117,7 +118,7 @@ class Findings(Printed):
         }
 
     def __str__(self) -> str:
-        return f"{self.answer}\n\n{self.result}\n\n{self.check}"
+        return visible(f"{self.answer}\n\n{self.result}\n\n{self.check}")
 
 
 def compared(result: Estimate | Comparison | Ranking) -> tuple[str, str] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
+from pt_active.frames.visible import json_text, visible
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.report import plots
 from pt_active.plans.answers.report.findings import N_DECIDING_QUERIES, Findings
@@ -93,6 +93,7 @@ def page(report: Findings) -> str:
     environment = Environment(
         loader=PackageLoader("pt_active.plans.answers.report", ""),
         autoescape=True,
+        finalize=_visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -105,7 +106,7 @@ def page(report: Findings) -> str:
         note=report.note,
         reassures=reassures(report.result),
         sections=_sections(report),
-        manifest=json.dumps(report.manifest, indent=2, ensure_ascii=False),
+        manifest=json_text(report.manifest, indent=2),
         data=_in_script(data),
     )
 
@@ -119,7 +120,12 @@ def _title(report: Findings) -> str:
 
 def _in_script(data: dict[str, Any]) -> str:
     """JSON that is safe inside a ``<script>`` element, whatever text it contains."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    return json_text(data).replace("<", "\\u003c")
+
+
+def _visible(value: Any) -> Any:
+    """What the template prints, without characters that a page would obey rather than show."""
+    return visible(value) if type(value) is str else value
 
 
 def _shown(table: pd.DataFrame, caption: str) -> Shown:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.visible import visible_field
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -88,7 +90,7 @@ def plot_budget(table: pd.DataFrame, spent: float | None = None, unit: str = "")
                 va="top",
             )
         _plain_logs(axes)
-        axes.set(xlabel=f"budget, {unit}" if unit else "budget", ylabel="half-width of the interval")
+        axes.set(xlabel=f"budget, {_short(unit, 34)}" if unit else "budget", ylabel="half-width of the interval")
         axes.legend(frameon=False)
     return figure
 
@@ -218,7 +220,7 @@ def _labels(names: pd.Series) -> list[str]:
 
 def _short(text: str, most: int) -> str:
     """A label, cut in its middle, with dollar signs escaped: matplotlib takes them for mathematics."""
-    half = (most - 1) // 2
+    text, half = visible_field(text), (most - 1) // 2
     text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
     return text.replace("$", r"\$")
 

@@ -8,6 +8,7 @@ import re
 import warnings
 from typing import TYPE_CHECKING
 
+from pt_active.frames.visible import visible
 from pt_active.plans.answers.report.plots import FIRST, INK, SECOND
 
 if TYPE_CHECKING:
@@ -41,8 +42,8 @@ def inline_svg(figure: Figure, name: str, title: str, description: str) -> str:
     text = re.sub(r'(xlink:href="#|url\(#)', rf"\1{name}-", text)
     for colour, variable in _COLOURS.items():
         text = re.sub(re.escape(colour), variable, text, flags=re.IGNORECASE)
-    words = f'<title id="{name}-title">{html.escape(title)}</title>\n'
-    words += f'<desc id="{name}-desc">{html.escape(description)}</desc>\n'
+    words = f'<title id="{name}-title">{html.escape(visible(title))}</title>\n'
+    words += f'<desc id="{name}-desc">{html.escape(visible(description))}</desc>\n'
     opening, rest = text.split(">", 1)
     opening = re.sub(r' (width|height)="[^"]*"', "", opening)
     opening += f' style="max-width: {_REM_PER_INCH * figure.get_size_inches()[0]:.4g}rem"'

@@ -1,0 +1,184 @@
+"""What does a command say when it fails, and with which exit code?"""
+
+from __future__ import annotations
+
+import csv
+import lzma
+import os
+import re
+import shlex
+import signal
+import sys
+import traceback
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import typer
+from pyterrier.validate import InputValidationError
+
+from pt_active.frames.checks import HELP, MAX_SHOWN
+from pt_active.frames.visible import visible, visible_field
+
+FAILED, A_BUG, INTERRUPTED = 2, 3, 130
+"""Exit codes: what can be foreseen to fail, what cannot, and Ctrl-C."""
+
+DEBUG = "PT_ACTIVE_DEBUG"
+"""An environment variable that asks for tracebacks; ``--traceback`` does so too."""
+
+MAX_MESSAGE = 2000
+"""Characters of a message, at most."""
+
+_OURS = ("pt_active", "pyterrier", "ir_measures")
+"""Packages whose ValueErrors are messages to the user; those of numpy and the like are mistakes in this package."""
+
+_USAGE, _CLICK = typer.BadParameter.__mro__[1:3]  # typer brings its own click, or imports one, and exports neither
+
+_DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
+
+_STDOUT = "standard output"
+
+_LONG = re.compile(rf"'[^'\n]{{{MAX_SHOWN - 1},}}'|\"[^\"\n]{{{MAX_SHOWN - 1},}}\"")
+
+_LINE_END = re.compile(r"\s*[\r\n]\s*")
+
+
+@contextmanager
+def failures_told(
+    words: Sequence[str] = (), command: str = "pt-active", show_traceback: bool = False
+) -> Iterator[None]:
+    """End the command with one line on stderr for whatever is raised.
+
+    Args:
+        words: What was typed after the command.
+        command: The command that runs, whose ``--help`` is named if an option is wrong.
+        show_traceback: Whether to print tracebacks.
+
+    Raises:
+        Exit: With the exit code, instead of any failure.
+    """
+    try:
+        yield
+    except (typer.Exit, typer.Abort, SystemExit):
+        raise
+    except BaseException as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        raise typer.Exit(
+            _told(error, words, command, show_traceback or os.environ.get(DEBUG, "0") not in ("", "0"))
+        ) from None
+
+
+@contextmanager
+def naming_stdout() -> Iterator[None]:
+    """Let errors in printing name the standard output.
+
+    Raises:
+        OSError: With a name, instead of one without.
+    """
+    try:
+        yield
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, _STDOUT) from error
+
+
+def _told(error: BaseException, words: Sequence[str], command: str, show_traceback: bool) -> int:
+    """Print why the command ends, and return its exit code."""
+    if _interrupted(error):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        text, code = "interrupted", INTERRUPTED
+    elif (message := foreseen(error, command)) is not None:
+        text, code = f"error: {in_one_line(message)}", FAILED
+    else:
+        text, code = _bug(error, words), A_BUG
+    if show_traceback:
+        text = f"{visible(''.join(traceback.format_exception(error)))}{text}"
+    try:
+        typer.echo(text, err=True)
+    except OSError:
+        _let_go(sys.stderr)
+    if isinstance(error, OSError) and sys.stdout is not None:
+        _let_go(sys.stdout)
+    return code
+
+
+def _let_go(stream: TextIO) -> None:
+    """Let Python's own flush at the end go nowhere if a stream cannot be written any more."""
+    try:
+        stream.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether an error goes back to Ctrl-C, which compiled modules turn into other errors."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
+    """The message of a failure that can be foreseen; None for any other.
+
+    Args:
+        error: What was raised.
+        command: The command that runs.
+    """
+    kind = type(error).__module__.partition(".")[0]
+    if isinstance(error, _CLICK):
+        said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
+        return f"{said}; see {command} --help" if isinstance(error, _USAGE) else said
+    if isinstance(error, OSError):
+        return _of_the_system(error)
+    if isinstance(error, MemoryError):
+        return f"there is not enough memory{f': {error}' if str(error) else ''}"
+    if isinstance(error, RecursionError):
+        return "the input is nested too deeply"
+    if isinstance(error, _DAMAGED):
+        return f"a compressed file is damaged: {error}"
+    if isinstance(error, (csv.Error, UnicodeError, InputValidationError)) or kind == "pyarrow":
+        return str(error)
+    return str(error) if isinstance(error, ValueError) and _place(error)[0] in _OURS else None
+
+
+def _of_the_system(error: OSError) -> str:
+    if error.strerror is None:
+        return str(error) or type(error).__name__
+    where = error.filename if error.filename is not None else error.filename2
+    return error.strerror if where is None else f"{os.fsdecode(where)}: {error.strerror}"
+
+
+def _place(error: BaseException) -> tuple[str, str]:
+    """The package that raised an error, and the file and line."""
+    frames = list(traceback.walk_tb(error.__traceback__))
+    if not frames:
+        return "", "unknown place"
+    frame, line = frames[-1]
+    module = str(frame.f_globals.get("__name__", ""))
+    package = module.partition(".")[0]
+    return package, f"{module}, line {line}" if module else f"{Path(frame.f_code.co_filename).name}, line {line}"
+
+
+def _bug(error: BaseException, words: Sequence[str]) -> str:
+    ours = [f for f in traceback.extract_tb(error.__traceback__) if "pt_active" in Path(f.filename).parts]
+    place = f"{Path(ours[-1].filename).name}, line {ours[-1].lineno}" if ours else _place(error)[1]
+    said = in_one_line(f"{type(error).__name__} in {place}: {error}")
+    again = visible_field(shlex.join(["pt-active", "--traceback", *(word for word in words if word != "--traceback")]))
+    return f"this is a bug in pt-active: {said}\nplease report it at {HELP}/issues with what this prints:\n  {again}"
+
+
+def _cut(quoted: re.Match[str]) -> str:
+    return f"{quoted.group()[: MAX_SHOWN - 1]}…"
+
+
+def in_one_line(text: str) -> str:
+    """A message as one line that can be printed: quoted texts are cut, and so is the whole."""
+    line = visible_field(_LONG.sub(_cut, _LINE_END.sub(" ", text.strip())))
+    if len(line) <= MAX_MESSAGE:
+        return line
+    half = MAX_MESSAGE // 2
+    return f"{line[:half]} … {line[-half:]}"

@@ -1,0 +1,522 @@
+"""Every command on mutated files and arguments ends in an answer, or in exit 2 with one message and nothing written.
+
+By hand, for as long as wanted: ``python tests/fuzz/test_commands.py --seconds 3600``. The folders of plans stay whole:
+`tests/faults` damages them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import csv
+import gzip
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from pt_active.cli.app import app
+from pt_active.frames.visible import visible
+
+QUERIES, PAST, DOCUMENTS = [f"q{i}" for i in range(14)], [f"past_{i}" for i in range(10)], 8
+COMMAND = typer.main.get_command(app)
+FLAGS = ("--replace", "--quiet", "--so-far", "--traceback", "--until-known", "--allow-missing-queries")
+PROGRESS = re.compile(r"[^\r\n]*(?:sample|look)/s[^\r\n]*\r| *\r")
+SECONDS_EACH = 5.0
+INPUTS = 60
+
+TRAINED = "--run a=a.run --run b=b.run --train-run past.run --train-qrels past.qrels --measure DCG@5 --quiet"
+COMMANDS = [
+    f"plan {TRAINED} --budget 40 --out new --topics topics.tsv --texts texts.tsv --seed 3",
+    f"plan {TRAINED} --draws 6 --replace --out new --depth 4 --cost log-length --texts texts.jsonl",
+    "plan --run a=a.run --run b=b.run --grades uniform --max-grade 2 --measure ERR@5 --budget 30 --out new --json",
+    "plan --pool pool.parquet --measure RBP --budget 30 --level document --out new --per-query 0.5 --defensive 0.2",
+    f"plan {TRAINED} --level document --design spread --budget 30 --out new --judge past.qrels",
+    "export plan --out new.csv --format csv --labels judged.qrels",
+    "export docs --out new.jsonl --format prels --order drawn",
+    "status docs judged.csv --margin 0.1 --confidence 0.9",
+    "status plan judged.csv --looks obrien-fleming --json",
+    "extend docs judged.csv --budget 10 --out new --texts texts.tsv",
+    "extend plan --budget 10 --out new",
+    "compare plan judged.csv --estimator regression --confidence 0.9 --json",
+    "compare docs judged.jsonl --missing nonrelevant --first a --second b",
+    "compare plan judged.qrels --measure P@3 --so-far --missing expected",
+    "estimate plan judged.qrels --missing nonrelevant --measure DCG@3 --json",
+    "report plan judged.csv --out new.html --quiet",
+    "report docs judged.csv --out new.html --so-far --margin 0.1 --slice qkind --quiet",
+    "simulate pool.parquet --measure DCG@5 --repetitions 10 --budget 30 --out new.csv --quiet --seed 2",
+    "budget plan judged.csv --width 0.3 --json",
+    f"budget {TRAINED} --difference 0.4 --seconds-per-document 30",
+    "budget --pool pool.parquet --measure P@5 --budget 20 --budget 40",
+]
+"""Commands that succeed on the files of `make_world`."""
+
+TOKENS = (
+    "",
+    "\x00",
+    "\x1b[31m\x1b]0;title\x07",
+    "\u202egnp.exe",
+    "</script><script>alert(1)</script>",
+    "=HYPERLINK(1)",
+    "@SUM(1)",
+    '"',
+    "'",
+    ",",
+    ";",
+    "\t",
+    "\r",
+    "\r\n",
+    "\n\n",
+    " ",
+    "-1",
+    "-2",
+    "0",
+    "1e308",
+    "1e400",
+    "-1e400",
+    "nan",
+    "inf",
+    "1000000000",
+    "99999999999999999999999",
+    "0x10",
+    "١٢",
+    "{{7*7}}",
+    "$\\frac{1}{0}$",
+    "[" * 3000,
+    "x" * 5000,
+    "\u00e9",
+    "e\u0301",
+    "\ufeff",
+    "NaN",
+    "null",
+    "None",
+    "../x",
+    "%s%n",
+)
+ODD_PATHS = ("", ".", "/dev/null", "missing", "loop", "plan", "a.run", "x" * 300, "a\udcff", "plan/x", "\x1b")
+
+
+def label(query: str, document: int) -> int:
+    """The truth, which no ranker knows."""
+    return max(0, 2 - (3 * document + int(query.lstrip("past_q"))) % 6)
+
+
+def make_world(folder: Path) -> None:
+    """Small files of every kind that commands read, and a plan of queries and one of documents."""
+
+    def run(name: str, queries: list[str], seed: int) -> None:
+        rng, lines = np.random.default_rng(seed), []
+        for query in queries:
+            order = np.argsort([-0.3 * seed * label(query, d) + rng.normal() for d in range(DOCUMENTS)])[:6]
+            lines += [f"{query} Q0 D-{d} {rank} {9 - rank} tag" for rank, d in enumerate(order, start=1)]
+        (folder / name).write_text("\n".join(lines) + "\n")
+
+    run("a.run", QUERIES, 1)
+    run("b.run", QUERIES, 5)
+    run("past.run", PAST, 2)
+    pairs = [(q, d) for q in PAST for d in range(DOCUMENTS)]
+    (folder / "past.qrels").write_text("".join(f"{q} 0 D-{d} {label(q, d)}\n" for q, d in pairs))
+    topics = "".join(f"{q}\twhat is {q}\t{'long' if i % 2 else 'short'}\n" for i, q in enumerate(QUERIES))
+    (folder / "topics.tsv").write_text(f"qid\tquery\tqkind\n{topics}")
+    (folder / "texts.tsv").write_text("".join(f"D-{d}\t{'word ' * (d + 1)}\n" for d in range(DOCUMENTS)))
+    texts = [json.dumps({"docno": f"D-{d}", "text": "word " * (d + 1)}) for d in range(DOCUMENTS)]
+    (folder / "texts.jsonl").write_text("\n".join(texts) + "\n")
+    (folder / "loop").symlink_to("loop")
+    with working_in(folder):
+        for level, name in (("query", "plan"), ("document", "docs")):
+            made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --level {level}".split()
+            assert invoke(made).exit_code == 0
+        _write_judged(folder)
+        _write_pool(folder)
+
+
+def _write_judged(folder: Path) -> None:
+    pairs = [(q, d) for q in QUERIES for d in range(DOCUMENTS)]
+    table = pd.DataFrame([(q, f"D-{d}", label(q, d)) for q, d in pairs], columns=["qid", "docno", "label"])
+    table.to_csv(folder / "judged.csv", index=False)
+    table.to_json(folder / "judged.jsonl", orient="records", lines=True)
+    table.assign(zero=0)[["qid", "zero", "docno", "label"]].to_csv(
+        folder / "judged.qrels", sep=" ", header=False, index=False
+    )
+
+
+def _write_pool(folder: Path) -> None:
+    rng = np.random.default_rng(8)
+    rows = [(q, f"D-{d}", label(q, d)) for q in QUERIES for d in range(6)]
+    pool = pd.DataFrame(rows, columns=["qid", "docno", "label"])
+    for name in "ab":
+        pool[f"rank_{name}"] = np.concatenate([rng.permutation(6) for _ in QUERIES])
+    pool[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(pool))
+    pool.to_parquet(folder / "pool.parquet")
+
+
+# --- mutations ------------------------------------------------------------------------------------------------------
+
+
+def mutated_bytes(content: bytes, rng: random.Random) -> bytes:
+    """A file with one thing wrong in it."""
+    kind = rng.randrange(11)
+    at, to = sorted((rng.randrange(len(content) + 1), rng.randrange(len(content) + 1)))
+    token = rng.choice(TOKENS).encode("utf-8", "surrogatepass")
+    if kind == 0 and content:
+        where = rng.randrange(len(content))
+        return content[:where] + bytes([content[where] ^ (1 << rng.randrange(8))]) + content[where + 1 :]
+    if kind == 1:
+        return content[:at] + content[to:]
+    if kind == 2:
+        return content[:to] + content[at:]
+    if kind == 3:
+        return content[:at]
+    if kind == 4:
+        return content[:at] + token + content[at:]
+    if kind == 5:
+        return content.replace(b"\n", b"\r")
+    if kind == 6:
+        return gzip.compress(content)[: rng.choice([None, 30])]
+    if kind == 7:
+        return rng.choice([b"", b"\n", b"\xff\xfe\x00", b"\xef\xbb\xbf" + content, b"PAR1", b"\x1f\x8b"])
+    return _mutated_line(content, token, rng)
+
+
+def _mutated_line(content: bytes, token: bytes, rng: random.Random) -> bytes:
+    lines = content.split(b"\n")
+    where = rng.randrange(len(lines))
+    separator = next((each for each in (b"\t", b",", b" ") if each in lines[where]), b" ")
+    cells = lines[where].split(separator)
+    cell = rng.randrange(len(cells))
+    how = rng.randrange(4)
+    if how == 0:
+        cells[cell] = token
+    elif how == 1:
+        cells.insert(cell, token)
+    elif how == 2:
+        del cells[cell]
+    else:
+        lines.insert(rng.randrange(len(lines)), lines[where])
+    lines[where] = separator.join(cells)
+    return b"\n".join(lines)
+
+
+def mutated_words(words: list[str], rng: random.Random) -> list[str]:
+    """Words with one thing wrong in them; the command stays."""
+    words, where = list(words), rng.randrange(1, len(words))
+    kind = rng.randrange(5)
+    if kind == 0:
+        words[where] = _argument(rng.choice(TOKENS), rng)
+    elif kind == 1:
+        words[where] = rng.choice(ODD_PATHS)
+    elif kind == 2:
+        del words[where]
+    elif kind == 3:
+        words.insert(where, rng.choice([*words[1:], _argument(rng.choice(TOKENS), rng)]))
+    else:
+        name, sign, _ = words[where].partition("=")
+        words[where] = f"{name}{sign}{_argument(rng.choice((*TOKENS, *ODD_PATHS)), rng)}"
+    return words
+
+
+def _argument(token: str, rng: random.Random) -> str:
+    """A token that an operating system passes on."""
+    return token.replace("\x00", rng.choice(["", "\x01"]))
+
+
+def trial(seed: int, world: Path, folder: Path) -> list[str]:
+    """Fill a folder with the world's files, one to three things changed, and return the words to type."""
+    rng = random.Random(seed)
+    shutil.copytree(world, folder, symlinks=True)
+    words = rng.choice(COMMANDS).split()
+    used = {part for word in words for part in word.split("=")}
+    files = sorted(folder / name for name in used if (folder / name).is_file())
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        if files and rng.random() < 0.6:
+            path = rng.choice(files)
+            path.write_bytes(mutated_bytes(path.read_bytes(), rng))
+        else:
+            words = mutated_words(words, rng)
+    return words
+
+
+# --- verdicts -------------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def working_in(folder: Path) -> Iterator[None]:
+    """Run the block in a folder."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def invoke(words: list[str]):
+    """The result of a command in this process."""
+    with pytest.MonkeyPatch.context() as patch:  # Typer would make the command anew at each call
+        patch.setattr("typer.testing._get_command", lambda _: COMMAND)
+        return CliRunner().invoke(app, words)
+
+
+def contents(folder: Path) -> dict[str, int]:
+    """Path → size of everything in a folder."""
+    return {str(path.relative_to(folder)): path.lstat().st_size for path in folder.rglob("*")}
+
+
+def complaints(words: list[str], folder: Path, codes: tuple[int, ...] = (0, 2)) -> list[str]:
+    """What is wrong with how a command ends; an empty list if it ends well, with one of some exit codes."""
+    before, start = contents(folder), time.process_time()
+    with working_in(folder), _alarm(120):
+        result = invoke(words)
+    spent, wrong = time.process_time() - start, []
+    if spent > SECONDS_EACH:
+        wrong.append(f"took {spent:.1f} s")
+    if result.exit_code not in codes:
+        wrong.append(f"exit {result.exit_code}")
+    said = PROGRESS.sub("", result.stderr)
+    if visible(result.stdout + said) != result.stdout + said:
+        wrong.append("prints control characters")
+    if "Traceback" in result.output:
+        wrong.append("prints a traceback")
+    lines = [line for line in said.splitlines() if not line.startswith("warning: ")]
+    if result.exit_code == 2:
+        if len(lines) != 1 or not lines[0].startswith("error: ") or len(lines[0]) > 3000:
+            wrong.append(f"{len(lines)} lines on stderr")
+        if result.stdout:
+            wrong.append("prints an answer and fails")
+        if contents(folder) != before:
+            wrong.append(f"writes {sorted(contents(folder).keys() - before.keys())} and fails")
+    elif result.exit_code == 0:
+        wrong += _answer_complaints(words, result.stdout)
+    if wrong:
+        wrong.append(result.stderr[-1500:])
+        if result.exception is not None and result.exc_info is not None and "exit 1" in wrong:
+            wrong.append("".join(traceback.format_exception(*result.exc_info))[-1500:])
+    return wrong
+
+
+def _answer_complaints(words: list[str], answer: str) -> list[str]:
+    if not answer.strip():
+        return ["succeeds without an answer"]
+    before = words[words.index("--json") - 1] if "--json" in words else "--help"
+    if "--help" in words or (before.startswith("--") and before not in FLAGS):  # --out --json names a file
+        return []
+    try:
+        return [] if isinstance(json.loads(answer), dict) else ["prints JSON that is no object"]
+    except json.JSONDecodeError as error:
+        return [f"prints no JSON: {error}"]
+
+
+@contextlib.contextmanager
+def _alarm(seconds: int) -> Iterator[None]:
+    def stop(*_: object) -> None:
+        raise TimeoutError("hangs")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def fuzz(seeds: Iterator[int], world: Path, told: Callable[[str], None]) -> Counter[int]:
+    """Try seeds, tell what is wrong, and count seeds without and with complaints."""
+    counts: Counter[int] = Counter()
+    for seed in seeds:
+        with tempfile.TemporaryDirectory() as folder:
+            words = trial(seed, world, Path(folder) / "w")
+            wrong = complaints(words, Path(folder) / "w")
+        counts[bool(wrong)] += 1
+        if wrong:
+            told(f"seed {seed}: {' '.join(words)[:300]!r}: " + "\n".join(wrong))
+    return counts
+
+
+# --- tests ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("world")
+    make_world(folder)
+    return folder
+
+
+def test_the_commands_succeed_on_whole_files(world: Path, tmp_path: Path) -> None:
+    for number, line in enumerate(COMMANDS):
+        folder = tmp_path / str(number)
+        shutil.copytree(world, folder, symlinks=True)
+        assert complaints(line.split(), folder, codes=(0,)) == [], line
+
+
+def test_mutated_files_and_arguments_end_in_an_answer_or_one_message(world: Path) -> None:
+    said: list[str] = []
+    counts = fuzz(iter(range(INPUTS)), world, said.append)
+    assert said == []
+    assert counts[False] == INPUTS
+
+
+FULL = "standard output: No space left on device"
+
+
+def shell(line: str, folder: Path, **options: object) -> subprocess.CompletedProcess[str]:
+    """What a command does as a process of its own."""
+    command = line.replace("pt-active", f"{sys.executable} -m pt_active")
+    return subprocess.run(["bash", "-c", command], cwd=folder, capture_output=True, text=True, timeout=120, **options)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("pt-active compare plan judged.csv > /dev/full", FULL),
+        ("pt-active compare plan judged.csv > >(exec true); sleep 1", "standard output: Broken pipe"),
+        (f"pt-active compare {'x' * 300} judged.csv", "File name too long"),
+        ("ulimit -f 1; pt-active export docs --out new.jsonl --format jsonl", "File too large"),
+    ],
+)
+def test_the_system_fails_in_one_line(world: Path, tmp_path: Path, line: str, message: str) -> None:
+    shutil.copytree(world, tmp_path / "w", symlinks=True)
+    done = shell(line, tmp_path / "w")
+    *before, last = done.stderr.splitlines()
+    assert all(each.startswith("warning: ") for each in before)
+    assert last.startswith("error: ")
+    assert message in last
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no list of loaded libraries")
+@pytest.mark.parametrize("library", ["_multiarray_umath", "pyarrow", "llvmlite"])
+def test_ctrl_c_ends_in_one_line_even_during_imports(world: Path, library: str) -> None:
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "pt_active",
+            "simulate",
+            "pool.parquet",
+            "--measure",
+            "DCG@5",
+            "--repetitions",
+            "900000",
+        ],
+        cwd=world,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    while process.poll() is None and library not in Path(f"/proc/{process.pid}/maps").read_text():
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    answer, said = process.communicate(timeout=120)
+    assert (process.returncode, answer) == (130, "")
+    assert said.splitlines()[-1] == "interrupted"
+    assert "Traceback" not in said
+
+
+def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise KeyError("q\x1b[31m")
+
+    monkeypatch.setattr("pt_active.cli.answers.read_judged", broken)
+    monkeypatch.chdir(world)
+    result = invoke(["compare", "plan", "judged.csv"])
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    first, second, command = result.stderr.splitlines()
+    assert first.startswith("this is a bug in pt-active: KeyError in answers.py, line ")
+    assert second.startswith("please report it at https://")
+    assert command == "  pt-active --traceback compare plan judged.csv"
+    assert "Traceback" in invoke(["--traceback", "compare", "plan", "judged.csv"]).stderr
+    monkeypatch.setenv("PT_ACTIVE_DEBUG", "1")
+    told = invoke(["compare", "plan", "judged.csv"])
+    assert "Traceback" in told.stderr
+    assert told.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (OSError(28, "No space left on device", "x"), "error: x: No space left on device"),
+        (OSError("odd"), "error: odd"),
+        (MemoryError("Unable to allocate 2 TiB"), "error: there is not enough memory: Unable to allocate 2 TiB"),
+        (RecursionError(), "error: the input is nested too deeply"),
+        (csv.Error("field larger than field limit"), "error: field larger than field limit"),
+        (zlib.error("bad"), "error: a compressed file is damaged: bad"),
+        (EOFError("ended"), "error: a compressed file is damaged: ended"),
+        (pyarrow.ArrowInvalid("no\nParquet"), "error: no Parquet"),
+        (pyarrow.lib.ArrowKeyError("column"), "error: column"),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "bad"), "error: 'utf-8' codec can't decode byte 0xff"),
+        (ValueError(f"label {'x' * 10**6!r} of \x1b[31m"), "error: label 'xxx"),
+        (KeyboardInterrupt(), "interrupted"),
+    ],
+    ids=lambda each: type(each).__name__ if isinstance(each, BaseException) else "",
+)
+def test_every_foreseeable_failure_is_one_line(
+    error: BaseException, message: str, world: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> None:
+        if type(error) is ValueError:  # those of this package are messages
+            exec(compile("raise error", "x.py", "exec"), {"error": error, "__name__": "pt_active.x"})
+        raise error
+
+    before = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr("pt_active.cli.answers.read_judged", fails)
+    result = invoke(["compare", "plan", "judged.csv"])
+    signal.signal(signal.SIGINT, before)
+    assert result.exit_code == (130 if isinstance(error, KeyboardInterrupt) else 2)
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith(message)
+    assert len(line) < 2100
+    assert visible(line) == line
+
+
+@pytest.mark.parametrize("value", ["1000000000", "0", "-1"])
+def test_absurd_grades_are_refused_before_memory_is_asked_for(value: str, world: Path, tmp_path: Path) -> None:
+    shutil.copytree(world, tmp_path / "w", symlinks=True)
+    line = f"plan --run a=a.run --run b=b.run --grades uniform --max-grade {value} --measure P@5 --budget 30 --out new"
+    assert complaints(line.split(), tmp_path / "w", codes=(2,)) == []
+
+
+def main() -> None:
+    """Fuzz for some time, and print what is wrong."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--seed", type=int, default=1_000_000, help="the first seed")
+    options = parser.parse_args()
+    end = time.monotonic() + options.seconds
+
+    def seeds() -> Iterator[int]:
+        seed = options.seed
+        while time.monotonic() < end:
+            yield seed
+            seed += 1
+
+    with tempfile.TemporaryDirectory() as folder:
+        make_world(Path(folder))
+        counts = fuzz(seeds(), Path(folder), lambda text: print(text, flush=True))
+    print(f"{counts.total()} inputs, {counts[True]} with complaints")
+    sys.exit(counts[True] > 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,260 @@
+"""Hostile ids, texts, names and slices: nothing runs or breaks the layout, and no terminal obeys them."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import warnings
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active import DCG, Audit, Comparison, Plan, Report
+from pt_active.cli.app import app
+from pt_active.frames.visible import check_visible, guarded, json_text, unguarded, visible, visible_field
+from pt_active.frames.worklists import read_judgments, write_assessments
+from pt_active.relevance.losses import ZeroOne
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+PAYLOADS = (
+    "</script><script>window.ran = 1</script>",
+    "<img src=x onerror='window.ran = 1'>",
+    '"><svg onload="window.ran = 1">',
+    "<!-- <script> ",
+    "]]><![CDATA[ <b>",
+    "{{7*7}}{% if 1 %}${7*7}",
+    "\u202eevil\u2066",
+    "$\\frac{1}{0}$ $\\undefined$ \\$",
+    "\x00\x1b[31m\x1b]0;t\x07\x9b31m",
+    "=HYPERLINK('http://x')",
+    "W" * 400,
+    "</title></style></textarea><plaintext>",
+    "&lt;script&gt;&amp;amp;",
+    "javascript:window.ran=1",
+    "_hidden\u200b\ufeff",
+    "ع" * 30,
+    "z\u0335\u0321\u0322" * 40,
+)
+ALLOWED = {"svg", "g", "path", "text", "defs", "use", "rect", "style", "clippath", "title", "desc"}
+"""Elements of the charts."""
+
+
+class Elements(HTMLParser):
+    """The elements and attributes of a page."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.seen: list[tuple[str, tuple[str, ...]]] = []
+        self.links: list[str] = []
+        self.comments: list[str] = []
+        self.words, self.script, self._inside = "", "", ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self._inside = tag
+        self.seen.append((tag, tuple(name for name, _ in attributes)))
+        self.links += [value or "" for name, value in attributes if name.endswith("href") or name == "src"]
+
+    def handle_startendtag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attributes)
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_comment(self, data: str) -> None:
+        self.comments.append(data)
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "script":
+            self.script += data
+        else:
+            self.words += data
+
+    def outside_charts(self) -> list[tuple[str, tuple[str, ...]]]:
+        return [each for each in self.seen if each[0] not in ALLOWED - {"title", "style"}]
+
+
+def text_of(number: int, hostile: bool) -> str:
+    return f"{number:02d}{PAYLOADS[number % len(PAYLOADS)]}" if hostile else f"{number:02d}tame"
+
+
+def reported(hostile: bool, qids: bool = False) -> Report:
+    """The report of a plan of queries; only its texts, names, slices and docnos are hostile, or its qids too."""
+    rng, rows = np.random.default_rng(3), []
+    for query in range(34):
+        rows += [(query, document) for document in range(8)]
+    frame = pd.DataFrame(rows, columns=["q", "d"])
+    frame["qid"] = [text_of(q, hostile and qids) for q in frame["q"]]
+    frame["docno"] = [text_of(d + q, hostile) for q, d in zip(frame["q"], frame["d"], strict=True)]
+    frame["query"] = [text_of(q, hostile) for q in frame["q"]]
+    frame["qkind"] = [text_of(q % 17, hostile) for q in frame["q"]]
+    names = (f"a{PAYLOADS[0]}{PAYLOADS[7]}", f"b{PAYLOADS[5]}{PAYLOADS[10]}") if hostile else ("a", "b")
+    for name in names:
+        frame[f"rank_{name}"] = np.concatenate([rng.permutation(8) for _ in range(34)])
+    frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(frame))
+    frame["label"] = rng.integers(0, 3, len(frame))
+    plan = Plan.create(frame.drop(columns=["q", "d", "label"]), None, DCG @ 5, budget=120)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Report.of(plan, frame[["qid", "docno", "label"]].iloc[:-1], slices=["qkind"], missing="nonrelevant")
+
+
+@pytest.fixture(scope="module")
+def hostile() -> str:
+    return reported(hostile=True).to_html()
+
+
+@pytest.fixture(scope="module")
+def hostile_ids() -> str:
+    return reported(hostile=True, qids=True).to_html()
+
+
+@pytest.fixture(scope="module")
+def tame() -> str:
+    return reported(hostile=False).to_html()
+
+
+def test_a_hostile_page_has_the_elements_of_a_tame_one(hostile: str, tame: str) -> None:
+    assert Elements(hostile).outside_charts() == Elements(tame).outside_charts()
+
+
+@pytest.mark.parametrize("page", ["hostile", "hostile_ids"])
+def test_a_hostile_page_holds_text_only(page: str, request: pytest.FixtureRequest) -> None:
+    text = request.getfixturevalue(page)
+    assert visible(text) == text
+    elements = Elements(text)
+    names = [name for name, _ in elements.seen]
+    assert names.count("script") == 1
+    assert not {"img", "plaintext", "textarea", "iframe", "a", "b"} & set(names)
+    assert not [attribute for _, given in elements.seen for attribute in given if attribute.startswith("on")]
+    assert all(link.startswith("#") for link in elements.links)
+    assert not [comment for comment in elements.comments if "script" in comment or "CDATA" in comment]
+    assert "{{7*7}}" in elements.words
+    assert "49{%" not in elements.words
+    assert "\\u202eevil\\u2066" in elements.words
+    assert "\\x00\\x1b[31m" in elements.words
+    data = json.loads(elements.script)
+    assert any("\u202eevil" in str(row["query"]) for row in data["contributions"]["queries"])
+    assert data["result"]["first"] == f"a{PAYLOADS[0]}{PAYLOADS[7]}"
+
+
+PROBE = """<script>
+const wide = [...document.querySelectorAll("h1, h2, p, dl, dd, figure, figcaption, pre, .wide")]
+  .filter(each => each.getBoundingClientRect().right > document.documentElement.clientWidth + 1);
+const seen = {ran: window.ran || 0, scripts: document.scripts.length, headings: document.querySelectorAll("h2").length,
+  width: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  wide: wide.map(each => each.tagName + " " + each.className), images: document.images.length};
+document.body.insertAdjacentHTML("beforeend", "<samp>" + JSON.stringify(seen) + "</samp>");
+</script>
+</body>"""
+"""A script at the end of the page that writes down what the browser made of it."""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+def test_a_browser_runs_nothing_and_keeps_the_layout(hostile: str, hostile_ids: str, tame: str, tmp_path: Path) -> None:
+    seen = {}
+    for name, text in {"hostile": hostile, "ids": hostile_ids, "tame": tame}.items():
+        page = tmp_path / f"{name}.html"
+        open_text = text.replace("<details>", "<details open>").replace("</body>", PROBE)
+        page.write_text(open_text, encoding="utf-8")
+        options = ["--headless", "--no-sandbox", "--disable-gpu", "--window-size=700,2000", "--dump-dom"]
+        command = [str(CHROMIUM), *options, page.as_uri()]
+        dom = subprocess.run(command, check=True, timeout=120, capture_output=True).stdout.decode("utf-8")
+        seen[name] = json.loads(re.findall(r"<samp>(.*)</samp>", dom)[-1])
+    assert seen["tame"] == {"ran": 0, "scripts": 2, "headings": 9, "width": 0, "wide": [], "images": 0}
+    assert seen["hostile"] == seen["tame"]
+    assert seen["ids"] == seen["tame"]
+
+
+def test_results_print_no_control_characters() -> None:
+    report = reported(hostile=True)
+    esc = "a\x1b[31m\u202e"
+    assert isinstance(report.result, Comparison)
+    for result in (report.result, replace(report.result, first=esc), replace(report, answer=esc), report.check):
+        text = str(result)
+        assert visible(text) == text
+    assert "a\\x1b[31m\\u202e" in str(replace(report.result, first=esc))
+
+
+@pytest.mark.parametrize("name", ["a\x1b[31m", "a\nb", "\u202ea", "a\x00"])
+def test_names_that_do_not_print_are_refused(name: str) -> None:
+    ranked = {"qid": ["q", "q"], "docno": ["x", "y"], f"rank_{name}": [0, 1]}
+    frame = pd.DataFrame(ranked | {"grade_0": 0.5, "grade_1": 0.5})
+    with pytest.raises(ValueError, match="characters that do not print"):
+        Plan.create(frame, None, DCG @ 5, budget=1)
+    with pytest.raises(ValueError, match="characters that do not print"):
+        Audit.create(frame.assign(f=0), {name: "f"}, ZeroOne(), budget=1)
+    with pytest.raises(ValueError, match="ranker .* characters that do not print"):
+        check_visible("ranker", ["fine", name])
+
+
+# --- text -----------------------------------------------------------------------------------------------------------
+
+
+def test_texts_are_shown() -> None:
+    assert visible("a\tb\n\x1b[0m\x9b\u2028\u202e\udc80\x00é") == "a\tb\n\\x1b[0m\\x9b\\u2028\\u202e\\udc80\\x00é"
+    assert visible_field("a\tb\n\r") == "a\\tb\\n\\r"
+    assert visible("ein \u200dwort, ع") == "ein \u200dwort, ع"
+
+
+@pytest.mark.parametrize("text", PAYLOADS)
+def test_json_loses_nothing(text: str) -> None:
+    written = json_text({text: [text]})
+    assert visible(written) == written
+    assert json.loads(written) == {text: [text]}
+
+
+FORMULAS = ["=1+1", "+1", "-1", "@SUM(A1)", "\tx", "\r=1", "\n=1", "＝1", "'=1", "''=1", "'''-x"]
+HARMLESS = ["a=1", "'", "''", "'a", "1", "", "a'=1", " =1", "é"]
+
+
+def test_cells_of_a_spreadsheet_come_back() -> None:
+    cells = pd.Series(FORMULAS + HARMLESS)
+    written = guarded(cells)
+    assert not written.str.match(r"[=+\-@\t\r\n＝＋－＠]").any()
+    assert unguarded(written).tolist() == cells.tolist()
+    assert written.tolist()[len(FORMULAS) :] == HARMLESS
+    assert written.is_unique
+    assert guarded(pd.Series([-1, 2])).tolist() == [-1, 2]
+
+
+@pytest.mark.parametrize("format", ["csv", "jsonl"])
+def test_hostile_worklists_come_back(format: str, tmp_path: Path) -> None:
+    ids = [text for text in [*FORMULAS, *HARMLESS, *PAYLOADS] if text and not re.search("[\x00-\x1f\x7f-\x9f]", text)]
+    pairs = pd.DataFrame({"qid": ids, "docno": ids[::-1], "query": PAYLOADS[0], "text": "=cmd|' /C calc'!A0\x1b[0m"})
+    path = tmp_path / "list"
+    write_assessments(pairs.assign(label=1.0), path, format)
+    assert "\x1b" not in path.read_text(encoding="utf-8")
+    read = read_judgments(path)
+    assert read["qid"].tolist() == ids
+    assert read["docno"].tolist() == ids[::-1]
+    if format == "csv":
+        cells = pd.read_csv(path, dtype=str, keep_default_na=False).drop(columns="label")
+        assert not cells.apply(lambda column: column.str.match(r"[=+\-@\t\r]")).any(axis=None)
+
+
+def test_trec_worklists_are_as_they_were(tmp_path: Path) -> None:
+    pairs = pd.DataFrame({"qid": ["-1"], "docno": ["=1+1"]})
+    write_assessments(pairs, tmp_path / "list", "trec")
+    assert (tmp_path / "list").read_text() == "-1 0 =1+1 -1\n"
+
+
+def test_the_demo_names_its_folder_visibly(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Stub:
+        def to_dict(self) -> dict[str, object]:
+            return {}
+
+    monkeypatch.setattr("pt_active.demo.run.run_demo", lambda seed, budget: Stub())
+    monkeypatch.setattr("pt_active.demo.picture.write_demo", lambda result, out: None)
+    for words in ([], ["--json"]):
+        result = CliRunner().invoke(app, ["demo", "--out", str(tmp_path / "\x1b[31m\u202e"), *words])
+        assert result.exit_code == 0
+        assert visible(result.stdout) == result.stdout
