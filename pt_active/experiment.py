@@ -14,12 +14,13 @@ import pyterrier as pt
 
 from pt_active.frames.checks import how_many, some
 from pt_active.frames.columns import query_columns, with_string_ids
-from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
+from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
 from pt_active.inference.estimators import ESTIMATOR, effective_size
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.replayed import QueryReplays
 from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
@@ -115,6 +116,8 @@ def Experiment(
         return values
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
+    if all(controls.values()):
+        judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
     frame = _summary(judged, controls, baselines, confidence, correction, correction_alpha)
     frame = frame if round is None else frame.round(round)
     return frame if highlight is None else _highlighted(frame, [str(m) for m in measures], highlight)
@@ -288,6 +291,18 @@ def _judged(
     )
     measured = own.loc[sample["qid"], names].to_numpy()
     return JudgedQueries(tuple(names), basis, queries, measured, tables.pool.query_weight, model)
+
+
+def _replays(
+    plan: Plan, controls: dict[str, str | None], measure: irm.Measure, labels: pd.DataFrame
+) -> QueryReplays | None:
+    """Samples like the plan's, of systems that are all among its rankers; None if they cannot be drawn."""
+    pool = plan.tables.pool
+    order = [plan.rankers.index(str(ranker)) for ranker in controls.values()]
+    pool = replace(pool, names=tuple(controls), ranks=np.ascontiguousarray(pool.ranks[order]))
+    sample = sample_of(plan.tables.queries, plan.tables.manifest.census)
+    replays = QueryReplays(pool, sample, measure, whole_labels(pool.keys, labels))
+    return replays if replays.possible else None
 
 
 def _summary(

@@ -89,6 +89,10 @@ loss moments: covariance not centred [test_losses]
     product - centre[a] * centre[b] => product
 Gaussian squared error: fourth moment halved [test_losses]
     within = 2 * variances**2 => within = variances**2
+introspection: a proportion may be next to 1 [test_losses]
+    rules.append((1 - MIN_RISK_SHARE * (1 - risk), -1.0, 0.0)) => pass
+introspection: ten times the least risk [test_losses]
+    MIN_RISK_SHARE = 0.01 => MIN_RISK_SHARE = 0.1
 ordered logit: gradient of the prior without its square [test_models]
     (by_upper + by_lower) + weights / prior_scale**2 => (by_upper + by_lower) + weights / prior_scale
 recalibration: prior centred at no trust [test_recalibration]
@@ -120,13 +124,26 @@ pivotal draws: holder and rival swapped above 1 [test_two_phase]
     (2.0 - both) < 1.0 - inclusion[rival]: => (2.0 - both) < 1.0 - held:
 spread draws: documents of a query in their order [test_two_phase]
     [rng.random(len(documents)), rng.random(m)[query]] => [np.arange(len(documents)), rng.random(m)[query]]
-    lives: the chance that two given documents are drawn together is not tested
+spread draws: half of the queries have theirs drawn independently [test_two_phase]
+    APART_SHARE = 0.25 => APART_SHARE = 0.5
+spread draws: too few queries have theirs drawn independently [test_two_phase]
+    APART_SHARE = 0.25 => APART_SHARE = 0.1
+prices of a query: four standard deviations above the mean [test_two_phase]
+    _MAX_DEVIATIONS = 6 => _MAX_DEVIATIONS = 4
+prices of a query: nearly all of its documents [test_two_phase]
+    _MAX_DEVIATIONS = 6 => _MAX_DEVIATIONS = 12
 document sizes: overhead on every document [test_document_design]
-    cost[z] + (overhead if place == first else 0.0) => cost[z] + overhead
+    cost[z] + (overhead if place == first and common[x] == 0 else 0.0) => cost[z] + overhead
 document design: inclusion not given its query is open [test_document_design]
     np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
 document design: budget not lowered for what depth may overspend [test_document_design]
     margin = design.reserve(indptr, cost, overhead) => margin = 0.0
+largest variance: no contrast regains weight [test_document_design]
+    * np.sqrt(variances) + MIXED_SHARE * share.mean() => * np.sqrt(variances) + 0 * share.mean()
+largest variance, differences of cascades: a tenth is mixed in [test_document_design]
+    MIXED_SHARE = 0.01 => MIXED_SHARE = 0.1
+differences of cascades: a document whose gradient vanishes is never drawn [test_document_design]
+    MIXED_SHARE * (gradient[a] ** 2 => 0 * (gradient[a] ** 2
 two-phase draw: chance of opening as designed, not as drawn [test_two_phase]
     law.inclusion(rate * threshold) => law.inclusion(rate)
 two-phase draw: queries that are certain come by exponential clocks [test_two_phase]
@@ -165,15 +182,43 @@ one at a time: chance among all instead of the rest [test_steps]
 snis variance: shares not squared [test_estimators]
     (share * centred) ** 2 => share * centred**2
 snis: degrees of freedom of the draws [test_estimators]
-    effective_size(sample.count, importance) - 1 => sample.draws - 1
+    degrees_left(sample, importance, 1), _counting => sample.draws - 1.0, _counting
 snis and regression without replacement: no 1 − π [test_samples_of_queries]
     return 1.0 if self.repeated else 1 - self.expected => return 1.0
 ht variance: n for n − 1 [test_estimators]
     centred**2) / (n - 1) / n => centred**2) / n / n
-regression variance: no leverage [test_estimators]
-    further * residual / (1 - leverage) => further * residual
-regression: slope trusted whatever the spread [test_estimators]
-    ratio_or_zero(spread, MIN_SPREAD_SHARE * pool_variance) => ratio_or_zero(spread, pool_variance)
+ht variance: not centred [test_estimators]
+    once * values - _dot(weights, values)[..., None] => once * values
+regression variance: the slope of all draws [test_estimators]
+    (y - left_out * x) / (1 - own) => (y - slope * x) / (1 - own)
+regression variance: no distance from the others [test_estimators]
+    (y - left_out * x) / (1 - own) => (y - left_out * x)
+regression: a doubtful line counts whatever the spread [test_estimators]
+    spread.both / (spread.model + wanting) => spread.both / spread.model
+regression: slope not shrunk [test_estimators]
+    * np.maximum(0.0, 1 - inverse) => * 1.0
+regression: slope of all draws where the line is sure [test_estimators]
+    (1 - sure) * slope + sure * left_out => slope
+regression: rounding makes a line [test_estimators]
+    np.where(s > least, s, 0.0) => s
+regression: a certain draw is corrected too [test_ratios]
+    _dot(total * sample.left, apart) => _dot(total, apart)
+default design: few draws as many [test_designs]
+    (PASSIVE_DRAWS / draws) ** 2 => 0.0
+degrees of freedom: certain draws count [test_reference]
+    effective_size(sample.count, importance * sample.left) => effective_size(sample.count, importance)
+reference: grades as the model has them [test_reference]
+    (observed + _PRIOR_DOCUMENTS) / (expected + _PRIOR_DOCUMENTS) => 1.0
+reference: the ends change places [test_reference]
+    (errors[rank], -errors[len(errors) - 1 - rank]) => (-errors[len(errors) - 1 - rank], errors[rank])
+reference: few degrees do not count [test_reference]
+    if replays.degrees < FEW * degrees: => if False:
+reference: samples without an error count as right [test_reference]
+    np.copysign(np.inf, error), 0.0) => 0.0 * error, 0.0)
+reference: labels of what was not drawn are certain [test_reference]
+    rest = shift.sum() + sign * np.sqrt(unknown) => rest = shift.sum() + 0.0 * np.sqrt(unknown)
+reference: opening is certain [test_reference]
+    parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0) => parts = np.maximum(within, 0.0)
 interval: quantile of one side [test_estimators]
     np.where(usable, degrees, 1.0), (1 + confidence_level) / 2) => np.where(usable, degrees, 1.0), confidence_level)
 score interval: variance of a share without 1 − y [test_estimators]
@@ -229,7 +274,7 @@ until known: the value on the other side of the truth [test_until_known]
 until known: errors of the model as it expects them [test_until_known]
     np.sqrt(scale) * (each.contribution - each.units.mean) => (each.contribution - each.units.mean)
 clocks: uniform for exponential [test_clocks]
-    -np.log((bits >> np.uint64(11)) * 2.0**-53 + _HALF) => ((bits >> np.uint64(11)) * 2.0**-53 + _HALF)
+    np.asarray(-np.log(np.minimum((bits => np.asarray((np.minimum((bits
 verdict: within the margin at the near end [test_boundaries]
     np.abs(value) + half_width <= margin => np.abs(value) - half_width <= margin
 look ahead: the estimate is taken for the truth [test_boundaries]
@@ -238,6 +283,12 @@ error curve: 1/ψ for 1/ψ − 1 [test_error_curve]
     self.gain @ (1 / self.chance(budget) - 1) => self.gain @ (1 / self.chance(budget))
 power: one side only [test_error_curve]
     + special.ndtr(-signal - quantile * ratio) => + 0 * ratio
+power: too few nodes [test_error_curve]
+    _NODES = 400 => _NODES = 200
+power: nodes evenly spaced [test_error_curve]
+    even**2 * (3 - 2 * even)) / degrees) => even) / degrees)
+planned looks: too few nodes [test_boundaries]
+    _NODES = 160 => _NODES = 80
 topic sets: cells for degrees of freedom [test_topics]
     ((values.shape[0] - 1) * (values.shape[1] - 1)) => values.size
 # Inference from documents
@@ -249,6 +300,12 @@ documents, depth: covariance of steps once [test_document_estimators]
     step * (inverse - 1) + 2 * before => step * (inverse - 1) + before
 documents, spread: gain not for those drawn apart alone [test_document_estimators]
     scale = (1 - APART_SHARE) / APART_SHARE => scale = 1 / APART_SHARE
+documents, spread: up to all of the variance is gained [test_document_estimators]
+    scale * (total - spread), second / 2) => scale * (total - spread), second)
+documents, spread: what is gained counts without its standard error [test_document_estimators]
+    if total < spread else min( => if total < 0 else min(
+documents, spread: products shared out by squared chances [test_document_estimators]
+    (term * chance) ** 2, sample.design.inclusion * chance => (term * chance) ** 2, sample.design.inclusion**2
 documents: lines weighted by the root of the chance [test_document_estimators]
     np.sqrt(1 - chance[drawn]) / chance[drawn] => np.sqrt(1 - chance[drawn]) / np.sqrt(chance[drawn])
 cascade steps: tail below the document ignored [test_document_design]
@@ -261,11 +318,10 @@ extended order: to the new budget alone [test_extension]
     entry.budget + float(asked.budget) => float(asked.budget)
 cut order: labels after the gap count [test_extension]
     missing[0], side="right") - 1] => missing[-1], side="right") - 1]
-rounds: weighted by what the refitted model expects [test_samples_of_documents]
+rounds: weighted by what the refitted model expects [test_document_rounds]
     (expected_variance(pool.seen, each, first.gain) for => (expected_variance(pool.seen, each, sizes.gain) for
-    lives: the tests of the weights refit no model
 documents: caution fades without its square [test_document_rounds test_samples_of_documents]
-    / SUFFICIENT_DF) ** 2 => / SUFFICIENT_DF)
+    estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF) ** 2 => estimate.degrees_of_freedom, 0.0) / SUFFICIENT_DF)
 documents: degrees of freedom without the kurtosis [test_document_estimators]
     _ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 => _ratio(parts.sum() ** 2, (parts**2).sum()) - 1
 # Inference from rounds, and risks of pairs
@@ -283,8 +339,14 @@ kernel: an outcome predicts itself [test_kernel]
     others, weight = others - outcome, weight - 1.0 => others, weight = others - outcome, weight * 1.0
 AUC: ties do not count [test_weightings]
     below[order] = (sums[first] + sums[last]) / 2 => below[order] = sums[first]
+LUR variance: a single draw measured from a mean that contains it [test_weightings]
+    / np.maximum(1 - weight, _CERTAIN), 0.0) => / 1, 0.0)
 difference of risks: share of the domain forgotten [test_ratios]
     float(pair_weight @ first.expected_weight) => float(pair_weight @ weight)
+difference of risks: as many labels as the ratio that rests on more [test_ratios]
+    np.minimum(first.effective, second.effective), => np.maximum(first.effective, second.effective),
+difference of risks: says the effective size of the risk that rests on more [test_audit]
+    n_effective=min(float(effective_size(draws, => n_effective=max(float(effective_size(draws,
 risk as a ratio: degrees of freedom of pairs that do not count [test_ratios]
     mean.degrees_of_freedom - idle => mean.degrees_of_freedom
 strata: no finite population correction [test_ratios]
@@ -294,6 +356,10 @@ pool: the last rank that counts is not seen [test_plan]
     (ranks > 0) & (ranks <= cutoff) => (ranks > 0) & (ranks < cutoff)
 plan of rounds: labels and model swapped in their trust [test_model_check]
     trust * pool.grades + (1 - trust) * shares => (1 - trust) * pool.grades + trust * shares
+model check: errors half as large again as promised mislead [test_model_check]
+    MISLEADING_FACTOR = 4.0 => MISLEADING_FACTOR = 2.0
+model check: errors between two and three times as large as promised do not mislead [test_model_check]
+    MISLEADING_FACTOR = 4.0 => MISLEADING_FACTOR = 9.0
 plans in format 4: the new law for all [test_queries]
     EXPONENTIAL if self.format_version >= _FIRST_SUCCESSIVE_FORMAT else UNIFORM => EXPONENTIAL
 extension of queries: on top of what was spent, not of the budget [test_queries]
@@ -302,8 +368,26 @@ extended plan: its own end is the unit of information [test_queries]
     order.drawn - sum(each.queries for each in extensions) - 1 => order.drawn - 1
 status: hopeless below three in a hundred [test_status]
     _MIN_CHANCE = 0.05 => _MIN_CHANCE = 0.03
+looks at rounds: an interval where there is none at the end [test_progress]
+    np.nan if fields["degenerate"] else fields["standard_error"] => fields["standard_error"]
 outlook: a pilot's promise by the weights of its rounds [test_outlook]
     promised = float(round_weights(rounds) ** 2 @ expected) => promised = float(round_weights(rounds) @ expected)
+error curve: queries drawn by the law of documents [test_error_curve test_outlook]
+    share=weight, fitted=kind.fitted, law=EXPONENTIAL) => share=weight, fitted=kind.fitted)
+time by which units cost a budget: only one step [test_error_curve]
+    if step <= _PRECISION * factor: => if step <= factor:
+optimism: no prior [test_optimism]
+    return np.asarray((PRIOR_DEGREES + shown) / => return np.asarray(shown /
+optimism: kurtosis for kurtosis less one [test_optimism]
+    float(np.nanmax([MIN_KURTOSIS, *kurtosis])) - 1) => float(np.nanmax([MIN_KURTOSIS, *kurtosis])))
+optimism: the tail that the model expects, by q² [test_optimism]
+    (gain**2 / q**3).sum() => (gain**2 / q**2).sum()
+pilot: the tail in the pilot does not count [test_forecast_notes]
+    tails = observed_kurtosis(square, sample.count), expected_kurtosis(gain, q) => tails = (expected_kurtosis(gain, q),)
+pilot: parameters that are fitted count as queries [test_forecast_notes]
+    degrees_of_squares(float(sample.draws) - fitted, *tails) => degrees_of_squares(float(sample.draws), *tails)
+outlook: budgets at the median [test_forecast_notes]
+    curve.scaled(float(optimism.quantile(ASSURANCE)) / optimism.median) => curve
 contributions: base of rounds not weighted [test_contributions]
     float(share * (seen.weight @ (seen.values => float((seen.weight @ (seen.values
 contributions: a label compared with nothing [test_contributions]

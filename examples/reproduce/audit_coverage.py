@@ -1,13 +1,16 @@
-"""How often the 95 % intervals of an audit hold the truth, at 100 labels.
+"""How often the 95 % intervals of an audit hold the truth, at 100 labels, and whether it says so where they may not.
 
-    python examples/reproduce/audit_coverage.py [--repetitions 1000] [--seed 0] [--out FOLDER]
+    python examples/reproduce/audit_coverage.py [--repetitions 200] [--out FOLDER] [--docs PAGE]
 
-prints a table for the docs with a row per risk and a column per label model. Pools of 3,000 pairs are generated. Labels
-follow known probabilities, and each judge grades a pair from a noisy view of it. In one kind of pool errors are common;
-in the other most pairs are clear, errors are rare, and some are slips of the judges. The label model knows the
-probabilities (*fair*), takes them to the fourth power (*far too certain*), or knows nothing (*uninformative*). The
-replay runs the code of `Audit.estimate` and `Audit.compare` after labels are matched to pairs. ``--out`` also writes
-``audit_coverage.csv``: coverage, mean width, and the share of samples without an interval, which count in neither.
+prints tables for the docs with a row per risk and a column per label model: the coverage of the intervals that are
+given, the samples without an interval, and the silent misses, which are intervals that miss and have no note. Pools
+of 3,000 pairs are generated. Labels follow known probabilities, and each judge grades a pair from a noisy view of it.
+In one kind of pool errors are common; in the other most pairs are clear, errors are rare, and some are slips of the
+judges. The label model knows the probabilities (*fair*), takes them to the fourth power (*far too certain*), or knows
+nothing (*uninformative*). The replay runs the code of `Audit.estimate` and `Audit.compare` after labels are matched to
+pairs. ``--out`` also writes ``audit_coverage.csv``: coverage and width with the reference ``auto`` and with t alone
+(``effective``), both of the intervals that are given, and the shares of samples with a note, without an interval, and
+with a silent miss.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-from leagues import markdown
+from leagues import insert, markdown
 from tqdm import tqdm
 
 from pt_active.inference.estimators import effective_size
@@ -35,7 +39,7 @@ from pt_active.risk.judged import JudgedPairs, usual_estimator
 from pt_active.risk.kept import draw_pairs
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
-from pt_active.sampling.designs import default_defensive
+from pt_active.sampling.designs import default_defensive, suits_single_risks
 
 LABELS = 100
 PAIRS = 3000
@@ -100,10 +104,10 @@ class Case:
     def methods(self) -> dict[str, tuple[str, str | None, str]]:
         """Name → design, estimator and reference."""
         methods_of_case: dict[str, tuple[str, str | None, str]] = {
-            name: (self.design, name, "effective") for name in risk_estimators()
+            name: (self.design, name, "auto") for name in risk_estimators()
         }
         if len(self.judges) == 1:
-            methods_of_case["stratified"] = ("stratified", "stratified", "effective")
+            methods_of_case["stratified"] = ("stratified", "stratified", "auto")
             if self.loss.proportion:
                 methods_of_case |= {name: ("passive", None, name) for name in BINOMIAL_REFERENCES}
         return methods_of_case
@@ -125,6 +129,16 @@ CASES = {
     "error, drawn for the difference": Case(ZeroOne(), ("a", "b")),
 }
 """Name → case."""
+
+
+BEGIN, END = "<!-- audit coverage: begin -->", "<!-- audit coverage: end -->"
+
+TABLES = {
+    "coverage": f"Coverage of the 95 % intervals that are given, at {LABELS} labels",
+    "no_interval": "Share of the samples without an interval",
+    "silent": "Share of the samples whose interval misses without a note (silent misses)",
+}
+"""Column → heading of its table."""
 
 
 def pool_of(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -171,7 +185,8 @@ def judged_sample(pairs: Pairs, label: np.ndarray, design: str, seed: int) -> Ju
     drawn = draw_pairs(pairs, design, None, LABELS, False, default_defensive(design), seed)
     size = float(effective_size(drawn.count, drawn.importance(pairs.weight)))
     basis = Basis(str(pairs.loss), "", LABELS, 0, LABELS, size, drawn.census, (), "error", 0, "pair")
-    return JudgedPairs(pairs.names, basis, pairs, drawn, pairs.observed(drawn.rows, label[drawn.rows]))
+    for_differences = len(pairs.names) > 1 and not suits_single_risks(design)
+    return JudgedPairs(pairs.names, basis, pairs, drawn, label[drawn.rows], for_differences)
 
 
 def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: str) -> Estimate | Comparison:
@@ -181,8 +196,28 @@ def inferred(case: Case, sample: JudgedPairs, estimator: str | None, reference: 
     return sample.compare(0, 1, how) if case.compare else sample.estimate(0, how)
 
 
-def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -> Iterator[tuple[str, bool, float]]:
-    """Method, whether its interval covers the truth, and the interval's width (NaN without one), for each sample."""
+class Outcome(NamedTuple):
+    """What one sample says by one method.
+
+    Attributes:
+        method: A key of `Case.methods`.
+        covered: Whether the interval contains the truth.
+        width: The width of the interval; NaN or infinite if there is none.
+        covered_by_t: Whether the interval by t alone contains the truth.
+        width_of_t: Its width.
+        noted: Whether the result has a note.
+    """
+
+    method: str
+    covered: bool
+    width: float
+    covered_by_t: bool
+    width_of_t: float
+    noted: bool
+
+
+def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -> Iterator[Outcome]:
+    """The outcomes of all methods in each sample."""
     pairs = Pairs.from_frame(frame, {judge: judge for judge in case.judges}, case.loss, UnitCost())
     truth = truth_of(case, pairs, label)
     for seed in seeds:
@@ -190,12 +225,19 @@ def replayed(case: Case, frame: pd.DataFrame, label: np.ndarray, seeds: range) -
         for name, (design, estimator, reference) in case.methods.items():
             if design not in samples:
                 samples[design] = judged_sample(pairs, label, design, seed)
-            low, high = inferred(case, samples[design], estimator, reference).confidence_interval()
-            yield name, low - TOLERANCE <= truth <= high + TOLERANCE, high - low
+            result = inferred(case, samples[design], estimator, reference)
+            plain = result if reference != "auto" else inferred(case, samples[design], estimator, "effective")
+            yield Outcome(name, *_covered(result, truth), *_covered(plain, truth), result.note != "")
+
+
+def _covered(result: Estimate | Comparison, truth: float) -> tuple[bool, float]:
+    """Whether the interval contains the truth, and its width."""
+    low, high = result.confidence_interval()
+    return low - TOLERANCE <= truth <= high + TOLERANCE, high - low
 
 
 def coverages(repetitions: int, seed: int) -> pd.DataFrame:
-    """Coverage, mean width and share without an interval, by ``errors, risk, model, method``."""
+    """Coverage, width, and shares with a note, a silent miss or no interval, by ``errors, risk, model, method``."""
     rows = []
     jobs = [(kind, risk, model) for kind in KINDS for risk in CASES for model in MODELS]
     for kind, risk, model in tqdm(jobs, unit="risk"):
@@ -206,19 +248,28 @@ def coverages(repetitions: int, seed: int) -> pd.DataFrame:
             first = zlib.crc32(f"{kind} {risk} {number} {seed}".encode())
             seeds = range(first, first + repetitions // POOLS)
             rows += [(kind, risk, model, *row) for row in replayed(CASES[risk], frame, label, seeds)]
-    table = pd.DataFrame(rows, columns=["errors", "risk", "model", "method", "covered", "width"])
-    none = ~np.isfinite(table["width"])
-    usable = table.assign(covered=table["covered"].astype(float).mask(none), width=table["width"].mask(none), none=none)
+    table = pd.DataFrame(rows, columns=["errors", "risk", "model", *Outcome._fields])
+    none, by_t = ~np.isfinite(table["width"]), ~np.isfinite(table["width_of_t"])
+    usable = table.assign(
+        no_interval=none,
+        silent=~table["covered"] & ~none & ~table["noted"],
+        covered=table["covered"].astype(float).mask(none),
+        width=table["width"].mask(none),
+        covered_by_t=table["covered_by_t"].astype(float).mask(by_t),
+        width_of_t=table["width_of_t"].mask(by_t),
+    )
     groups = usable.groupby(["errors", "risk", "model", "method"], sort=False)
-    shares = groups.agg(coverage=("covered", "mean"), width=("width", "mean"), no_interval=("none", "mean"))
-    return shares.assign(coverage_se=share_error(shares["coverage"], groups["covered"].count())).reset_index()
+    shares = groups[["covered", "width", "covered_by_t", "width_of_t", "noted", "no_interval", "silent"]].mean()
+    shares = shares.rename(columns={"covered": "coverage", "covered_by_t": "coverage_by_t"})
+    given = groups["covered"].count().to_numpy()
+    return shares.assign(coverage_se=share_error(shares["coverage"].to_numpy(), given)).reset_index()
 
 
-def page_table(table: pd.DataFrame) -> pd.DataFrame:
-    """One row per risk; a cell holds the coverage of each estimator, or of each binomial interval."""
+def page_table(table: pd.DataFrame, column: str) -> pd.DataFrame:
+    """One row per risk; a cell holds a share for each estimator, or for each binomial interval."""
     rows = []
     for (kind, risk), group in table.groupby(["errors", "risk"], sort=False):
-        of = group.set_index(["model", "method"])["coverage"]
+        of = group.set_index(["model", "method"])[column]
         row = {"": f"{kind}: {risk}"}
         for model in MODELS:
             row[model] = " / ".join(_cell(of, model, name) for name in (*risk_estimators(), "stratified"))
@@ -227,25 +278,35 @@ def page_table(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _cell(coverage: pd.Series, model: str, method: str) -> str:
-    share = coverage.get((model, method), np.nan)
-    return "–" if np.isnan(share) else f"{share:.3f}".lstrip("0")
+def _cell(shares: pd.Series, model: str, method: str) -> str:
+    share = shares.get((model, method), np.nan)
+    return "–" if np.isnan(share) else f"{share:.2f}".removeprefix("0")
+
+
+def page_text(table: pd.DataFrame, repetitions: int) -> str:
+    """The tables with their headings."""
+    cells = f"Cells: {' / '.join(f'`{name}`' for name in (*risk_estimators(), 'stratified'))}"
+    passive = " / ".join(f"`{name}`" for name in BINOMIAL_REFERENCES)
+    errors = f"{repetitions} samples a cell, Monte Carlo errors of at most {table['coverage_se'].max():.3f}"
+    parts = [f"{cells}, and with plain random samples {passive}. {errors}."]
+    for column, words in TABLES.items():
+        parts += [f"{words}:", markdown(page_table(table, column))]
+    return "\n\n".join(parts)
 
 
 def main() -> None:
     """Replay, and print the table."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--repetitions", type=int, default=1000, help="samples of each risk and label model")
+    options.add_argument("--repetitions", type=int, default=200, help="samples of each risk and label model")
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--out", type=Path, metavar="FOLDER")
+    options.add_argument("--docs", type=Path, metavar="PAGE", help="write the tables into this page")
     arguments = options.parse_args()
     table = coverages(arguments.repetitions, arguments.seed)
-    print(
-        f"\nCoverage of 95 % intervals at {LABELS} labels, {arguments.repetitions} samples each, Monte Carlo errors of "
-        f"{table['coverage_se'].min():.3f} to {table['coverage_se'].max():.3f}. Cells of label models:"
-    )
-    print(f"{' / '.join(risk_estimators())} / stratified; of passive samples: {' / '.join(BINOMIAL_REFERENCES)}.\n")
-    print(markdown(page_table(table)))
+    text = page_text(table, arguments.repetitions)
+    print(f"\n{text}")
+    if arguments.docs:
+        insert(text, arguments.docs, (BEGIN, END))
     if arguments.out:
         arguments.out.mkdir(parents=True, exist_ok=True)
         table.to_csv(arguments.out / "audit_coverage.csv", index=False)

@@ -94,6 +94,7 @@ def budget(
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
     head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
+    head |= {"notes": outlook.notes(table)}
     counted = f"\nBudgets are {unit} of judging." if unit else ""
     return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted, hint)
 

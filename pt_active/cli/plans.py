@@ -158,4 +158,4 @@ def _planned(made: Plan, out: Path) -> Answer:
     worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
     export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
-    return Answer({"plan": str(out), **made.manifest}, str(made), hint)
+    return Answer({"plan": str(out), **made.manifest, "caution": made.caution}, str(made), hint)

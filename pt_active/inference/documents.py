@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
+from pt_active.inference.within_queries import WithinQueries
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, hedged
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
@@ -121,8 +122,9 @@ def _lines(
     """The means corrected by lines through the labels of other queries, each weighted by its part in the variance."""
     query, chance = pool.query, sample.chance(pool.query)
     drawn = np.flatnonzero(sample.drawn & (chance < 1))
-    part = (contrast @ pool.gradients(mean)[:, drawn]) * pool.weight[query[drawn]]
-    root = np.abs(part) * np.sqrt(1 - chance[drawn]) / chance[drawn]
+    slopes = contrast @ pool.gradients(mean)
+    root = np.abs(slopes[drawn]) * pool.weight[query[drawn]] * np.sqrt(1 - chance[drawn]) / chance[drawn]
+    sides = _sides(pool, mean, slopes)
     fold = np.arange(len(pool.weight)) % FOLDS
     corrected = mean.copy()
     for number in range(FOLDS):
@@ -130,12 +132,20 @@ def _lines(
         rows = root[fold[query[drawn]] != number]
         if not rows.any():
             continue
-        centre = np.average(mean[others], weights=rows**2)
-        sides = np.column_stack([rows, rows * (mean[others] - centre)])
-        shift, slope = np.linalg.lstsq(sides, rows * (observed - mean)[others], rcond=None)[0]
+        centre = np.average(sides[others], axis=0, weights=rows**2)
+        columns = np.column_stack([rows, rows[:, None] * (sides[others] - centre)])
+        shift, *slope = np.linalg.lstsq(columns, rows * (observed - mean)[others], rcond=None)[0]
         here = fold[query] == number
-        corrected[here] += shift + slope * (mean[here] - centre)
+        corrected[here] += shift + (sides[here] - centre) @ slope
     return corrected
+
+
+def _sides(pool: DocumentPool, mean: np.ndarray, slope: np.ndarray) -> np.ndarray:
+    """What errors are regressed on, float64[N, 1 or 2]: the mean, and for additive measures the gradient.
+
+    The gradient takes out errors that favour one ranker in most queries.
+    """
+    return np.column_stack([mean, slope] if pool.form.family == "additive" else [mean])
 
 
 @dataclass(frozen=True)
@@ -148,7 +158,7 @@ class QueryResiduals:
         together: float64[m], for queries whose documents were drawn independently, what fixing the number of documents
             would take off the variance: ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 for
             other queries.
-        influence: float64[N], ``|D|/π`` of the drawn documents.
+        influence: float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order; not negative.
     """
 
     step: np.ndarray
@@ -158,7 +168,12 @@ class QueryResiduals:
 
 
 def document_estimate(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool,
+    sample: TwoPhase,
+    mean: np.ndarray,
+    observed: np.ndarray,
+    contrast: np.ndarray,
+    share: float = 0.0,
 ) -> DocumentEstimate:
     """Estimate a mean over queries of a contrast of systems [theory 9].
 
@@ -173,8 +188,10 @@ def document_estimate(
         mean: float64[N], what stands in for unknown documents, as `predicted` returns it.
         observed: float64[N], the values that the labels give; equal to ``mean`` for documents without a label.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
+        share: The share of the variance of errors that documents of a query are taken to have in common, for additive
+            measures; see `WithinQueries`.
     """
-    residuals = query_residuals(pool, sample, mean, observed, contrast)
+    residuals = query_residuals(pool, sample, mean, observed, contrast, share)
     queries, model = sample.queries, pool.values(mean) @ contrast
     weighting = difference(queries, Controls(pool.weight, model))
     step, weight = queries.of(residuals.step), weighting.weights * queries.of(pool.weight)
@@ -187,7 +204,7 @@ def document_estimate(
     return DocumentEstimate(
         value=float(weighting.estimate(queries.of(model) + step).value),
         first=float(first.sum()),
-        second=float(second.sum()) - gained,
+        second=max(float(second.sum()) - gained, 0.0),
         degrees_of_freedom=_ratio(3 * parts.sum() ** 2, (parts**2).sum()) - 1 if (parts > 0).sum() > 1 else 0.0,
         n_effective=_ratio(influence.sum() ** 2, (influence**2).sum()),
     )
@@ -209,25 +226,37 @@ def _ratio(a: float, b: float) -> float:
 
 
 def query_residuals(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool,
+    sample: TwoPhase,
+    mean: np.ndarray,
+    observed: np.ndarray,
+    contrast: np.ndarray,
+    share: float = 0.0,
 ) -> QueryResiduals:
     """What the labels add to the model in each query, for the arguments of `document_estimate`."""
     if sample.design.nested:
         return _by_depth(pool, sample, mean, observed, contrast)
     if pool.form.family == "additive":
-        return _linear(pool, sample, mean, observed, contrast)
+        return _linear(pool, sample, mean, observed, contrast, share)
     return _multilinear(pool, sample, mean, observed, contrast)
 
 
 def _linear(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
+    pool: DocumentPool,
+    sample: TwoPhase,
+    mean: np.ndarray,
+    observed: np.ndarray,
+    contrast: np.ndarray,
+    share: float,
 ) -> QueryResiduals:
-    """``Σ D (I/π)(κ − μ)``, with the variance ``Σ D² (I/π²)(1 − π)(κ − μ)²`` of independent draws."""
-    query, m = pool.query, len(pool.weight)
-    influence = np.where(sample.drawn, (contrast @ pool.gradients(mean)) / _divisor(sample), 0.0)
-    term = influence * (observed - mean)
+    """``Σ D [s + (I/π)(e − s)]`` with ``e = κ − μ``, and the variance of independent draws; see `WithinQueries`."""
+    query, m, error = pool.query, len(pool.weight), observed - mean
+    slope, within = contrast @ pool.gradients(mean), WithinQueries.of(query, sample, share)
+    influence = within.coefficient(slope)
+    term = np.where(sample.drawn, slope / _divisor(sample) * (error - within.shift(error)), 0.0)
     chance = 1 - sample.design.inclusion
-    step, variance = (np.bincount(query, weights=a, minlength=m) for a in (term, term**2 * chance))
+    step, variance = (np.bincount(query, weights=a, minlength=m) for a in (influence * error, term**2 * chance))
+    variance += within.shared_variance(slope, error, m)
     if sample.design.drawing != "spread":
         return QueryResiduals(step, variance, np.zeros(m), np.abs(influence))
     parts = term * chance, (term * chance) ** 2, sample.design.inclusion * chance
@@ -245,7 +274,7 @@ def _multilinear(
     those in which nothing is left to chance. The variance is that of Efron and Stein,
     ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
     """
-    linear = _linear(pool, sample, mean, observed, contrast)
+    linear = _linear(pool, sample, mean, observed, contrast, 0.0)
     divisor, inclusion = _divisor(sample), sample.design.inclusion
     replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
     step = (pool.values(replaced) - pool.values(mean)) @ contrast

@@ -1,8 +1,9 @@
 """From a weighted sample to a mean and its standard error [theory 5].
 
 An estimator takes a sample and what the model expects of every unit of the population, and returns weights of the
-measured values: all estimators are linear in the values. The same functions serve queries, pairs and opened queries,
-one sample or thousands at once. To add an estimator, write a function below and a line in `ESTIMATORS`.
+measured values. All estimators are linear in the values, apart from how far `regression` trusts its line. The same
+functions serve queries, pairs and opened queries, one sample or thousands at once. To add an estimator, write a
+function below and a line in `ESTIMATORS`.
 """
 
 from __future__ import annotations
@@ -87,13 +88,35 @@ class Weighting(NamedTuple):
         value = self.base + _dot(self.weights, values)
         return MeanEstimate(value, np.where(self.draws > 1, error, np.nan)[()], self.degrees)
 
+    def at(self, values: np.ndarray) -> Weighting:
+        """The weighting itself, which is the same for all values."""
+        return self
 
-Estimator = Callable[[Sample, Controls], Weighting]
+
+class AdaptiveWeighting(NamedTuple):
+    """An estimate whose weights depend on the values.
+
+    Attributes:
+        at: Function from values, float64[..., n], to the weighting that they lead to.
+    """
+
+    at: Callable[[np.ndarray], Weighting]
+
+    def estimate(self, values: np.ndarray) -> MeanEstimate:
+        """The mean and its standard error.
+
+        Args:
+            values: float64[..., n], ℓ, the measured values of the drawn units.
+        """
+        return self.at(values).estimate(values)
+
+
+Estimator = Callable[[Sample, Controls], Weighting | AdaptiveWeighting]
 """From a sample and what is known of the population to the weights of the drawn units."""
 
 
 def snis(sample: Sample, controls: Controls) -> Weighting:
-    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on ``n_eff − 1``.
+    """``Σ v ℓ / Σ v``, variance ``(Σ v)^{-2} Σ (1 − π) v² (ℓ − R̂)²`` [T 3.11, 3.14]; t on `degrees_left`.
 
     With replacement π = 0, as in the source; without, ``1 − π`` is the correction for a finite pool (Hájek 1964).
 
@@ -108,9 +131,7 @@ def snis(sample: Sample, controls: Controls) -> Weighting:
         centred = values - _dot(weights, values)[..., None]
         return _dot(sample.count * sample.left, (share * centred) ** 2)
 
-    return Weighting(
-        0.0, weights, variance, effective_size(sample.count, importance) - 1, _counting(sample, importance)
-    )
+    return Weighting(0.0, weights, variance, degrees_left(sample, importance, 1), _counting(sample, importance))
 
 
 def horvitz_thompson(sample: Sample, controls: Controls) -> Weighting:
@@ -149,19 +170,18 @@ def difference(sample: Sample, controls: Controls) -> Weighting:
     return plain._replace(base=base, variance=lambda values: plain.variance(values - model))
 
 
-def regression(sample: Sample, controls: Controls) -> Weighting:
-    """``ȳ + b (Σ_D p M − m̄)`` with leverage-corrected errors; t on ``n_eff − 2`` [theory 5, GREG].
+def regression(sample: Sample, controls: Controls) -> AdaptiveWeighting:
+    """``ȳ + b̄ (Σ_D p M − m̄) − Σ W (1 − π)(b_i − b̄)(M_i − m̄)``, t on `degrees_left` [theory 5, GREG].
 
-    With ``W = v / Σ v`` of each draw: ``ȳ = Σ W ℓ``, ``m̄ = Σ W M``, ``s² = Σ W (M − m̄)²`` and the slope
-    ``b = a Σ W² (ℓ − ȳ)(M − m̄) / Σ W² (M − m̄)²``, where a is 1, or less (`_trust`) if the sample hardly
-    determines a line.
+    ``W = v / Σ v`` of each draw, ``ȳ = Σ W ℓ``, ``m̄ = Σ W M`` and ``b̄ = Σ W b_i``; with replacement π = 0, and the
+    estimate is ``ȳ + Σ W b_i (Σ_D p M − M_i)``. The slope is ``b_i = (1 − w) b + w b_{−i}``, where b comes from all
+    draws and ``b_{−i}`` from all but i; both are clipped and shrunk (`_slope`). With ``w = (1 − 6/F)₊`` a line that is
+    clearly there has slopes that do not depend on the draw they correct, so that they bring no bias. A doubtful line
+    has the slope of all draws, which is more stable. A model that expects the same of all draws changes nothing.
 
-    ``SE² = Σ (1 − π) (W r / (1 − h))²`` with residuals ``r = ℓ − ȳ − b (M − m̄)``, approximately the leverage
-    ``h = W (1 + a (M − m̄)²/s²)`` of a draw on its own prediction, and π = 0 with replacement. If the model expects the
-    same of every drawn unit, ``b = 0``.
-
-    For a linearised ratio, r is multiplied by ``(1 − W)/(1 − own_share)``, which makes it the distance of a draw from
-    the ratio of the other draws.
+    ``SE² = Σ (1 − π) (W r)²`` with ``r = (ℓ_i − ȳ − b_{−i} (M_i − m̄))/(1 − W)``, the distance of a draw from what the
+    others predict. For a linearised ratio, ``1 − own_share`` takes the place of ``1 − W``, which makes it the distance
+    from the ratio of the other draws.
 
     Args:
         sample: What was drawn.
@@ -169,40 +189,89 @@ def regression(sample: Sample, controls: Controls) -> Weighting:
     """
     importance, share = _importance(sample, controls.p)
     total, model = sample.count * share, sample.of(controls.model)
-    model_mean = _dot(total, model)
-    predictor = model - model_mean[..., None]
-    pull, spread = share**2 * predictor**2, _dot(total, predictor**2)
-    trust = _trust(sample.count, pull, spread, controls.variance)[..., None]
-    lever = trust * ratio_or_zero(total * share * predictor, _dot(sample.count, pull)[..., None])
-    leverage = share * (1 + trust * ratio_or_zero(predictor**2, spread[..., None]))
+    model_mean, own = _dot(total, model), share if controls.own_share is None else controls.own_share
+    degrees, draws = degrees_left(sample, importance, 2), _counting(sample, importance)
 
-    def variance(values: np.ndarray) -> np.ndarray:
-        further = 1.0 if controls.own_share is None else (1 - share) / (1 - controls.own_share)
-        centred = values - _dot(total, values)[..., None]
-        residual = centred - _dot(lever, centred)[..., None] * predictor
-        return _dot(sample.count * sample.left, (share * further * residual / (1 - leverage)) ** 2)
+    def at(values: np.ndarray) -> Weighting:
+        slope, left_out = _slopes(_Spread.of(total, share, model, values), controls.variance[..., None])
+        level = _dot(total, slope)
+        apart = (slope - level[..., None]) * (model - model_mean[..., None])
+        base = level * (controls.mean - model_mean) - _dot(total * sample.left, apart)
 
-    gap = (controls.mean - model_mean)[..., None]
-    weights = total + gap * (lever - total * lever.sum(axis=-1, keepdims=True))
-    return Weighting(
-        0.0, weights, variance, effective_size(sample.count, importance) - 2, _counting(sample, importance)
-    )
+        def variance(values: np.ndarray) -> np.ndarray:
+            y, x = (each - _dot(total, each)[..., None] for each in (values, model))
+            return _dot(sample.count * sample.left, (share * (y - left_out * x) / (1 - own)) ** 2)
+
+        return Weighting(base, total, variance, degrees, draws)
+
+    return AdaptiveWeighting(at)
 
 
-def _trust(count: np.ndarray, pull: np.ndarray, spread: np.ndarray, pool_variance: np.ndarray) -> np.ndarray:
-    """The share of its slope that a line keeps, float64[...]: ``min(1, 2 s²/Var M) min(1, 4/3 (1 − Σ t²/(Σ t)²))``.
+class _Spread(NamedTuple):
+    """How model and values vary and go together in a sample; float64[..., 1], or float64[..., n] with a draw left out.
 
-    A line through values that lie close together says little about values far away, and a single draw determines none.
+    Attributes:
+        model: ``s² = Σ W (M − m̄)²``; 0 if it is rounding.
+        both: ``c = Σ W (M − m̄)(ℓ − ȳ)``.
+        values: ``Σ W (ℓ − ȳ)²``.
+        degrees: ``n_eff − 2``.
+        without: The same of all draws but one, for each of them; None if a draw is left out already.
+    """
+
+    model: np.ndarray
+    both: np.ndarray
+    values: np.ndarray
+    degrees: np.ndarray
+    without: _Spread | None = None
+
+    @classmethod
+    def of(cls, total: np.ndarray, share: np.ndarray, model: np.ndarray, values: np.ndarray) -> _Spread:
+        """The spread in a sample.
+
+        Args:
+            total: float64[..., n], W of all draws of each unit.
+            share: float64[..., n], W of one draw.
+            model: float64[..., n], M.
+            values: float64[..., n], ℓ.
+        """
+        x, y = (each - _dot(total, each)[..., None] for each in (model, values))
+        s, c, v, squares = (_dot(total, each)[..., None] for each in (x**2, x * y, y**2, share))
+        least = _ROUNDING * _dot(total, model**2 + values**2)[..., None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            lost = share / (1 - share)
+            rest = [(1 + lost) * (whole - lost * part) for whole, part in ((s, x**2), (c, x * y), (v, y**2))]
+            degrees = (1 - share) ** 2 / np.maximum(squares - share**2, _TINY) - 2
+        without = cls(np.where(rest[0] > least, rest[0], 0.0), rest[1], rest[2], degrees)
+        return cls(np.where(s > least, s, 0.0), c, v, 1 / np.maximum(squares, _TINY) - 2, without)
+
+
+def _slopes(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The slopes ``b_i``, and those of all draws but i, ``b_{−i}``, float64[..., n] each."""
+    assert spread.without is not None
+    slope, sure = _slope(spread, pool_variance)
+    left_out, _ = _slope(spread.without, pool_variance)
+    return (1 - sure) * slope + sure * left_out, left_out
+
+
+def _slope(spread: _Spread, pool_variance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """A clipped and shrunk slope, and how sure it is, ``w = (1 − 6/F)₊``, float64[..., 1 or n] each [theory 15].
+
+    ``b = min(1, c/(s² + (1 − w)(Var M − s²)₊)) (1 − 1/F)₊``, and 0 if ``c ≤ 0``: a line that noise could make is
+    dropped, and a doubtful line through values that lie close together says little about values far away. F is
+    the line's explained variance over the unexplained one, times ``n_eff − 2``.
 
     Args:
-        count: int64[..., n].
-        pull: float64[..., n], ``t = W² (M − m̄)²`` of each draw.
-        spread: float64[...], s².
-        pool_variance: float64[...], of M over the population.
+        spread: How model and values vary.
+        pool_variance: Var M over the population, float64[..., 1].
     """
-    concentration = ratio_or_zero(_dot(count, pull**2), _dot(count, pull) ** 2)
-    trust = np.minimum(1, ratio_or_zero(spread, MIN_SPREAD_SHARE * pool_variance))
-    return np.asarray(trust * np.minimum(1, (1 - concentration) / (1 - MAX_CONCENTRATION)))
+    explained = ratio_or_zero(spread.both**2, spread.model)
+    line = (spread.both > 0) & (explained > 0) & (spread.degrees > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = np.maximum(spread.values - explained, 0.0) / (explained * spread.degrees)
+        sure = np.maximum(0.0, 1 - SURE * inverse)
+        wanting = (1 - sure) * np.maximum(pool_variance - spread.model, 0.0)
+        slope = np.minimum(1.0, spread.both / (spread.model + wanting)) * np.maximum(0.0, 1 - inverse)
+    return np.where(line, slope, 0.0), np.where(line, sure, 0.0)
 
 
 @dataclass(frozen=True)
@@ -236,17 +305,14 @@ ESTIMATORS: dict[str, EstimatorKind] = {
 ESTIMATOR = "regression"
 """The default estimator of queries, documents and pairs."""
 
-MIN_SPREAD_SHARE = 0.5
-"""A line is trusted in full only if the sample has at least this share of the pool's variance of M."""
-
-MAX_CONCENTRATION = 0.25
-"""A line is trusted in full only if ``Σ t²/(Σ t)²``, the inverse of how many draws determine it, is at most this."""
+SURE = 6.0
+"""F of a line that begins to be sure: at ten draws, noise exceeds it once in 25 samples."""
 
 _TINY = np.finfo(np.float64).tiny
 """Keeps the effective size of no draw from being 0/0."""
 
 _ROUNDING = 1e-12
-"""A number below this share of the largest value is rounding."""
+"""A number below this share of the largest value is rounding, and so is a variance below this share of the squares."""
 
 
 def estimator_named(name: str, unit: str = "query") -> EstimatorKind:
@@ -281,6 +347,26 @@ def effective_size(count: np.ndarray, importance: np.ndarray) -> np.ndarray:
         float64[...].
     """
     return _dot(count, importance) ** 2 / np.maximum(_dot(count, importance**2), _TINY)
+
+
+def degrees_left(sample: Sample, importance: np.ndarray, fitted: int) -> np.ndarray:
+    """Degrees of freedom of an error to which certain draws contribute nothing [theory 14].
+
+    ``u (1 − f/max(u, n_eff))`` with ``u = (Σ (1−π) v)² / Σ ((1−π) v)²``: Satterthwaite's for terms
+    ``(1−π) v² (ℓ − R̂)²`` if the variance of a draw falls with its weight, as designs aim at, times the share that
+    fitting f parameters leaves. If all ``π`` are small, this is ``n_eff − f``.
+
+    Args:
+        sample: What was drawn.
+        importance: float64[..., n], v of each draw.
+        fitted: f, the number of parameters that are fitted to the labels.
+
+    Returns:
+        float64[...]; may be negative.
+    """
+    total = effective_size(sample.count, importance)
+    uncertain = effective_size(sample.count, importance * sample.left)
+    return np.asarray(uncertain * (1 - fitted / np.maximum(np.maximum(total, uncertain), _TINY)))[()]
 
 
 def is_rounding(number: np.ndarray, count: np.ndarray, values: np.ndarray) -> np.ndarray:

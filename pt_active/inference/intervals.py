@@ -8,6 +8,9 @@ REFERENCES = ("effective", "t", "normal")
 """Reference distributions of an interval: t on the estimator's own degrees of freedom [theory 5], t on ``n − 1``
 [ARE], or the normal distribution [T 3.24]."""
 
+AUTO, SIMULATED = "auto", "simulated"
+"""The hull of t and a simulated reference [theory 14]: where it is needed and possible, or always."""
+
 
 def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) -> np.ndarray:
     """Degrees of freedom for a named reference distribution; infinite for the normal distribution.
@@ -21,7 +24,7 @@ def reference_degrees(reference: str, own: np.ndarray, draws: np.ndarray | int) 
         ValueError: If the name is unknown.
     """
     if reference not in REFERENCES:
-        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join(REFERENCES)}")
+        raise ValueError(f"unknown reference {reference!r}; it is one of {', '.join((AUTO, SIMULATED, *REFERENCES))}")
     return {"effective": own, "t": draws - np.ones_like(own), "normal": np.full_like(own, np.inf)}[reference]
 
 
@@ -62,6 +65,7 @@ def score_interval(
     confidence_level: float,
     bounds: tuple[float, float],
     effective: np.ndarray | float,
+    factor: float = 1.0,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Wilson's score interval of a mean of values between bounds, for samples of any design [W, KG, FLLS].
 
@@ -77,6 +81,7 @@ def score_interval(
         confidence_level: In (0, 1).
         bounds: Bounds of the values, and so of their mean; the lower one is finite.
         effective: Stands for n* if the standard error is 0, which means that all drawn values are equal.
+        factor: What t is multiplied by.
 
     Returns:
         The lower and the upper end. They are the bounds if there are no degrees of freedom or no standard error, and
@@ -86,17 +91,49 @@ def score_interval(
         ValueError: If the level lies outside (0, 1).
     """
     low, high = bounds
-    width, y, error = high - low, np.clip(value, low, high) - low, np.asarray(standard_error)
-    usable = np.isfinite(error) & (np.asarray(degrees) > 0)
-    error = np.where(usable, error, 0.0)
-    inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
-    quantile = interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
+    width, y = high - low, np.clip(value, low, high) - low
+    usable = np.isfinite(np.asarray(standard_error)) & (np.asarray(degrees) > 0)
+    quantile = factor * interval(0.0, 1.0, np.where(usable, degrees, np.inf), confidence_level)[1]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        scale = quantile**2 * np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
+        scale = quantile**2 * _score_scale(y, np.where(usable, standard_error, 0.0), width, effective)
         shrunk, centre = 1 / (1 + scale / width), 1 / (1 / scale + 1 / width) / 2
         root = np.sqrt(2 * centre * shrunk * y * (1 - y / width) + centre**2)
         ends = [low + shrunk * y + centre + sign * root for sign in (-1, 1)]
     return np.where(usable, np.maximum(ends[0], low), low)[()], np.where(usable, ends[1], high)[()]
+
+
+def score_statistic(
+    value: np.ndarray,
+    standard_error: np.ndarray,
+    truth: np.ndarray,
+    bounds: tuple[float, float],
+    effective: np.ndarray | float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """``(R̂ − R)/σ`` with ``σ² = SE² V(R)/V(R̂)``: `score_interval` contains R if this lies between the quantiles of t.
+
+    Args:
+        value: R̂.
+        standard_error: SE.
+        truth: R.
+        bounds: Bounds of the values; the lower one is finite.
+        effective: Stands for ``V(R̂)/SE²`` if the standard error is 0.
+
+    Returns:
+        The statistic, 0 where ``R̂ = R``, and σ².
+    """
+    low, high = bounds
+    width, theta = high - low, np.clip(truth, low, high) - low
+    y = np.clip(value, low, high) - low
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        variance = _score_scale(y, standard_error, width, effective) * theta * (1 - theta / width)
+        statistic = np.where(y == theta, 0.0, (y - theta) / np.sqrt(variance))
+    return statistic, variance
+
+
+def _score_scale(y: np.ndarray, error: np.ndarray, width: float, effective: np.ndarray | float) -> np.ndarray:
+    """``SE²/V(R̂)``, or ``1/n*`` of values between 0 and 1 if the standard error is 0; y is R̂ minus the lower bound."""
+    inside = np.clip(y, np.minimum(error, width / 2), np.maximum(width - error, width / 2))
+    return np.where(error > 0, error**2 / (inside * (1 - inside / width)), width / effective)
 
 
 def counted(

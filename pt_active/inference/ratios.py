@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from pt_active.inference.estimators import (
     Controls,
     MeanEstimate,
-    effective_size,
+    degrees_left,
     estimator_named,
     estimators_of,
     ratio_or_zero,
 )
 from pt_active.inference.statistics import Evaluated, minus, ratio_of
 from pt_active.sampling.sample import Sample
+
+_TINY = np.finfo(np.float64).tiny
+"""Keeps the mean of no pairs from being 0/0."""
 
 
 def risk_estimators() -> tuple[str, ...]:
@@ -39,6 +42,10 @@ class Scores:
     weight: np.ndarray
     expected_numerator: np.ndarray
     expected_weight: np.ndarray
+
+    def of(self, samples: slice) -> Scores:
+        """The scores of some of many samples."""
+        return replace(self, numerator=self.numerator[samples], weight=self.weight[samples])
 
 
 @dataclass(frozen=True)
@@ -150,12 +157,48 @@ def ratio_estimate(scores: Sequence[Scores], sample: Sample, pair_weight: np.nda
     Raises:
         ValueError: If the estimator is unknown.
     """
-    weigh, importance = estimator_named(estimator, "pair").weigh, sample.importance(pair_weight)
+    kind = estimator_named(estimator, "pair")
+    if sample.rows.ndim > 1 and sample.rows.size < len(pair_weight):
+        scores, sample, pair_weight = condensed(scores, sample, pair_weight)
+    importance = sample.importance(pair_weight)
     ratio, model = linearised(scores, importance, sample.count)
-    mean = weigh(sample, Controls(pair_weight, model, ratio.own_share)).estimate(ratio.gradient)
+    mean = kind.weigh(sample, Controls(pair_weight, model, ratio.own_share)).estimate(ratio.gradient)
     mean = _scaled(mean, (sample.count * importance).sum(axis=-1))
-    idle = np.maximum(effective_size(sample.count, importance) - ratio.effective, 0.0)
+    counting = np.min([degrees_left(sample, importance * score.weight, kind.fitted) for score in scores], axis=0)
+    idle = np.maximum(degrees_left(sample, importance, kind.fitted) - counting, 0.0)
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom - idle)
+
+
+def condensed(
+    scores: Sequence[Scores], sample: Sample, pair_weight: np.ndarray
+) -> tuple[list[Scores], Sample, np.ndarray]:
+    """A pool in which a few points stand for all pairs that were never drawn.
+
+    The points have the total weight of these pairs, and the same means, variances and covariances of expected losses
+    and weights. So estimates are the same, and many samples of a large pool are cheap.
+
+    Args:
+        scores: Losses and weights of one or two predictors.
+        sample: Many samples.
+        pair_weight: float64[N], p, which sums to 1.
+
+    Returns:
+        Scores, samples and p of the smaller pool.
+    """
+    drawn = np.unique(sample.rows)
+    rest = pair_weight.copy()
+    rest[drawn] = 0.0
+    total = rest.sum()
+    expected = [column for score in scores for column in (score.expected_numerator, score.expected_weight)]
+    mean = np.array([rest @ column for column in expected]) / max(total, _TINY)
+    square = np.array([[rest @ (a * b) for b in expected] for a in expected]) / max(total, _TINY)
+    value, vector = np.linalg.eigh(square - np.outer(mean, mean))
+    apart = vector * np.sqrt(len(expected) * np.maximum(value, 0.0))
+    points = mean + np.concatenate([apart.T, -apart.T])
+    columns = [np.concatenate([column[drawn], point]) for column, point in zip(expected, points.T, strict=True)]
+    fewer = [Scores(score.numerator, score.weight, *columns[2 * s : 2 * s + 2]) for s, score in enumerate(scores)]
+    weight = np.concatenate([pair_weight[drawn], np.full(len(points), total / len(points))])
+    return fewer, replace(sample, rows=np.searchsorted(drawn, sample.rows), q=None, stratum=None), weight
 
 
 def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
@@ -165,11 +208,11 @@ def stratified_estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimat
 
     Args:
         scores: Losses and weights of one or two predictors.
-        sample: A stratified sample, in which each pair was drawn once with ``π = n_h/N_h``.
+        sample: A stratified sample, or many of the same strata, in which each pair was drawn once with ``π = n_h/N_h``.
     """
     assert sample.stratum is not None
     ratio, _ = linearised(scores, 1 / sample.expected, sample.count)
-    values = ratio.gradient * (1 / sample.expected).sum()
+    values = ratio.gradient * (1 / sample.expected).sum(axis=-1)[..., None]
     mean = stratified_mean(values, sample.of(sample.stratum), np.bincount(sample.stratum))
     return MeanEstimate(ratio.value + mean.value, mean.standard_error, mean.degrees_of_freedom)
 
@@ -183,19 +226,22 @@ def stratified_mean(values: np.ndarray, stratum: np.ndarray, size: np.ndarray) -
     """``Σ P_h ȳ_h`` with the variance ``Σ P_h² (1 − n_h/N_h) s_h² / n_h``, and Satterthwaite's degrees of freedom.
 
     Args:
-        values: float64[n], y, the values of the drawn pairs.
-        stratum: int64[n], their strata; each stratum has at least two drawn pairs.
+        values: float64[..., n], y, the values of the drawn pairs.
+        stratum: int64[..., n], their strata; each stratum has at least two drawn pairs.
         size: int64[K], ``N_h``, the number of pairs in each stratum.
 
     Returns:
         The estimate of the plain mean of the pool. The degrees of freedom are ``(Σ c)² / Σ c²/(n_h − 1)``, c being the
         terms of the variance, and n − K if the variance is 0.
     """
-    drawn = np.bincount(stratum, minlength=len(size))
-    average = np.bincount(stratum, values, len(size)) / drawn
-    spread = np.bincount(stratum, (values - average[stratum]) ** 2, len(size)) / (drawn - 1)
+    within = (stratum[..., None] == np.arange(len(size))).astype(np.float64)
+    drawn = within.sum(axis=-2)
+    average = np.einsum("...n,...nk->...k", values, within) / drawn
+    centred = values - np.einsum("...k,...nk->...n", average, within)
+    spread = np.einsum("...n,...nk->...k", centred**2, within) / (drawn - 1)
     share = size / size.sum()
     terms = share**2 * (1 - drawn / size) * spread / drawn
-    total = terms.sum()
-    degrees = total**2 / (terms**2 / (drawn - 1)).sum() if total > 0 else float(len(values) - len(size))
-    return MeanEstimate(np.asarray(share @ average), np.sqrt(total), np.asarray(degrees))
+    total = terms.sum(axis=-1)
+    least = float(values.shape[-1] - len(size))
+    degrees = np.where(total > 0, ratio_or_zero(total**2, (terms**2 / (drawn - 1)).sum(axis=-1)), least)
+    return MeanEstimate(average @ share, np.sqrt(total), degrees)

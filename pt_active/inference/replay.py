@@ -18,7 +18,7 @@ from pt_active.inference.methods import Method
 from pt_active.inference.replays import CHUNK, Replays
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import DEFENSIVE_SHARE, design_named, difference_moments, sampling_distribution
+from pt_active.sampling.designs import defensive_share, design_named, difference_moments, sampling_distribution
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, RoundSettings
 from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
@@ -197,7 +197,8 @@ class Repetitions:
         seed: Seed of all random numbers; what a repetition draws does not depend on the number of repetitions.
         null: Whether each repetition swaps the two systems in a random half of the queries of its own, so that they
             differ only by chance [AC 4.2].
-        defensive: ε of the design; None for the default of queries or of documents.
+        defensive: ε of the design; None for the default of queries or of documents. That of queries is the default of
+            a plan with the largest budget, of which the samples for the other budgets are the beginnings.
         reference: The reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
     """
 
@@ -266,7 +267,8 @@ def _chunk(
     if isinstance(pool, LabelledPool):
         rows = [_of_documents(pool, traded, methods, budget, how, size, rng) for budget in budgets]
     else:
-        chunk = Chunk.of(pool, methods[0].design, DEFENSIVE_SHARE if how.defensive is None else how.defensive, traded)
+        usual = defensive_share(budgets[-1] / float(pool.weight @ pool.cost))
+        chunk = Chunk.of(pool, methods[0].design, usual if how.defensive is None else how.defensive, traded)
         draw = races if methods[0].with_replacement else priorities
         samples = draw(chunk.q, pool.cost, budgets, size, rng)
         rows = [_of_queries(pool, chunk, methods, sample, how.reference) for sample in samples]

@@ -19,6 +19,7 @@ from pt_active.inference.documents import (
     predicted,
     widened,
 )
+from pt_active.inference.within_queries import COMMON_SHARE
 from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
@@ -141,8 +142,8 @@ def estimate_rounds(
         ValueError: If no estimator has that name.
     """
     estimates, cautious = [], []
-    for sample, variables, expected, observed in round_labels(seen, rounds, label, contrast, estimator):
-        estimates.append(document_estimate(seen, sample, expected, observed, contrast))
+    for sample, variables, expected, observed, share in round_labels(seen, rounds, label, contrast, estimator):
+        estimates.append(document_estimate(seen, sample, expected, observed, contrast, share))
         cautious.append(cautious_variance(seen, sample, variables, contrast))
     weights = round_weights(rounds)
     return widened(combined(estimates, weights), float(weights**2 @ cautious))
@@ -199,12 +200,15 @@ class RoundLabels(NamedTuple):
         variables: The document variables under the grade model of the round, with the labels known before it.
         expected: float64[N], what stands in for unknown documents.
         observed: float64[N], the values that the labels give; ``expected`` for documents without a label.
+        share: The share of the variance of errors that documents of a query are taken to have in common; 0 unless the
+            estimator corrects means by labels.
     """
 
     sample: TwoPhase
     variables: Variables
     expected: np.ndarray
     observed: np.ndarray
+    share: float
 
 
 def round_labels(
@@ -219,5 +223,7 @@ def round_labels(
         observed = np.where(labelled, seen.form.values[label], mean)
         expected = predicted(seen, each.sample, mean, observed, contrast, estimator)
         observed = np.where(labelled, observed, expected)
-        yield RoundLabels(replace(each.sample, drawn=labelled), variables, expected, observed)
+        apart = seen.form.family == "additive" and not each.sample.design.nested
+        share = COMMON_SHARE if estimator == "regression" and apart else 0.0
+        yield RoundLabels(replace(each.sample, drawn=labelled), variables, expected, observed, share)
         known |= each.sample.drawn

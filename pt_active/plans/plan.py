@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.following import Following
+from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -44,7 +46,7 @@ from pt_active.plans.making.queries import (
 from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
-from pt_active.sampling.designs import DEFENSIVE_SHARE
+from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
 
 LEVELS = ("query", "document")
@@ -105,7 +107,8 @@ class Plan(KeptArtifact[PlanTables]):
             replace: Whether a query can be drawn more than once, as in the sources; if not, queries are drawn in the
                 order of `draws.priorities`.
             defensive: For queries the share of ``p`` in the defensive mixture, which bounds the importance weights by
-                its inverse, 0.1 if left out; for documents how much of the model's average variance is added to the
+                its inverse; if left out, 0.1, or more if fewer than 15 queries of average cost can be drawn
+                (`designs.defensive_share`). For documents how much of the model's average variance is added to the
                 variance of each, 1 if left out.
             objective: For documents of more than two rankers: which of the variances of their differences is
                 minimised, the ``mean`` or the ``largest``.
@@ -133,7 +136,8 @@ class Plan(KeptArtifact[PlanTables]):
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
         weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
-        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query)
+        affordable = np.inf if budget is None else budget / float(arrays.query_weight @ arrays.query_cost)
+        usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws or affordable)
         arguments = PlanArguments(
             measure=str(measure),
             cost=repr(cost),
@@ -199,9 +203,9 @@ class Plan(KeptArtifact[PlanTables]):
         """Choose more to judge: the next queries in the order of the plan, or another round of documents [theory 4, 9].
 
         A plan of queries goes on in its order, which labels do not change: the extended plan is the one that the sum of
-        the budgets would have drawn. A plan by a number of draws can only be extended if all queries cost the same;
-        otherwise make a new plan with more draws and the same seed, which begins with the same queries. A round of
-        documents learns from the labels so far.
+        the budgets would have drawn with the same ``defensive``. A plan by a number of draws can only be extended if
+        all queries cost the same; otherwise make a new plan with more draws, the same seed and the same ``defensive``,
+        which begins with the same queries. A round of documents learns from the labels so far.
 
         If the plan's design is ``successive`` and no grades are given, it goes on in its order instead: the last round
         becomes longer, and the labels are not read.
@@ -296,7 +300,7 @@ class Plan(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
     ) -> dict[str, Estimate]:
         """Estimate the performance of every ranker over the whole pool [theory 5].
 
@@ -308,8 +312,9 @@ class Plan(KeptArtifact[PlanTables]):
             confidence: Level of the intervals.
             missing: What to do about a sampled document without a label: ``"error"``, ``"nonrelevant"`` (grade 0) or
                 ``"expected"`` (the model's mean).
-            reference: The reference distribution of the intervals: ``effective`` for t on the effective degrees of
-                freedom, ``t`` for t on n − 1, or ``normal``.
+            reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
+                or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
+                this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
 
         Returns:
             Ranker name → estimate.
@@ -328,7 +333,7 @@ class Plan(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         first: str | None = None,
         second: str | None = None,
@@ -353,7 +358,7 @@ class Plan(KeptArtifact[PlanTables]):
         estimator: str = ESTIMATOR,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         correction: str = "holm",
     ) -> Ranking:
@@ -473,12 +478,20 @@ class Plan(KeptArtifact[PlanTables]):
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""
         return model_means(self.tables, measure)
 
+    @cached_property
+    def caution(self) -> str:
+        """What the grade model says against the intervals of so few labels, before anything is judged [theory 14]."""
+        return forewarning(self.tables)
+
     def __str__(self) -> str:
-        return in_words(self.tables)
+        return in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else "")
 
 
-def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float) -> tuple[str, float]:
-    """The default design of a level, and its default defensive share or variance."""
+def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float, draws: float) -> tuple[str, float]:
+    """The default design of a level, and its default defensive share or variance.
+
+    ``draws`` is the number of queries that can be drawn if their cost is average.
+    """
     if level == "query":
-        return DESIGN, DEFENSIVE_SHARE
+        return DESIGN, defensive_share(draws)
     return natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query), DEFENSIVE_VARIANCE

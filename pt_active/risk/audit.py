@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +159,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
     ) -> dict[str, Estimate]:
         """Estimate the risk of every predictor over the whole pool.
 
@@ -171,8 +170,9 @@ class Audit(KeptArtifact[AuditTables]):
                 ``stratified``.
             confidence: Confidence level of the intervals.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: Reference distribution of the interval: t on the ``effective`` degrees of freedom, ``t`` on
-                n − 1, or the ``normal``; for shares in a passive sample also ``wilson`` or ``clopper-pearson``.
+            reference: Reference distribution of the interval: ``auto`` (the default), the wider of t and of replays of
+                the sample at each end; t on the ``effective`` degrees of freedom; ``t`` on n − 1; or the ``normal``.
+                For shares in a passive sample also ``wilson`` or ``clopper-pearson``.
 
         Returns:
             Predictor → estimate. An estimate is NaN, with the reason as its ``note``, if no drawn pair counts.
@@ -183,21 +183,12 @@ class Audit(KeptArtifact[AuditTables]):
         """
         how, judged = self._asked(estimator, confidence, missing, reference), self.judged(qrels, missing)
         estimates = [judged.estimate(s, how) for s in range(len(self.predictors))]
-        return {each.name: self._with_caution(each) for each in estimates}
+        return {each.name: each for each in estimates}
 
     def _asked(self, estimator: str | None, confidence: float, missing: str, reference: str) -> How[Loss]:
         check_policy(missing, MISSING_LABELS)
         estimator = usual_estimator(self.tables.sample, reference) if estimator is None else estimator
         return How(self.loss, estimator, confidence, missing, reference)
-
-    def _with_caution(self, estimate: Estimate) -> Estimate:
-        """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
-        design = self.tables.manifest.arguments.design
-        for_differences = len(self.predictors) > 1 and not suits_single_risks(design)
-        if not for_differences or estimate.basis.census or estimate.basis.caution:
-            return estimate
-        caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
-        return replace(estimate, basis=replace(estimate.basis, caution=caution))
 
     def compare(
         self,
@@ -205,7 +196,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         first: str | None = None,
         second: str | None = None,
@@ -217,7 +208,7 @@ class Audit(KeptArtifact[AuditTables]):
             estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Confidence level of the interval.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: ``effective``, ``t`` or ``normal``.
+            reference: ``auto``, ``simulated``, ``effective``, ``t`` or ``normal``, as for `Plan.estimate`.
             first: A predictor; of two predictors by default the first.
             second: The predictor to subtract; of two predictors by default the other one.
 
@@ -239,7 +230,7 @@ class Audit(KeptArtifact[AuditTables]):
         estimator: str | None = None,
         confidence: float = 0.95,
         missing: str = "error",
-        reference: str = "effective",
+        reference: str = "auto",
         *,
         correction: str = "holm",
     ) -> Ranking:
@@ -250,7 +241,7 @@ class Audit(KeptArtifact[AuditTables]):
             estimator: ``regression`` (the default), ``snis`` or ``difference``.
             confidence: Confidence level of the intervals; all tests together have the level ``1 − confidence``.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
-            reference: ``effective``, ``t`` or ``normal``.
+            reference: ``auto``, ``simulated``, ``effective``, ``t`` or ``normal``, as for `Plan.estimate`.
             correction: Correction of the p-values: ``"tukey"``, or a method of statsmodels' ``multipletests``.
 
         Returns:
@@ -263,8 +254,7 @@ class Audit(KeptArtifact[AuditTables]):
         """
         refuse_binomial(reference)
         how = self._asked(estimator, confidence, missing, reference)
-        ranking = rank_judged(self.judged(qrels, missing), how, correction)
-        return replace(ranking, estimates=tuple(map(self._with_caution, ranking.estimates)))
+        return rank_judged(self.judged(qrels, missing), how, correction)
 
     def judged(self, qrels: pd.DataFrame, missing: str = "error") -> JudgedPairs:
         """The draws with their labels, from which `estimate`, `compare` and `rank` are computed.
@@ -276,7 +266,9 @@ class Audit(KeptArtifact[AuditTables]):
         Raises:
             ValueError: If the policy is unknown or the labels do not fit the audit.
         """
-        return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing)
+        design = self.tables.manifest.arguments.design
+        for_differences = len(self.predictors) > 1 and not suits_single_risks(design)
+        return judged_pairs(self.tables.pairs, self.tables.sample, qrels, missing, for_differences)
 
     def __str__(self) -> str:
         manifest, counts, arguments = self.tables.manifest, self.tables.manifest.counts, self.tables.manifest.arguments

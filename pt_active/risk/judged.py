@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +20,8 @@ from pt_active.frames.qrels import (
     label_columns,
     missing_pairs,
 )
-from pt_active.inference.estimators import ESTIMATOR, ESTIMATORS, MeanEstimate, effective_size, is_rounding
-from pt_active.inference.intervals import counted
+from pt_active.inference.estimators import ESTIMATOR, MeanEstimate, effective_size, estimator_named, is_rounding
+from pt_active.inference.intervals import AUTO, SIMULATED, counted
 from pt_active.inference.ratios import (
     Domain,
     Scores,
@@ -29,12 +31,21 @@ from pt_active.inference.ratios import (
     risk_domain,
     stratified_estimate,
 )
+from pt_active.inference.reference import Replayed
+from pt_active.inference.replayed_pairs import surprise
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
 from pt_active.plans.answers.results import Basis, Estimate
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
+from pt_active.risk.replayed import Estimated, PairReplays
 from pt_active.sampling.designs import STRATIFIED
 from pt_active.sampling.sample import Sample
+
+SURPRISING = 2.5
+"""Labels that surprise a model by more standard deviations than this make a caution."""
+
+_SCORED = (AUTO, SIMULATED, "effective")
+"""References with which the interval of a risk keeps to the values that the risk can have."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +55,40 @@ class JudgedPairs(Judged):
     Attributes:
         pairs: All pairs of the audit.
         sample: The n pairs that were drawn.
-        observed: For each predictor, numerator u and weight w of its loss at the labels, float64[n] each.
+        label: float64[n], their labels; NaN where there is none, which counts as grade 0.
+        for_differences: Whether the design draws for differences of predictors alone, so that pairs that matter to a
+            single risk may be left out.
     """
 
     pairs: Pairs
     sample: Sample
-    observed: list[tuple[np.ndarray, np.ndarray]]
+    label: np.ndarray
+    for_differences: bool = False
+
+    @cached_property
+    def observed(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """For each predictor, numerator u and weight w of its loss at the labels, float64[n] each."""
+        return self.pairs.observed(self.sample.rows, np.where(np.isnan(self.label), 0.0, self.label))
+
+    @cached_property
+    def _model_caution(self) -> str:
+        """What the labels say against the label model; empty if nothing."""
+        known = ~np.isnan(self.label)
+        if self.pairs.is_gaussian or not known.any():
+            return ""
+        rows, pairs = self.sample.rows[known], self.pairs
+        excess = surprise(pairs.grades[rows], pairs.closest_grades[rows], self.label[known].astype(np.int64))
+        if not excess > SURPRISING:
+            return ""
+        return (
+            "the grade model is too sure of itself, since the labels surprise it more than it expects: pairs that it "
+            "takes for certain are hardly drawn, so the sample may lack their errors"
+        )
+
+    @cached_property
+    def replays(self) -> PairReplays:
+        """Samples like the one that was drawn."""
+        return PairReplays(self.pairs, self.sample, self.label)
 
     @property
     def lower_is_better(self) -> bool:
@@ -74,8 +113,15 @@ class JudgedPairs(Judged):
                 be drawn.
         """
         if how.reference in tuple(BINOMIAL_REFERENCES):
-            return self._proportion(system, how)
-        return super().estimate(system, how)
+            return self._with_caution(self._proportion(system, how))
+        return self._with_caution(super().estimate(system, how))
+
+    def _with_caution(self, estimate: Estimate) -> Estimate:
+        """Add a caution if the pairs were drawn for differences, which leave out what all predictors get right."""
+        if not self.for_differences or estimate.basis.census or estimate.basis.caution:
+            return estimate
+        caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
+        return replace(estimate, basis=replace(estimate.basis, caution=caution))
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
@@ -84,27 +130,34 @@ class JudgedPairs(Judged):
         return self._difference(contrast.first, contrast.second, how)
 
     def _risk(self, predictor: int, how: How[Any]) -> Measured:
-        scores, counts = self.scores(predictor), self._counts(predictor)
-        self._check_estimator(how.estimator)
-        domain = risk_domain(scores, self.pairs.weight) if self.pairs.fixed_weights(predictor) else None
-        risk = self._measured(self._mean([scores], domain, how.estimator), [scores], counts, how.estimator)
-        within_range = how.reference == "effective" and (
-            how.estimator == STRATIFIED or ESTIMATORS[how.estimator].bounded
-        )
-        return risk._replace(bounds=self.pairs.bounds(predictor)) if within_range else risk
+        counts, name = self._counts(predictor), how.estimator
+        self._check_estimator(name)
+        fixed = self.pairs.fixed_weights(predictor)
+
+        def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
+            domain = risk_domain(scores[0], self.pairs.weight) if fixed else None
+            return self._mean(scores, sample, domain, name)
+
+        within_range = how.reference in _SCORED and (name == STRATIFIED or estimator_named(name, "pair").bounded)
+        bounds = self.pairs.bounds(predictor) if within_range else None
+        return self._measured([predictor], estimate, counts, name, bounds)
 
     def _difference(self, first: int, second: int, how: How[Any]) -> Measured:
         refuse_binomial(how.reference)
         self._check_estimator(how.estimator)
-        pairs, scores, names = self.pairs, [self.scores(first), self.scores(second)], self.names
-        domain, differ = None, pairs.counts(first) | pairs.counts(second)
-        if pairs.known_differences(first, second):
+        pairs, names = self.pairs, self.names
+        known, differ = pairs.known_differences(first, second), pairs.counts(first) | pairs.counts(second)
+        if known:
             differ = pairs.differ(first, second)
             if not differ.any():
                 return self._agreeing(names[first], names[second], how.estimator)
-            domain = difference_domain(scores[0], scores[1], differ, pairs.weight)
+
+        def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
+            domain = difference_domain(scores[0], scores[1], differ, pairs.weight) if known else None
+            return self._mean(scores, sample, domain, how.estimator)
+
         self._check_drawable(differ, f"that count in the difference of {names[first]!r} and {names[second]!r}")
-        return self._measured(self._mean(scores, domain, how.estimator), scores, differ, how.estimator)
+        return self._measured([first, second], estimate, differ, how.estimator)
 
     def _counts(self, predictor: int) -> np.ndarray:
         """bool[N], the pairs that count in the risk of a predictor.
@@ -116,22 +169,22 @@ class JudgedPairs(Judged):
         self._check_drawable(counts, f"that count in the risk of {self.names[predictor]!r}")
         return counts
 
-    def _mean(self, scores: list[Scores], domain: Domain | None, estimator: str) -> MeanEstimate:
+    def _mean(self, scores: Sequence[Scores], sample: Sample, domain: Domain | None, estimator: str) -> MeanEstimate:
         if estimator == STRATIFIED:
-            return stratified_estimate(scores, self.sample)
+            return stratified_estimate(scores, sample)
         if domain is None:
-            return ratio_estimate(scores, self.sample, self.pairs.weight, estimator)
-        return domain_estimate(domain, self.sample, estimator)
+            return ratio_estimate(scores, sample, self.pairs.weight, estimator)
+        return domain_estimate(domain, sample, estimator)
 
     def _proportion(self, predictor: int, how: How[Any]) -> ProportionEstimate:
-        counts, method = self._counts(predictor), how.reference
+        method = how.reference
         if how.estimator != "snis":
             raise ValueError(
                 f"a {method} interval belongs to the plain share, estimator='snis', not to {how.estimator!r}"
             )
         scores, sample, p = self.scores(predictor), self.sample, self.pairs.weight
+        share = self._risk(predictor, replace(how, reference="normal"))
         successes, trials = counted(scores.numerator, scores.weight, sample.count, sample.importance(p), method)
-        share = self._measured(ratio_estimate([scores], sample, p, "snis"), [scores], counts, "snis")
         fields = inferred(share, replace(how, reference="normal")) | {"degenerate": False}
         fields |= {"name": self.names[predictor], "value": share.value}
         return ProportionEstimate(successes=successes, trials=trials, method=method, **fields)
@@ -155,15 +208,25 @@ class JudgedPairs(Judged):
         certain = self.sample.rows[self.sample.expected == 1]
         return self.basis.census or (not self.sample.repeated and bool(np.isin(np.flatnonzero(count), certain).all()))
 
-    def _measured(self, mean: MeanEstimate, scores: list[Scores], count: np.ndarray, estimator: str) -> Measured:
+    def _measured(
+        self,
+        predictors: list[int],
+        estimate: Estimated,
+        count: np.ndarray,
+        estimator: str,
+        bounds: tuple[float, float] | None = None,
+    ) -> Measured:
         """An estimate with the sample that it rests on.
 
         Args:
-            mean: The estimate.
-            scores: The scores of one predictor, or of the two that are compared.
+            predictors: The predictor, or the two that are compared.
+            estimate: Function from their losses and a sample to the estimate.
             count: bool[N], the pairs that count in the estimate.
             estimator: The name of the estimator.
+            bounds: Bounds of the risk, if the interval respects them.
         """
+        scores = [self.scores(s) for s in predictors]
+        mean = estimate(scores, self.sample)
         draws, undefined = self.sample.count, bool(np.isnan(mean.value))
         size = np.max([np.abs(score.numerator) for score in scores], axis=0)
         reason = f"no sampled pair counts in {self.pairs.loss}, so the estimate is 0/0: judge more pairs"
@@ -174,6 +237,7 @@ class JudgedPairs(Judged):
             estimator=estimator,
             census=certain,
             caution=reason if undefined else "",
+            model_caution="" if certain else self._model_caution,
             n_effective=min(float(effective_size(draws, importance * score.weight)) for score in scores),
         )
         return Measured(
@@ -184,7 +248,17 @@ class JudgedPairs(Judged):
             certain=certain,
             still=bool(is_rounding(mean.standard_error, draws, size)),
             unusable=undefined,
+            bounds=bounds,
+            replayed=self._replayed(predictors, estimate, bounds),
         )
+
+    def _replayed(
+        self, predictors: list[int], estimate: Estimated, bounds: tuple[float, float] | None
+    ) -> Callable[[int], Replayed] | None:
+        """Function from a number of replays to their errors; None if the sample cannot be drawn again."""
+        if not self.replays.possible:
+            return None
+        return partial(self.replays.errors, predictors=predictors, estimate=estimate, bounds=bounds)
 
     def _agreeing(self, first: str, second: str, estimator: str) -> Measured:
         """The difference, 0, of two predictors that agree on every pair, whatever the labels."""
@@ -210,7 +284,7 @@ def usual_estimator(sample: Sample, reference: str = "effective") -> str:
     return STRATIFIED if is_stratified(sample) else ESTIMATOR
 
 
-def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str) -> JudgedPairs:
+def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str, for_differences: bool) -> JudgedPairs:
     """Match labels to the drawn pairs.
 
     Args:
@@ -218,6 +292,7 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         sample: The drawn pairs.
         qrels: ``qid, docno, label``; labels of pairs that were not drawn are ignored and counted, with a warning.
         missing: One of `qrels.MISSING_LABELS`.
+        for_differences: Whether the pairs were drawn for differences of predictors.
 
     Raises:
         ValueError: If a label is invalid, no label belongs to the sample, or a drawn pair has no label and ``missing``
@@ -242,8 +317,7 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         ignored=ignored,
         level="pair",
     )
-    observed = pairs.observed(sample.rows, np.where(absent, 0.0, label))
-    return JudgedPairs(pairs.names, basis, pairs, sample, observed)
+    return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)
 
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:

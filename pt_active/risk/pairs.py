@@ -113,6 +113,11 @@ class Pairs:
         weight = None if self.is_gaussian else self.tables[predictor][1]
         return weight is None or bool((weight == weight[:, :1]).all())
 
+    @property
+    def closest_grades(self) -> np.ndarray:
+        """int64[N, k], the grade that is closest to each prediction."""
+        return np.clip(np.rint(self.predictions), 0, self.grades.shape[1] - 1).astype(np.int64)
+
     def bounds(self, predictor: int) -> tuple[float, float]:
         """The smallest and the largest possible loss of a pair, which bound the risk; infinite if unknown."""
         if self.is_gaussian:

@@ -11,11 +11,12 @@ _CERTAIN = 1e-12
 
 
 @_compiled
-def pooled_sizes(indptr, order, gain, cost, overhead, size):  # type: ignore[no-untyped-def]
+def pooled_sizes(indptr, order, gain, cost, overhead, size, common, opening):  # type: ignore[no-untyped-def]
     """The best inclusion probabilities that do not rise along an order, up to a factor: ``√(Σ g / Σ λ)`` of each pool.
 
-    Minimises ``Σ g/ψ`` at equal ``Σ λ ψ`` under ``ψ_1 ≥ ψ_2 ≥ …``, where the first document of a query also pays
-    its overhead. Neighbours whose probabilities would rise are pooled (Barlow and Brunk 1972).
+    Minimises ``Σ g/ψ + Σ h/Π`` at equal ``Σ λ ψ + Σ λ₀ Π`` under ``Π ≥ ψ_1 ≥ ψ_2 ≥ …``. The opening of a query comes
+    first in its order, and is pooled with the first document if ``h = 0``. Neighbours whose probabilities would rise
+    are pooled (Barlow and Brunk 1972).
 
     Args:
         indptr: int64[m+1], the offsets of the queries.
@@ -23,18 +24,23 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size):  # type: ignore[no-
         gain: float64[N], g, the variance that each document brings.
         cost: float64[N], λ.
         overhead: λ₀, the cost of opening a query.
-        size: float64[N], zeros on entry; the result is written into it.
+        size: float64[N], zeros on entry; the sizes of documents are written into it.
+        common: float64[m], h, the variance that the opening of each query brings; 0 where it costs nothing.
+        opening: float64[m], zeros on entry; the sizes of openings are written into it.
     """
     n = len(order)
-    pool_gain, pool_cost, pool_start = np.empty(n + 1), np.empty(n + 1), np.empty(n + 1, dtype=np.int64)
+    pool_gain, pool_cost, pool_start = np.empty(n + 2), np.empty(n + 2), np.empty(n + 2, dtype=np.int64)
     place = 0
     for x in range(len(indptr) - 1):
         pools = 0
         first = place
+        if common[x] > 0 and place < n and order[place] < indptr[x + 1]:
+            pool_gain[0], pool_cost[0], pool_start[0] = common[x], overhead, place
+            pools = 1
         while place < n and order[place] < indptr[x + 1]:
             z = order[place]
             pool_gain[pools], pool_start[pools] = gain[z], place
-            pool_cost[pools] = cost[z] + (overhead if place == first else 0.0)
+            pool_cost[pools] = cost[z] + (overhead if place == first and common[x] == 0 else 0.0)
             pools += 1
             place += 1
             while (
@@ -44,6 +50,8 @@ def pooled_sizes(indptr, order, gain, cost, overhead, size):  # type: ignore[no-
                 pool_gain[pools - 1] += pool_gain[pools]
                 pool_cost[pools - 1] += pool_cost[pools]
         pool_start[pools] = place
+        if pools > 0:
+            opening[x] = np.sqrt(pool_gain[0] / pool_cost[0])
         for pool in range(pools):
             for at in range(pool_start[pool], pool_start[pool + 1]):
                 size[order[at]] = np.sqrt(pool_gain[pool] / pool_cost[pool])

@@ -12,6 +12,12 @@ from pt_active.sampling.designs import DEFENSIVE_SHARE
 _ROUNDING = 1e-9
 """Share by which a sum of costs may exceed the budget, because sums in different orders differ in the last digits."""
 
+_NEWTON_STEPS = 200
+"""The largest number of steps towards the time by which units cost a budget; ten are usual."""
+
+_PRECISION = 1e-9
+"""The steps end when one is below this share of the time; the next would be of the order of its square."""
+
 
 @dataclass(frozen=True)
 class Clipped:
@@ -116,17 +122,41 @@ def expected_size(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
     Returns:
         At least 1, and at most the number of units.
     """
-    from scipy import optimize
-
-    share = rate / rate.sum()
     if not cost.sum() > budget:
         return float(len(rate))
-
-    def excess(log_time: float) -> float:
-        return float(cost @ -np.expm1(-share * np.exp(log_time)) - budget)
-
-    high = 1.0
-    while excess(high) < 0:
-        high *= 2
-    come = -np.expm1(-share * np.exp(optimize.brentq(excess, -50.0, high)))
+    share = rate / rate.sum()
+    come = -np.expm1(-share * successive_factor(share, cost, budget))
     return float(np.clip(come.sum() / max(share @ (1 - come), 1 / len(rate)), 1.0, len(rate)))
+
+
+def successive_factor(rate: np.ndarray, cost: np.ndarray, budget: float) -> float:
+    """The factor τ with ``Σ λ (1 − exp(−τ q)) = Λ``: the time by which units that come at ``E/q`` cost a budget.
+
+    ``−log`` of the share of the cost that is left by τ is concave in τ, so Newton's steps from ``τ = 0`` never pass the
+    root.
+
+    Args:
+        rate: float64[n], q, not negative; units with ``q = 0`` never come.
+        cost: float64[n], λ.
+        budget: Λ.
+
+    Returns:
+        τ; infinite if the budget pays for everything.
+
+    Raises:
+        ValueError: If the budget is not a positive number.
+    """
+    if not budget > 0 or not np.isfinite(budget):
+        raise ValueError(f"budget must be a positive number, got {budget}")
+    rate, cost = rate[rate > 0], cost[rate > 0]
+    total = cost.sum()
+    if within_budget(total, budget):
+        return np.inf
+    wanted, factor = -np.log1p(-budget / total), 0.0
+    for _ in range(_NEWTON_STEPS):
+        rest = cost * np.exp(-factor * rate)
+        step = float((wanted + np.log(rest.sum() / total)) * rest.sum() / (rest @ rate))
+        factor += step
+        if step <= _PRECISION * factor:
+            break
+    return factor

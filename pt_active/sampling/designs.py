@@ -69,6 +69,9 @@ bases one half of q on the grade model and the other half on the rankings alone.
 DEFENSIVE_SHARE = 0.1
 """Default share of p in the defensive mixture."""
 
+PASSIVE_DRAWS = 4.5
+"""With so few draws the default design is plain random sampling (``examples/reproduce/small_samples.py``)."""
+
 _ROUNDING = 1e-14
 """A root of ``a(x)`` below this share of the largest mean is rounding, and counts as zero."""
 
@@ -82,6 +85,19 @@ def design_named(name: str) -> tuple[Part, ...]:
     if name not in tuple(DESIGNS):
         raise ValueError(f"unknown design {name!r}; the designs are {', '.join(DESIGNS)}")
     return DESIGNS[name]
+
+
+def defensive_share(draws: float) -> float:
+    """The default share ε of p in a design of queries: ``(4.5/n)²``, at least 0.1 and at most 1.
+
+    A self-normalised mean of few draws whose weights differ much is far from normal: if all draws of a small sample
+    come from where the model sees variance, the rest of the population does not count at all. From 15 draws on, ε is
+    0.1.
+
+    Args:
+        draws: n, the expected number of draws.
+    """
+    return min(1.0, max(DEFENSIVE_SHARE, (PASSIVE_DRAWS / draws) ** 2))
 
 
 def draws_by_weight(name: str) -> bool:

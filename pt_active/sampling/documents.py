@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from itertools import combinations
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,6 +11,7 @@ from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
+from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence, influence_of
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes
 from pt_active.sampling.successive import largest_below, succession_design
@@ -30,6 +30,10 @@ DEFENSIVE_VARIANCE = 1.0
 """Default share of the average variance that is added to each document, because a model that claims to be certain is
 not believed [theory 5]."""
 
+COMMON_SHARE = 0.5
+"""Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
+labelled pools errors of two documents of a query correlate by .1 to .5."""
+
 _STRIDE = 0.25
 """By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ."""
 
@@ -39,16 +43,9 @@ _REWEIGHTINGS = 10
 _SUBSAMPLE = 2000
 """Queries used to find the pair weights that minimise the largest variance."""
 
-_MIXED_SHARE = 0.01
-"""Share of both rankers' squared gradients that is added to that of the difference of two cascades, and share of an
-equal weight that is added to the weight of each pair of rankers."""
-
 RANGE_SHARE = 0.1
 """Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
 bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
-
-_ROUNDING = 1e-14
-"""A difference of gradients below this share of the largest gradient is rounding, and counts as zero."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +77,18 @@ def opened_at_random(drawing: str, overhead: float) -> bool:
         overhead: What the first document of a query costs on top.
     """
     return overhead > 0 or drawing == "depth"
+
+
+def _errs_together(drawing: str, overhead: float) -> bool:
+    """Whether errors that the documents of a query have in common depend on how often it is opened.
+
+    Those of nested documents depend on how often each of them is judged.
+
+    Args:
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        overhead: What the first document of a query costs on top.
+    """
+    return overhead > 0 and drawing in ("spread", "poisson")
 
 
 def succession_unit(form: RankForm, overhead: float) -> str:
@@ -126,9 +135,14 @@ def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Vari
         The variables. If the model sees no variance at all, each unknown document has variance 1.
     """
     unknown = ~variables.known
+    added = _added(variables, gradient, defensive)
+    return Variables(variables.mean, variables.variance + added * unknown, variables.known)
+
+
+def _added(variables: Variables, gradient: np.ndarray, defensive: float) -> float:
+    """The variance that `hedged` adds to an unknown document."""
     average = _average(variables, gradient)
-    added = defensive * average * unknown if average > 0 else unknown.astype(float)
-    return Variables(variables.mean, variables.variance + added, variables.known)
+    return defensive * average if average > 0 else 1.0
 
 
 def _average(variables: Variables, gradient: np.ndarray) -> float:
@@ -152,6 +166,10 @@ def document_sizes(
     ``Σ ψ λ + Σ λ₀ max ψ`` the variance is smallest for ``ψ ∝ √(g/λ)``, with the documents pooled that share the
     opening of a query.
 
+    Where opening a query costs something and its documents are not nested, errors that they have in common count
+    besides: ``Σ h (1/Π − 1)`` with ``h = s² p² [(Σ D)² + Σ D²]``. Then queries are opened more often than their most
+    probable document.
+
     Args:
         pool: The pool as the measure sees it.
         variables: The document variables under the grade model.
@@ -170,16 +188,17 @@ def document_sizes(
             "the model is certain of every grade that can matter; documents are drawn by their ranks alone",
             stacklevel=3,
         )
+    common = COMMON_SHARE * _added(variables, where, settings.defensive)
     variables = hedged(variables, where, settings.defensive)
     gradient = gradients(pool.form, pool.indptr, pool.ranks, variables)
-    squares = pool.weight[pool.query] ** 2 * _contrasts(pool, gradient)
-    variance, pairs, drawing = variables.variance, settings.pairs, settings.drawing
-    share = np.full(len(squares), 1 / len(squares)) if pairs is None else pairs / pairs.sum()
-    if settings.objective == "largest" and len(squares) > 1 and (variance * squares).any():
+    influence, errors = influence_of(pool, gradient, variables.known), ErrorVariance(variables.variance, common)
+    contrasts, pairs, drawing = len(influence.documents), settings.pairs, settings.drawing
+    share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
+    if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
         if budget is None:
             raise ValueError("a budget is needed to minimise the largest variance")
-        share = _shares(variance, squares, pool, cost, overhead, drawing, budget)
-    return _sizes(variance, share @ squares, pool, cost, overhead, drawing)
+        share = _shares(errors, influence, pool, cost, overhead, drawing, budget)
+    return _sizes(errors, influence.mean(share), pool, cost, overhead, drawing)
 
 
 def _check(settings: RoundSettings, rankers: int) -> None:
@@ -198,8 +217,8 @@ def _check(settings: RoundSettings, rankers: int) -> None:
 
 
 def _shares(
-    variance: np.ndarray,
-    squares: np.ndarray,
+    errors: ErrorVariance,
+    influence: Influence,
     pool: DocumentPool,
     cost: np.ndarray,
     overhead: float,
@@ -215,53 +234,33 @@ def _shares(
     documents = chosen[pool.query]
     indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
     pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])
-    variance, squares = variance[documents], squares[:, documents]
-    gains, cost, budget = variance * squares, cost[documents], budget * chosen.mean()
+    errors, influence = replace(errors, documents=errors.documents[documents]), influence.among(chosen, documents)
+    gains, cost, budget = errors.documents * influence.documents, cost[documents], budget * chosen.mean()
     share = best = np.full(len(gains), 1 / len(gains))
     least = np.inf
     for _ in range(_REWEIGHTINGS):
-        sizes = _sizes(variance, share @ squares, pool, cost, overhead, drawing)
+        sizes = _sizes(errors, influence.mean(share), pool, cost, overhead, drawing)
         if len(sizes.order) == 0:
             break
         design = document_design(sizes, drawing, indptr, cost, overhead, budget)
         variances = gains[:, sizes.order] @ (1 / design.chance(pool.query)[sizes.order] - 1)
+        if _errs_together(drawing, overhead):
+            opened = design.opening > 0
+            variances += errors.common * influence.queries[:, opened] @ (1 / design.opening[opened] - 1)
         if variances.max() < least:
             best, least = share, float(variances.max())
-        share = share * np.sqrt(variances) + _MIXED_SHARE * share.mean() * np.sqrt(variances.max())
+        share = share * np.sqrt(variances) + MIXED_SHARE * share.mean() * np.sqrt(variances.max())
         share = share / share.sum() if share.any() else np.full_like(share, 1 / len(share))
     return best
 
 
-def _contrasts(pool: DocumentPool, gradient: np.ndarray) -> np.ndarray:
-    """Squared gradients of what is estimated, one row for the only ranker or for the difference of each pair.
-
-    The difference of two cascades depends on every document of a query in which the rankings differ, even if its
-    gradient happens to vanish at the means. A small share of both gradients is added there, so that every document
-    that matters can be drawn.
-    """
-    if len(gradient) == 1:
-        return gradient**2
-    largest = np.abs(gradient).max(initial=0.0)
-    depth, query, m = len(pool.form.weights), pool.query, len(pool.weight)
-    place = np.where((pool.ranks > 0) & (pool.ranks <= depth), pool.ranks, depth + 1)
-    squares = []
-    for a, b in combinations(range(len(gradient)), 2):
-        step = gradient[a] - gradient[b]
-        square = np.where(np.abs(step) > _ROUNDING * largest, step, 0.0) ** 2
-        if pool.form.family == "cascade":
-            differ = np.bincount(query[place[a] != place[b]], minlength=m) > 0
-            square += np.where(differ[query], _MIXED_SHARE * (gradient[a] ** 2 + gradient[b] ** 2), 0.0)
-        squares.append(square)
-    return np.array(squares)
-
-
 def _sizes(
-    variance: np.ndarray, square: np.ndarray, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str
+    errors: ErrorVariance, influence: Influence, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str
 ) -> DocumentSizes:
-    """The sizes from the variance v of each document and the mean of ``p² D²`` over what is compared, float64[N]."""
+    """The sizes from the variance of errors and the mean of their influence on what is compared."""
     from pt_active.sampling._kernels import pooled_sizes
 
-    gain, unit = variance * square, succession_unit(pool.form, overhead)
+    gain, unit = errors.documents * influence.documents, succession_unit(pool.form, overhead)
     documents = np.flatnonzero(gain > 0)
     if drawing == "depth" or (drawing == SUCCESSIVE and unit == "step"):
         rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)[:, documents]
@@ -271,14 +270,16 @@ def _sizes(
     order = documents[np.lexsort([*keys, pool.query[documents]])]
     size = np.zeros(len(gain))
     if drawing == SUCCESSIVE and len(order):
-        reach = np.ptp(pool.form.values) * np.sqrt(square)
+        reach = np.ptp(pool.form.values) * np.sqrt(influence.documents)
         if unit == "step":
             # Labels above are unknown, so a document may matter as much as its rank allows.
             reach = np.ptp(pool.form.values) * pool.weight[pool.query] * discounts(pool.form, pool.ranks).max(axis=0)
         size[order] = succession_sizes(unit, order, pool.indptr, gain, reach, cost, overhead)
         return DocumentSizes(order, size, gain, unit)
-    pooled_sizes(pool.indptr, order, gain, cost, overhead, size)
-    return DocumentSizes(order, size, gain)
+    opening = np.zeros(len(pool.weight))
+    common = errors.common * influence.queries if _errs_together(drawing, overhead) else opening.copy()
+    pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
+    return DocumentSizes(order, size, gain, opening=opening)
 
 
 def succession_sizes(
@@ -318,7 +319,8 @@ def succession_sizes(
         most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
     else:
         sizes = np.zeros(len(gain))
-        pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes)
+        nothing = np.zeros(len(indptr) - 1)
+        pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, nothing, nothing.copy())
         size, most = sizes[order], most / np.sqrt(price)
     if unit == "step":
         most = largest_below(most, query)
@@ -345,8 +347,8 @@ def document_design(
     """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
 
     If opening a query costs nothing and documents are not drawn by depth, every query is opened: an error that the
-    model makes in a whole query then does the least harm. Otherwise a query is opened with the probability of its most
-    probable document.
+    model makes in a whole query then does the least harm. Otherwise a query is opened with a probability in proportion
+    to its size in `DocumentSizes.opening`, or with that of its most probable document.
 
     A drawing by depth has a random cost, and queries that exceed the budget are dropped whole, which costs far more
     precision than their share of the budget. So a part of the budget is kept in reserve (`DocumentDesign.reserve`).
@@ -384,7 +386,7 @@ def _design_at(
     size, price = sizes.size[sizes.order], cost[sizes.order]
     query = np.searchsorted(indptr, sizes.order, side="right") - 1
     first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
-    top = np.maximum.reduceat(size, first)
+    top = np.maximum.reduceat(size, first) if sizes.opening is None else sizes.opening[query[first]]
     factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
     opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
     opening[query[first]] = np.minimum(1.0, factor * top) if opened_at_random(drawing, overhead) else 1.0

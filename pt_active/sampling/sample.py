@@ -158,7 +158,8 @@ class Sample:
         rows, count, expected = (np.cumsum(inside) - 1)[self.rows[kept]], self.count[kept], self.expected[kept]
         if self.repeated and self.q is not None:
             expected = expected * (count.sum() / self.draws) / self.q[inside].sum()
-        return Sample(rows, count, expected, self.repeated)
+        q = None if self.q is None else self.q[inside] / self.q[inside].sum()
+        return Sample(rows, count, expected, self.repeated, q=q)
 
 
 @dataclass(frozen=True)
@@ -172,12 +173,15 @@ class DocumentSizes:
         gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
         unit: What comes at once in a ``successive`` drawing, as `documents.succession_unit` returns it. Other drawings
             do not read it.
+        opening: float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``; None for that of its
+            most probable document.
     """
 
     order: np.ndarray
     size: np.ndarray
     gain: np.ndarray
     unit: str = "document"
+    opening: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

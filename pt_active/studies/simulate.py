@@ -155,8 +155,9 @@ def simulate(
         budgets: Increasing, in the unit of the cost; `default_budgets` by default.
         repetitions: Samples of each design.
         seed: Random seed of all draws.
-        defensive: ε of the designs: for queries the share of plain random sampling (default 0.1), for documents the
-            multiple of the average variance added to each (default 1).
+        defensive: ε of the designs: for queries the share of plain random sampling (by default that of a plan with the
+            largest budget, `designs.defensive_share`), for documents the multiple of the average variance added to
+            each (default 1).
         reference: Reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
         null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.
@@ -330,7 +331,8 @@ def draw_until_significant(
         seed: Random seed of all draws.
         alpha: Level of each single test.
         null: Whether the systems are swapped at random, so that every significant difference is false.
-        defensive: ε of the designs, 0.1 for queries and 1 for documents by default.
+        defensive: ε of the designs, by default `designs.defensive_share` of the last look for queries, and 1 for
+            documents.
         reference: A name in `intervals.REFERENCES`.
         progress: Whether to show a progress bar.
 

@@ -134,8 +134,10 @@ def test_the_whole_road(files):
     assert found["low"] < found["difference"] < found["high"]
     other = json.loads(run("compare", "plan", "plan.csv", "--first", "b", "--second", "a", "--json"))
     assert other["difference"] == pytest.approx(-found["difference"])
-    estimates = json.loads(run("estimate", "plan", "plan.csv", "--json"))["estimates"]
-    assert estimates["a"]["value"] - estimates["b"]["value"] == pytest.approx(found["difference"], abs=0.5)
+    plain = ("plan", "plan.csv", "--estimator", "snis", "--json")
+    estimates, compared = json.loads(run("estimate", *plain))["estimates"], json.loads(run("compare", *plain))
+    assert estimates["a"]["value"] - estimates["b"]["value"] == pytest.approx(compared["difference"])
+    assert compared["difference"] == pytest.approx(found["difference"], abs=compared["standard_error"])
     assert run("estimate", "plan", "plan.csv").count("DCG@5 of ") == 2
 
 
@@ -679,6 +681,21 @@ def test_a_pilot_tells_what_a_plan_lacks(files):
         r"plan again as before, but with --budget ([0-9]+) --seed 0\.", run("budget", "spread", "--width", "0.05")
     )
     assert float(again) > 60
+
+
+def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--draws", "3", "--out", "plan")
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    said, found = (run("budget", "plan", "plan.csv", "--budget", "100", *how) for how in ((), ("--json",)))
+    (note,) = json.loads(found)["notes"]
+    assert note.startswith("The pilot has 3 queries. Below 30, chance decides which errors it shows")
+    assert note in said
+    row = json.loads(found)["rows"][0]
+    assert 0 < row["low"] < row["standard_error"] < row["high"]
+    tiny = json.loads(run("budget", "plan", "--budget", "3", "--json"))["notes"]
+    assert "too few for an interval: query passive at 3" in tiny[0]
+    assert json.loads(run("budget", "plan", "--budget", "100", "--json"))["notes"] == []
 
 
 @pytest.mark.parametrize("design", ["hedged", "successive", "spread"])

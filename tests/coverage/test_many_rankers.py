@@ -111,7 +111,7 @@ def test_families_of_intervals_hold_all_true_differences(demo, four_rankers, lev
         plan = Plan.create(four_rankers, None, DCG @ 10, budget=budget, level=level, seed=seed)
         judged = plan.judged(demo.judge(plan.assessments))
         pairs = itertools.combinations(range(4), 2)
-        found = [judged.compare(a, b, How(DCG @ 10)) for a, b in pairs]
+        found = [judged.compare(a, b, How(DCG @ 10, reference="effective")) for a, b in pairs]
         error = np.array([each.difference - truth[each.first] + truth[each.second] for each in found])
         spread = np.array([each.standard_error for each in found])
         degrees = np.array([each.degrees_of_freedom for each in found])
@@ -142,7 +142,9 @@ def test_equal_predictors_are_told_apart_in_one_of_twenty_samples(monkeypatch: p
             frame, qrels = equal_judges(rng, 400, 0.3)
         judges = {k: k for k in "abcde"}
         audit = Audit.create(frame, judges, ZeroOne(), budget=100, design="passive", seed=seed)
-        ranking = audit.rank(audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"]), "snis")
+        ranking = audit.rank(
+            audit.assessments[["qid", "docno"]].merge(qrels, on=["qid", "docno"]), "snis", reference="effective"
+        )
         wrong["holm"] += any(winner is not None for winner in ranking.winners)
         wrong["none"] += any(found.winner is not None for found in ranking.comparisons)
     most = samples * 0.05 + 3 * np.sqrt(samples * 0.05 * 0.95)

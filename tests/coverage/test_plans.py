@@ -29,7 +29,7 @@ def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo,
         plan = Plan.create(graded, None, measure, cost=cost, budget=400, level="document", seed=seed)
         assert plan.manifest["spent"] <= 400
         judged = plan.assessments[["qid", "docno"]].merge(labels)
-        found.append(plan.compare(judged, first="production", second="candidate"))
+        found.append(plan.compare(judged, first="production", second="candidate", reference="effective"))
     values = np.array([each.difference for each in found])
     errors = np.array([np.hypot(each.basis.error_of_queries, each.basis.error_of_documents) for each in found])
     covered = [each.confidence_interval().low <= truth <= each.confidence_interval().high for each in found]

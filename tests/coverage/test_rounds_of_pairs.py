@@ -86,6 +86,7 @@ REPETITIONS = 600
 
 @pytest.mark.parametrize("drawing", ["fixed", "poisson", "single"])
 def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
+    """600 samples find a bias of .12 standard deviations, a variance a sixth off, and a coverage 2 points off."""
     world = World(600, 1)
     drawn = [world.draw(100, drawing, seed) for seed in range(REPETITIONS)]
     for name in LUR_FAMILY:
@@ -93,11 +94,12 @@ def test_lur_is_unbiased_and_its_intervals_cover(drawing: str) -> None:
         coverage, bias, ratio, _ = covered(found, world.values.mean())
         assert abs(bias) <= 3, name
         assert 0.93 <= coverage <= 0.97, (name, coverage)
-        assert ratio == pytest.approx(1, abs=3 * np.sqrt(2 / REPETITIONS) + 0.03), name
+        assert ratio == pytest.approx(1, abs=3 * np.sqrt(2 / REPETITIONS)), name
 
 
 @pytest.mark.usefixtures("weighed_once")
 def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas() -> None:
+    """400 samples: the standard error of a coverage is .011; `ailur_ratio` covers 93 %."""
     world = World(600, 2)
     drawn = [world.draw(100, "fixed", seed) for seed in range(400)]
     called = (world.g > 0).astype(float)
@@ -116,12 +118,15 @@ def test_at_a_hundred_labels_kernel_intervals_cover_for_means_ratios_and_areas()
         coverage = covered(found, truth)[0] if name == "mean" else within_score_intervals(found, truth)
         assert 0.93 <= coverage <= 0.97, (name, coverage)
     found = [estimate_statistic(rounds, wanted["mean"][0], "ailur_ratio") for rounds in drawn]
-    assert 0.88 <= covered(found, wanted["mean"][1])[0] <= 0.97
+    assert 0.89 <= covered(found, wanted["mean"][1])[0] <= 0.97
 
 
 @pytest.mark.usefixtures("weighed_once")
 def test_at_a_hundred_labels_intervals_of_slices_cover() -> None:
-    """The cross-entropy of a calibrated predictor on 10 % and 20 % of 1,500 pairs: ten and twenty labels count."""
+    """The cross-entropy of a calibrated predictor on 10 % and 20 % of 1,500 pairs: ten and twenty labels count.
+
+    500 samples find a coverage below .87 or .90, or above .97.
+    """
     rng, repetitions = np.random.default_rng(5), 500
     chance = 1 / (1 + np.exp(-1.5 * rng.normal(size=1500)))
     right = np.where(rng.random(1500) < chance, chance, 1 - chance)
@@ -139,12 +144,15 @@ def test_at_a_hundred_labels_intervals_of_slices_cover() -> None:
             found = [estimate_statistic(rounds, statistic, name) for rounds in drawn]
             coverage = covered(found, truth)[0]
             assert coverage >= least - 3 * np.sqrt(least * (1 - least) / repetitions), (name, share, coverage)
-            assert coverage <= 0.98, (name, share, coverage)
+            assert coverage <= 0.97, (name, share, coverage)
 
 
 @pytest.mark.usefixtures("weighed_once")
 def test_kernel_estimates_close_in_on_the_truth() -> None:
-    """With 16 times as many of everything the error falls to at most 0.35 of itself, and the bias to half."""
+    """With 16 times as many of everything the error falls to at most 0.3 of itself, and the bias to half.
+
+    It would fall to a quarter if it were all chance, which 150 and 40 samples show to ± .03.
+    """
     off = {}
     for n, labels, repetitions in ((300, 75, 150), (4800, 1200, 40)):
         world = World(n, 3)
@@ -154,7 +162,7 @@ def test_kernel_estimates_close_in_on_the_truth() -> None:
             off[name, n] = found - world.values.mean()
     for name in ("ailur", "aiipw", "ailur_ratio", "aiipw_ratio"):
         error, bias = ([f(off[name, n]) for n in (300, 4800)] for f in (lambda x: np.sqrt((x**2).mean()), np.mean))
-        assert error[1] < 0.35 * error[0], (name, error)
+        assert error[1] < 0.3 * error[0], (name, error)
         assert abs(bias[1]) < max(0.5 * abs(bias[0]), 0.3 * error[1]), (name, bias, error)
 
 

@@ -72,28 +72,28 @@ def test_the_squared_error_of_ht_and_difference_is_unbiased(estimator):
     assert_mean((estimates.value - pool[1] @ pool[2]) ** 2 - estimates.standard_error**2, 0.0)
 
 
-def bias(estimator, n, repetitions, seed):
-    """Bias and its standard error, with the estimator's linear part, whose mean is known, taken off."""
+def bias(n, repetitions, seed):
+    """Bias of snis and its standard error, with the linear part, whose mean is known, taken off."""
     q, p, truth, model = skewed_pool()
-    if estimator is regression:  # One whose spread a sample shows, so that the line is trusted in full.
-        model = 1 / (0.15 + truth)
-    pool = q, p, truth, model
-    target, pool_mean = p @ truth, p @ model
-    linear = truth - target
-    if estimator is regression:
-        centred, weight = model - pool_mean, p**2 / q
-        linear = linear - (weight @ (linear * centred)) / (weight @ centred**2) * centred
     drawn = np.random.default_rng(seed).choice(len(q), size=(repetitions, n), p=q)
-    estimates = repeated_estimates(estimator, pool, n, repetitions, seed).value
-    rest = estimates - target - ((p / q) * linear)[drawn].mean(axis=1)
+    estimates = repeated_estimates(snis, (q, p, truth, model), n, repetitions, seed).value
+    rest = estimates - p @ truth - ((p / q) * (truth - p @ truth))[drawn].mean(axis=1)
     return rest.mean(), rest.std() / math.sqrt(repetitions)
 
 
-@pytest.mark.parametrize(("estimator", "n"), [(snis, 10), (regression, 80)])
-def test_the_bias_of_ratios_shrinks_like_one_over_n(estimator, n):
+@pytest.mark.parametrize("n", [20, 60])
+@pytest.mark.parametrize("bent", [np.sqrt, np.square, np.log1p])
+def test_the_bias_of_regression_is_small_beside_its_spread(bent, n):
+    """Below a tenth of the standard deviation, where the weights go with the values and the line is bent."""
+    q, p, truth, _ = skewed_pool()
+    value = repeated_estimates(regression, (q, p, truth, 2 * bent(truth)), n, 4000, seed=n).value
+    assert abs(value.mean() - p @ truth) < 0.1 * value.std()
+
+
+def test_the_bias_of_ratios_shrinks_like_one_over_n():
     """Four times the draws, a quarter of the bias: a factor of 4 within 3 of its standard errors and a tenth."""
-    few, few_error = bias(estimator, n, 12_000, seed=1)
-    many, many_error = bias(estimator, 4 * n, 12_000, seed=2)
+    few, few_error = bias(10, 12_000, seed=1)
+    many, many_error = bias(40, 12_000, seed=2)
     assert abs(few) > 10 * few_error
     assert abs(many) > 10 * many_error
     ratio = few / many
@@ -189,7 +189,7 @@ def test_regression_uses_a_good_model_and_is_not_misled_by_one_of_the_wrong_sign
         for sign in (1, -1)
     }
     assert variance[regression, 1] < 0.5 * variance[snis, 1]
-    assert variance[regression, -1] == pytest.approx(variance[regression, 1])
+    assert variance[regression, -1] == pytest.approx(variance[snis, -1], rel=1e-3)
 
 
 @pytest.mark.parametrize("estimator", [snis, regression])

@@ -88,6 +88,27 @@ def test_successive_drawing_is_put_beside_spread(script, pool_file, tmp_path, mo
     assert table in page.read_text()
 
 
+def test_the_lowest_cells_come_with_their_errors(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module, page = script("document_worst"), tmp_path / "page.md"
+    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+    monkeypatch.setattr(module, "SPOILERS", {"fitted": module.SPOILERS["fitted"]})
+    monkeypatch.setattr(module, "MEASURES", ("DCG@10",))
+    monkeypatch.setattr("sys.argv", ["document_worst.py", str(pool_file), "--repetitions", "20", "--docs", str(page)])
+    module.main()
+    table = capsys.readouterr().out.strip()
+    rows = [row.strip("| ").split(" | ") for row in table.splitlines()[2:]]
+    assert {(opening, task) for _, opening, task, *_ in rows} == {
+        (opening, task) for opening in ("0", "3") for task in ("one ranker", "clear pair", "near-tied pair")
+    }
+    for *_, median, lowest, where in rows:
+        ratio, error = map(float, lowest.split(" ± "))
+        assert 0.2 < ratio < 50
+        assert 0 < error < ratio
+        assert float(median) > 0.2
+        assert where.startswith("fitted, fold ")
+    assert table in page.read_text()
+
+
 def test_a_saving_is_read_off_the_curves(script) -> None:
     saving = script("document_saving").saving
     budgets = np.array([100.0, 200.0, 400.0])
@@ -116,6 +137,29 @@ def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> N
     assert numbers[["model / realised", "pilot / realised"]].median().between(0.5, 2).all()
     of_documents = rows["method"].str.startswith("documents")
     assert numbers["realised"][of_documents].mean() < numbers["realised"][~of_documents].mean()
+
+
+def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    module = script("pilot_intervals")
+    small = {"MEASURES": ("DCG@10",), "TASKS": ("near-tied pair",), "MODELS": ("fitted", "useless")}
+    for name, value in (small | {"SIZES": (3, 8), "REPLAYS": 40}).items():
+        monkeypatch.setattr(module, name, value)
+    page, table = tmp_path / "page.md", tmp_path / "rows.csv"
+    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
+    argv = ["pilot_intervals.py", str(pool_file), "--quick", "--csv", str(table), "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", argv)
+    module.main()
+    rows = pd.read_csv(table)
+    assert len(rows) == 2 * 2 * 2 * 2 * 3
+    assert rows["suffices"].ge(rows["within"]).all()
+    # The cautious budget for the realised error reaches it if, and only if, the realised error is below the upper end.
+    clear = (rows["budget"] - 1).abs() > 0.01
+    assert (rows["budget"].ge(1) == rows["suffices"])[clear].all()
+    assert rows["within"].mean() > 0.5
+    widths = rows[rows["unit"] == rows["pilot"]].groupby("size")["width"].median()
+    assert widths[3] > widths[8] > 1
+    assert "\nold\n" not in page.read_text()
+    assert page.read_text().count("| queries | documents | 3 |") == 1
 
 
 def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -> None:
@@ -147,3 +191,42 @@ def test_what_leaning_less_is_worth_goes_into_the_page(script, pool_file, tmp_pa
     assert capsys.readouterr().out.strip() in shown
     assert shown.count("| small | useless | DCG@10 |") == 3
     assert "old" not in shown
+
+
+def test_small_samples_are_compared_with_the_plain_mean(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
+    league = script("small_samples")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{league.BEGIN}\nold\n{league.END}\nafter\n")
+    argv = ["small_samples.py", str(pool_file), "--quick", "--repetitions", "60", "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", [*argv, "--csv", str(tmp_path / "cells.csv")])
+    league.main()
+    cells = pd.read_csv(tmp_path / "cells.csv")
+    assert set(cells["model"]) == {"fitted", "overconfident", "useless", "wrong-signed", "constant"}
+    assert set(cells["draws"]) == {5, 8}
+    first = cells[~cells["again"]].set_index(["measure", "task", "model", "draws", "method"])["ratio"].unstack()
+    assert first["PPI++"].mean() > 1
+    plain = first.xs("constant", level="model")["passive + regression"]
+    assert plain.to_numpy() == pytest.approx(1, abs=1e-12)
+    assert "\nold\n" not in page.read_text()
+    assert page.read_text().count("| default |") == 2
+
+
+def test_ppi_of_many_samples_is_that_of_each(script) -> None:
+    """The power is the slope that makes the variance least, cut to between 0 and 1 [PPI++, for means]."""
+    from pt_active.inference.replay import Population
+    from pt_active.relevance.moments import Moments
+    from pt_active.sampling.sample import Sample
+
+    rng = np.random.default_rng(3)
+    values, model = rng.normal(size=(2, 30))
+    model += values
+    moments = Moments(model[:, None], np.ones((30, 1, 1)))
+    even = np.full(30, 1 / 30)
+    population = Population(values[:, None], moments, moments, np.ones(30), even, np.ones(30, dtype=int))
+    rows = rng.random((20, 30)).argsort(axis=1)[:, :9]
+    sample = Sample(rows, np.ones_like(rows), np.full(rows.shape, 9 / 30))
+    for row, found in zip(rows, script("small_samples").ppi(sample, population), strict=True):
+        rest = np.delete(model, row)
+        power = np.cov(values[row], model[row], ddof=0)[0, 1] / ((1 + 9 / 21) * model.var())
+        power = min(max(power, 0), 1)
+        assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())

@@ -156,7 +156,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
         sample = coverage.judged_sample(pairs, label, case.design, 5)
         for estimator in coverage.risk_estimators():
             wanted = audit.compare(labels, estimator) if case.compare else audit.estimate(labels, estimator)["a"]
-            found = coverage.inferred(case, sample, estimator, "effective")
+            found = coverage.inferred(case, sample, estimator, "auto")
             assert found.confidence_interval() == wanted.confidence_interval()
 
 
@@ -164,15 +164,24 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
     monkeypatch.setattr(coverage, "CASES", {name: coverage.CASES[name] for name in ("error", "difference of errors")})
-    monkeypatch.setattr("sys.argv", ["audit_coverage", "--repetitions", "20", "--out", str(tmp_path)])
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{coverage.BEGIN}\nold\n{coverage.END}\nafter\n", encoding="utf-8")
+    arguments = ["--repetitions", "20", "--out", str(tmp_path), "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", ["audit_coverage", *arguments])
     coverage.main()
     printed = capsys.readouterr().out
+    assert "old" not in page.read_text(encoding="utf-8")
+    assert page.read_text(encoding="utf-8").count("| common errors: error | ") == 3
     assert "| common errors: error | ." in printed.replace("| 1.", "| .")
     table = pd.read_csv(tmp_path / "audit_coverage.csv")
     fair = table[(table["model"] == "fair") & (table["errors"] == coverage.COMMON)]
     assert fair["coverage"].between(0.85, 1).all()
     assert fair["width"].between(0.02, 1).all()
-    assert (table["no_interval"] < 1).all()
+    assert (fair["no_interval"] < 1).all()
+    assert (table["silent"] <= 0.3).all()
+    assert (table["silent"] <= 1 - table["no_interval"]).all()
+    wider = table[table["no_interval"] == 0]
+    assert (wider["width"] >= wider["width_of_t"] - 1e-9).all()
     assert set(table[table["risk"] == "error"]["method"]) == {
         *coverage.risk_estimators(),
         "stratified",
@@ -189,10 +198,12 @@ def test_half_as_wide_intervals_would_not_pass(script, monkeypatch) -> None:
     monkeypatch.setattr(coverage, "PAIRS", 400)
     case = coverage.CASES["error"]
     frame, label = coverage.pool_of(coverage.COMMON, 0)
-    honest = np.mean([held for _, held, _ in coverage.replayed(case, frame, label, range(40))])
+    honest = np.mean([each[1] for each in coverage.replayed(case, frame, label, range(40))])
     inferred = coverage.inferred
 
     class Narrow:
+        note = ""
+
         def __init__(self, found):
             self.found = found
 
@@ -201,5 +212,5 @@ def test_half_as_wide_intervals_would_not_pass(script, monkeypatch) -> None:
             return (3 * low + high) / 4, (low + 3 * high) / 4
 
     monkeypatch.setattr(coverage, "inferred", lambda *arguments: Narrow(inferred(*arguments)))
-    narrow = np.mean([held for _, held, _ in coverage.replayed(case, frame, label, range(40))])
-    assert narrow < 0.8 < honest
+    narrow = np.mean([each[1] for each in coverage.replayed(case, frame, label, range(40))])
+    assert narrow < 0.85 < honest

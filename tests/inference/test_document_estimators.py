@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
+from pt_active.inference.documents import (
+    FOLDS,
+    DocumentEstimate,
+    combined,
+    document_estimate,
+    predicted,
+    query_residuals,
+)
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool, Variables
@@ -84,13 +91,13 @@ def outcomes(design, indptr):
         yield rows
 
 
-def enumerated(pool, design, mean_of, truth, contrast):
+def enumerated(pool, design, mean_of, truth, contrast, share=0.0):
     """Expectations of an estimate and its variances, and the true variances: first phase, second, together."""
     chance, fields, groups = [], [], []
     for group, rows in enumerate(outcomes(design, pool.indptr)):
         for p, sample in rows:
             mean = mean_of(sample)
-            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast)
+            estimate = document_estimate(pool, sample, mean, np.where(sample.drawn, truth, mean), contrast, share)
             fields.append((estimate.value, estimate.first, estimate.second))
             chance.append(p)
             groups.append(group)
@@ -108,12 +115,12 @@ def design_of(drawing, opening=OPENING, inclusion=INCLUSION, order=None):
     return DocumentDesign(drawing, order[inclusion[order] > 0], np.asarray(opening), inclusion)
 
 
-def enumerate_fixed(measure, contrast, model, design, estimator="difference"):
+def enumerate_fixed(measure, contrast, model, design, estimator="difference", share=0.0):
     pool, truth = small_pool(measure, len(contrast))
     contrast, means = np.array(contrast), model_means(pool, truth, model)
     means = np.where((design.inclusion > 0) & (design.opening > 0)[pool.query], means, truth)
     found = enumerated(
-        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast
+        pool, design, lambda sample: predicted(pool, sample, means, truth, contrast, estimator), truth, contrast, share
     )
     return float(pool.weight @ pool.values(truth) @ contrast), *found
 
@@ -139,6 +146,31 @@ def test_estimates_are_unbiased_and_so_is_their_variance(measure, contrast, mode
         assert second == pytest.approx(true[1], abs=1e-10)
     else:
         assert second >= true[1] - 1e-10
+
+
+@pytest.mark.parametrize("measure", MEASURES[:2])
+@pytest.mark.parametrize("contrast", CONTRASTS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("name", ["poisson", "never", "certain"])
+@pytest.mark.parametrize("share", [0.3, 0.9])
+def test_corrections_within_queries_keep_estimates_and_their_variance_unbiased(measure, contrast, model, name, share):
+    truth, value, (first, second), true = enumerate_fixed(measure, contrast, model, DESIGNS[name], share=share)
+    assert value == pytest.approx(truth, abs=1e-10)
+    assert first == pytest.approx(true[0], abs=1e-10)
+    assert second == pytest.approx(true[1], abs=1e-10)
+
+
+def test_corrections_within_queries_take_out_errors_that_documents_have_in_common():
+    """Three documents, one of them only in the second ranking; the errors are all 1, or of both signs."""
+    pool, _ = small_pool("DCG", 2, np.array([0, 3]), seed=1)
+    design = design_of("poisson", opening=np.ones(1), inclusion=np.array([0.6, 0.4, 0.5]))
+    variance = {}
+    for said, error in {"common": np.ones(3), "own": np.array([1.0, -1.0, 1.0])}.items():
+        for share in (0.0, 0.3):
+            _, _, true = enumerated(pool, design, lambda _: np.zeros(3), error, np.array([1.0, -1.0]), share)
+            variance[said, share] = true[2]
+    assert variance["common", 0.3] < 0.75 * variance["common", 0.0]
+    assert variance["own", 0.3] < 1.3 * variance["own", 0.0]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -196,6 +228,52 @@ def test_the_variance_of_spread_documents_is_that_of_independent_ones_less_what_
     lost = (1 - APART_SHARE) / APART_SHARE * (weight[:2] @ [2 * shared[0] * shared[1], 2 * shared[2] * shared[3]])
     assert lost < 0
     assert plain.second == pytest.approx(weight @ (error**2 * (1 - pi)).reshape(3, 2).sum(axis=1) - lost)
+
+
+@pytest.mark.parametrize("chance", [0.25, 0.75])
+def test_queries_drawn_apart_tell_what_a_fixed_number_of_documents_gains(chance):
+    """Over all independent draws of a query, against all draws of two or six of its eight documents.
+
+    Under these the covariance of two draws is ``−π(1−π)/(n−1)``; the estimate takes n for n − 1.
+    """
+    n = 8
+    form = rank_form(parse_measure("DCG"), 2, n)
+    pool = DocumentPool(form, np.array([0, n]), np.arange(1, n + 1, dtype=np.int32)[None], np.ones(1))
+    truth, mean = form.values[np.random.default_rng(0).integers(0, 3, n)], np.full(n, 0.4)
+    design, expected = design_of("spread", np.ones(1), np.full(n, chance)), 0.0
+    for taken in itertools.product([True, False], repeat=n):
+        drawn = np.array(taken)
+        sample = TwoPhase(design, Sample.once(np.ones(1)), drawn, np.array([True]), 0.0)
+        found = query_residuals(pool, sample, mean, np.where(drawn, truth, mean), np.ones(1))
+        expected += math.prod(np.where(drawn, chance, 1 - chance)) * found.together[0]
+    error = pool.gradients(mean)[0] * (truth - mean) / chance
+    fixed = np.var([error[list(rows)].sum() for rows in itertools.combinations(range(n), int(n * chance))])
+    independent = (error**2 * chance * (1 - chance)).sum()
+    assert expected == pytest.approx((1 - 1 / n) * (independent - fixed))
+
+
+@pytest.mark.parametrize(
+    ("errors", "share"),
+    [
+        ([(1, 1)] * 30, 0.5),  # all errors of a query alike: the gain is cut to half of the variance
+        ([(1, 1)] * 12 + [(1, -1)] * 11, 1.0),  # one query more with like errors than with unlike ones: chance
+        ([(1, 0)] * 30, 1.0),  # no two errors in a query
+    ],
+)
+def test_spreading_gains_half_of_the_variance_at_most_and_nothing_that_chance_explains(errors, share):
+    """The variance as a share of the one that independent draws would have."""
+    m = len(errors)
+    form = rank_form(parse_measure("P@2"), 1, 2)
+    ranks = np.tile(np.array([1, 2], dtype=np.int32), (1, m))
+    pool, mean = DocumentPool(form, 2 * np.arange(m + 1), ranks, np.full(m, 1 / m)), np.full(2 * m, 0.5)
+    opened, everything, apart = Sample.once(np.ones(m)), np.ones(2 * m, dtype=bool), np.ones(m, dtype=bool)
+    second = {}
+    for drawing in ("spread", "poisson"):
+        design = design_of(drawing, np.ones(m), np.full(2 * m, 0.5))
+        sample = TwoPhase(design, opened, everything, apart, 0.0)
+        found = document_estimate(pool, sample, mean, 0.5 + 0.5 * np.ravel(errors), np.ones(1))
+        second[drawing] = found.second
+    assert second["spread"] == pytest.approx(share * second["poisson"])
 
 
 def test_the_bend_of_a_spread_cascade_counts_as_variance():
@@ -276,8 +354,10 @@ def test_the_line_of_a_fold_knows_nothing_of_its_labels_and_draws(seed, measure,
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(seed):
-    pool, truth, sample, mean = many_queries(seed, "DCG@2")
+@pytest.mark.parametrize("measure", ["DCG@2", "RR"])
+def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(measure, seed):
+    """A cascade has a line in the mean alone, clipped to its range; an additive measure one in the gradient too."""
+    pool, truth, sample, mean = many_queries(seed, measure)
     contrast = np.array([1.0, -1.0])
     found = predicted(pool, sample, mean, truth, contrast, "regression")
     psi = sample.opening[pool.query] * sample.design.inclusion
@@ -285,9 +365,11 @@ def test_the_line_is_that_of_weighted_least_squares_through_the_other_folds(seed
     root *= np.sqrt(1 - psi) / np.where(psi > 0, psi, 1)
     for fold in range(FOLDS):
         rows = sample.drawn & (pool.query % FOLDS != fold) & (root > 0)
-        slope, shift = np.polyfit(mean[rows], truth[rows], 1, w=root[rows])
+        also = [contrast @ pool.gradients(mean)] if measure == "DCG@2" else []
+        sides = np.column_stack([np.ones_like(mean), mean, *also])
+        line = sides @ np.linalg.lstsq(sides[rows] * root[rows, None], truth[rows] * root[rows], rcond=None)[0]
         here = (pool.query % FOLDS == fold) & (sample.design.inclusion > 0)
-        np.testing.assert_allclose(found[here], shift + slope * mean[here], rtol=1e-8)
+        np.testing.assert_allclose(found[here], line[here] if also else line[here].clip(0, 1), rtol=1e-8, atol=1e-12)
     np.testing.assert_array_equal(found[sample.design.inclusion == 0], mean[sample.design.inclusion == 0])
 
 

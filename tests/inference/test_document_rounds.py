@@ -57,6 +57,22 @@ def test_weights_are_known_before_a_round_is_drawn(labelled_documents) -> None:
     assert weights[1] / weights[0] == pytest.approx(first.expected / dear.expected)
 
 
+def test_a_refitted_model_that_is_surer_of_every_document_alike_gives_its_round_no_more_weight(
+    labelled_documents,
+) -> None:
+    """The refitted model expects 0.36 times the variance of each document, so the round is drawn as without it."""
+    pool, _ = labelled_documents("DCG@5")
+    even, surer = (np.tile([1 - p, 0, p], (len(pool.label), 1)) for p in (0.5, 0.1))
+    graded, settings = replace(pool.graded, grades=even), RoundSettings("spread")
+    known = np.where(draw_round(graded, settings, 40.0, np.random.default_rng(1)).sample.drawn, pool.label, -1)
+    second, refitted = (
+        draw_round(graded, settings, 40.0, np.random.default_rng(2), grades=grades, labels=known)
+        for grades in (even, surer)
+    )
+    np.testing.assert_allclose(refitted.sample.design.inclusion, second.sample.design.inclusion, rtol=1e-9)
+    assert round_weights([second, refitted]) == pytest.approx([0.5, 0.5])
+
+
 def test_a_round_that_judges_the_rest_decides_alone(labelled_documents) -> None:
     pool, _ = labelled_documents("ERR@5")
     settings = RoundSettings("depth")

@@ -49,31 +49,35 @@ def longhand_difference(v, y, model, pool_mean, pool_variance):
     return pool_mean + value, error, degrees
 
 
+def longhand_slope(v, y, model, pool_variance):
+    """The slope and how sure it is, from the draws that are given."""
+    draws, total, degrees = range(len(v)), math.fsum(v), longhand_effective(v) - 2
+    w = [v[i] / total for i in draws]
+    y = [value - math.fsum(w[i] * y[i] for i in draws) for value in y]
+    model = [value - math.fsum(w[i] * model[i] for i in draws) for value in model]
+    spread = math.fsum(w[i] * model[i] ** 2 for i in draws)
+    covariance = math.fsum(w[i] * y[i] * model[i] for i in draws)
+    if covariance <= 0 or degrees <= 0:
+        return 0.0, 0.0
+    explained = covariance**2 / spread
+    ratio = degrees * explained / (math.fsum(w[i] * y[i] ** 2 for i in draws) - explained)
+    sure = max(0, 1 - 6 / ratio)
+    slope = min(1, covariance / (spread + (1 - sure) * max(pool_variance - spread, 0)))
+    return slope * max(0, 1 - 1 / ratio), sure
+
+
 def longhand_regression(v, y, model, pool_mean, pool_variance):
     draws, total = range(len(v)), math.fsum(v)
     w = [v[i] / total for i in draws]
     y_mean = math.fsum(w[i] * y[i] for i in draws)
     m_mean = math.fsum(w[i] * model[i] for i in draws)
-    slope = math.fsum(w[i] ** 2 * (y[i] - y_mean) * (model[i] - m_mean) for i in draws)
-    pull = [w[i] ** 2 * (model[i] - m_mean) ** 2 for i in draws]
-    spread = math.fsum(w[i] * (model[i] - m_mean) ** 2 for i in draws)
-    trust = min(1, 4 / 3 * (1 - math.fsum(t**2 for t in pull) / math.fsum(pull) ** 2))
-    trust *= min(1, 2 * spread / pool_variance)
-    slope *= trust / math.fsum(pull)
-    residual = [y[i] - y_mean - slope * (model[i] - m_mean) for i in draws]
-    leverage = [w[i] + trust * w[i] * (model[i] - m_mean) ** 2 / spread for i in draws]
-    error = math.sqrt(math.fsum((w[i] * residual[i] / (1 - leverage[i])) ** 2 for i in draws))
-    return y_mean + slope * (pool_mean - m_mean), error, longhand_effective(v) - 2
-
-
-def test_the_leverage_is_what_a_value_adds_to_its_own_prediction():
-    """Of the weighted regression with weights v: the diagonal of its hat matrix, from the normal equations."""
-    v, _, model, _ = random_draws(6, 9)
-    x = np.column_stack([np.ones(9), model])
-    hat = np.diag(x @ np.linalg.inv(x.T @ (v[:, None] * x)) @ (v[:, None] * x).T)
-    w = v / v.sum()
-    predictor = model - w @ model
-    assert w * (1 + predictor**2 / (w @ predictor**2)) == pytest.approx(hat)
+    slope, sure = longhand_slope(v, y, model, pool_variance)
+    others = [longhand_slope(*(part[:i] + part[i + 1 :] for part in (v, y, model)), pool_variance)[0] for i in draws]
+    slopes = [(1 - sure) * slope + sure * other for other in others]
+    value = y_mean + math.fsum(w[i] * slopes[i] * (pool_mean - model[i]) for i in draws)
+    residual = [(y[i] - y_mean - others[i] * (model[i] - m_mean)) / (1 - w[i]) for i in draws]
+    error = math.sqrt(math.fsum((w[i] * residual[i]) ** 2 for i in draws))
+    return value, error, longhand_effective(v) - 2
 
 
 def longhand_effective(v):
@@ -158,11 +162,22 @@ def test_uniform_draws_of_a_useless_model_give_the_sample_mean(name):
     assert estimate.value == pytest.approx(0.35)
 
 
-def test_regression_is_exact_where_the_model_is_linear_in_the_truth():
+@pytest.mark.parametrize("slope", [0.01, 0.6, 1.0])
+@pytest.mark.parametrize("pool_variance", [1e-9, 0.04, 9.0])
+def test_regression_is_exact_where_the_truth_is_linear_in_the_model(slope, pool_variance):
     v, _, model, pool_mean = random_draws(4, 30)
-    estimate = of_draws(regression, v, 2 - 3 * model, model, pool_mean, 0.04)
-    assert estimate.value == pytest.approx(2 - 3 * pool_mean)
+    estimate = of_draws(regression, v, 2 + slope * model, model, pool_mean, pool_variance)
+    assert estimate.value == pytest.approx(2 + slope * pool_mean)
     assert estimate.standard_error == pytest.approx(0, abs=1e-14)
+
+
+def test_a_slope_is_cut_to_between_0_and_1():
+    """A model of the wrong sign is left out, and one that is too cautious counts as it is."""
+    v, _, model, pool_mean = random_draws(4, 30)
+    value = of_draws(regression, v, 2 - 3 * model, model, pool_mean, 0.04).value
+    assert value == of_draws(snis, v, 2 - 3 * model, model, pool_mean).value
+    value = of_draws(regression, v, 2 + 3 * model, model, pool_mean, 0.04).value
+    assert value == pytest.approx(2 + pool_mean + 2 * (v @ model) / v.sum())
 
 
 def test_mean_and_variance_over_the_pool():
@@ -171,24 +186,98 @@ def test_mean_and_variance_over_the_pool():
     assert Controls(weight, values).variance == pytest.approx(0.2 * 1.8**2 + 0.3 * 0.8**2 + 0.5 * 1.2**2)
 
 
-def test_a_line_that_the_sample_hardly_makes_is_trusted_in_part():
-    """In proportion to the spread, if below half of the pool's, and to the part of the other draws, if below ¾."""
-    v, y, model, pool_mean = random_draws(4, 9)
-    plain = of_draws(snis, v, y, model, pool_mean).value
-    w = v / v.sum()
+def test_the_error_is_that_of_predicting_each_draw_from_the_others():
+    """For equal weights and a clear line: the residuals of ordinary least squares without the draw."""
+    rng = np.random.default_rng(5)
+    model = rng.normal(size=40)
+    y = 0.5 * model + 0.1 * rng.normal(size=40)
+    estimate = of_draws(regression, np.ones(40), y, model, 0.0, 1e-9)
+    squares = 0.0
+    for i in range(40):
+        rest = np.delete(np.arange(40), i)
+        slope, level = np.polyfit(model[rest], y[rest], 1)
+        squares += ((y[i] - level - slope * model[i]) / 40) ** 2
+    assert estimate.standard_error == pytest.approx(math.sqrt(squares), rel=1e-2)
+
+
+def test_a_doubtful_line_counts_less_where_the_sample_spreads_less_than_the_pool():
+    """In proportion to the spread if the line is doubtful, and not at all less if it is clear."""
+    v, _, model, pool_mean = random_draws(4, 200)
+    noise, w = np.random.default_rng(5).normal(size=200), v / v.sum()
     spread = w @ (model - w @ model) ** 2
-    for share in (0.5, 0.4, 0.1, 0.0):
-        variance = spread / share if share > 0 else 1e300
-        found = of_draws(regression, v, y, model, pool_mean, variance).value
-        full = of_draws(regression, v, y, model, pool_mean, spread).value
-        assert found == pytest.approx(plain + 2 * share * (full - plain), abs=1e-12)
-    apart = np.r_[5.0, np.zeros(8)]
-    alone = of_draws(regression, v, y, apart, 1.0, 0.1)
-    pull = (w * (apart - w @ apart)) ** 2
-    most = (pull**2).sum() / pull.sum() ** 2
-    assert most > 0.25
-    slope = (w**2 @ ((y - w @ y) * (apart - w @ apart))) / pull.sum() * (1 - most) / 0.75
-    assert alone.value == pytest.approx(w @ y + slope * (1.0 - w @ apart), abs=1e-12)
+    noise -= np.polyval(np.polyfit(model, noise, 1, w=np.sqrt(w)), model)
+    for size, part in ((0.4, 0.5), (1e-4, 1.0)):
+        y = 0.4 * model + size * noise
+        plain = of_draws(snis, v, y, model, pool_mean).value
+        full, half = (of_draws(regression, v, y, model, pool_mean, ratio * spread).value - plain for ratio in (1, 2))
+        assert abs(full) > 1e-3
+        assert half / full == pytest.approx(part, rel=1e-4)
+
+
+def test_a_line_that_noise_could_make_is_dropped():
+    """Below ``F = 1`` of the weighted regression the estimate is that without a model."""
+    dropped = kept = 0
+    for seed in range(100):
+        v, y, model, pool_mean = random_draws(seed, 8)
+        y = y + 0.3 * np.random.default_rng(seed).normal(size=8)
+        w = v / v.sum()
+        x = np.column_stack([np.ones(8), model])
+        line = np.linalg.solve(x.T @ (w[:, None] * x), x.T @ (w * y))
+        around, left = w @ (y - w @ y) ** 2, w @ (y - x @ line) ** 2
+        ratio = (effective_size(np.ones(8), v) - 2) * (around - left) / left
+        estimate, plain = (of_draws(each, v, y, model, pool_mean, 1e-9).value for each in (regression, snis))
+        if line[1] < 0 or ratio < 1:
+            assert estimate == plain
+            dropped += line[1] > 0
+        elif 1.01 < ratio < 6:
+            slope = min(1, line[1]) * (1 - 1 / ratio)
+            assert estimate == pytest.approx(plain + slope * (pool_mean - w @ model), abs=1e-12)
+            kept += 1
+    assert min(dropped, kept) >= 10
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 40), st.floats(1e-3, 1e3), st.floats(-5, 5), st.floats(-5, 5))
+def test_regression_scales_turns_and_shifts_with_the_values(seed, n, factor, up, along):
+    """With values and model times a factor so is the estimate; turned about, exactly; shifts move it alone."""
+    v, y, model, pool_mean = random_draws(seed, n)
+    of = of_draws(regression, v, y, model, pool_mean)
+    turned = of_draws(regression, v, -y, -model, -pool_mean)
+    assert (turned.value, turned.standard_error) == (-of.value, of.standard_error)
+    scaled = of_draws(regression, v, factor * y, factor * model, factor * pool_mean, factor**2 * 0.1)
+    assert scaled.value == pytest.approx(factor * of.value, rel=1e-9, abs=1e-9 * factor)
+    assert scaled.standard_error == pytest.approx(factor * of.standard_error, rel=1e-7)
+    shifted = of_draws(regression, v, y + up, model + along, pool_mean + along)
+    assert shifted.value == pytest.approx(of.value + up, abs=1e-9)
+    assert shifted.standard_error == pytest.approx(of.standard_error, rel=1e-6, abs=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.integers(3, 40))
+def test_the_weights_of_regression_are_those_of_its_line(seed, n):
+    """Given its slopes, the estimate is linear in the values: the draws' own weights, and a base."""
+    v, y, model, pool_mean = random_draws(seed, n)
+    found = regression(*drawn(np.ones(n), v, model, pool_mean))
+    weighting = found.at(y)
+    assert weighting.base + weighting.weights @ y == pytest.approx(found.estimate(y).value, abs=1e-12)
+    assert weighting.weights == pytest.approx(v / v.sum())
+    assert weighting.at(-y) is weighting
+    assert vars(weighting.estimate(y)) == vars(found.estimate(y))
+
+
+@pytest.mark.parametrize("noise", [0.5, 2.0, 5.0])
+def test_regression_of_ten_draws_is_nearly_unbiased_and_no_worse_than_the_mean(noise):
+    """Its bias is below .1 of its standard deviation, on skewed values, with straight, bent and too steep models."""
+    rng = np.random.default_rng(8)
+    truth, seen = rng.gamma(1.5, 1, 400), rng.normal(0, noise, 400)
+    rows = rng.random((4000, 400)).argpartition(10, axis=1)[:, :10]
+    sample = Sample(rows, np.ones_like(rows), np.full(rows.shape, 10 / 400))
+    for model in (truth + seen, 3 * (truth + seen), np.exp(0.3 * (truth + seen))):
+        controls = Controls(np.full(400, 1 / 400), model)
+        error = regression(sample, controls).estimate(truth[rows]).value - truth.mean()
+        assert abs(error.mean()) < 0.1 * error.std()
+        plain = snis(sample, controls).estimate(truth[rows]).value - truth.mean()
+        assert (error**2).mean() < 1.05 * (plain**2).mean()
 
 
 def test_difference_is_exact_where_the_model_is_the_truth():
@@ -318,12 +407,24 @@ def test_a_constant_model_makes_regression_snis_with_leverage():
     assert estimate.standard_error == pytest.approx(math.sqrt(sum((share * (y - plain.value) / (1 - share)) ** 2)))
 
 
-def test_a_constant_model_that_rounding_makes_uneven():
-    """Weighted means of .1 are not .1 to the last bit; the slope must not become noise over noise."""
-    for seed in range(200):
-        v, y, _, _ = random_draws(seed, 7)
-        low, high = y.min() - 1e-9, y.max() + 1e-9
-        assert low <= of_draws(regression, v, y, np.full(7, 0.1), 0.1).value <= high
+@pytest.mark.parametrize("level", [0.1, 0.25, 1 / 3, 1e6])
+@pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
+def test_a_constant_model_does_not_move_the_estimate_at_all(level, size):
+    """Also if rounding makes it uneven: weighted means of .1 are not .1 to the last bit, nor .1 + .2 − .2."""
+    for seed in range(50):
+        v, y, noise, _ = random_draws(seed, 7)
+        for model in (np.full(7, level), level + noise - noise, level + 1e-15 * noise):
+            estimate = of_draws(regression, v, size * y, model, level, 1e-32)
+            assert estimate.value == of_draws(snis, v, size * y, model, level).value
+
+
+def test_a_difference_that_the_model_sees_by_rounding_alone_does_not_move_the_estimate():
+    """The model expects the same of two rankers, up to the order of its sums."""
+    for seed in range(50):
+        v, y, noise, _ = random_draws(seed, 7)
+        model = (0.1 + noise + 0.7) - (0.7 + noise + 0.1)
+        estimate = of_draws(regression, v, y, model, model.mean(), model.var())
+        assert estimate.value == of_draws(snis, v, y, model, 0.0).value
 
 
 def test_too_few_effective_draws_give_an_infinite_interval():
@@ -343,7 +444,7 @@ def test_reference_degrees():
     assert reference_degrees("t", 7.5, 20) == 19
     assert reference_degrees("normal", 7.5, 20) == np.inf
     assert set(REFERENCES) == {"effective", "t", "normal"}
-    with pytest.raises(ValueError, match=r"unknown reference 'z'; it is one of effective, t, normal"):
+    with pytest.raises(ValueError, match=r"unknown reference 'z'; it is one of auto, simulated, effective, t, normal"):
         reference_degrees("z", 7.5, 20)
 
 

@@ -85,6 +85,17 @@ def test_the_difference_of_ratios_longhand() -> None:
     assert found.standard_error == pytest.approx(error, abs=1e-12)
 
 
+def test_a_difference_has_the_degrees_of_freedom_of_the_ratio_that_rests_on_fewer_draws() -> None:
+    rng = np.random.default_rng(19)
+    first, second, v = random_scores(rng, 9), random_scores(rng, 9), rng.uniform(0.2, 3, 9)
+    second = replace(second, weight=np.where(np.arange(9) < 4, second.weight, 0.0))
+    alone = [ratio_estimate([s], once(v), plain(9), "snis").degrees_of_freedom for s in (first, second)]
+    assert alone[1] < 3 < alone[0]
+    for pair in ([first, second], [second, first]):
+        found = ratio_estimate(pair, once(v), plain(9), "snis").degrees_of_freedom
+        assert found == pytest.approx(alone[1])
+
+
 def test_residuals_of_a_ratio_are_those_of_the_ratio_without_the_draw() -> None:
     """If the model says nothing, ``SE² = Σ (1 − π) (v (u − Ĝ_(i) w)/Σ v w)²``, ``Ĝ_(i)`` the ratio of the others."""
     rng = np.random.default_rng(17)
@@ -165,6 +176,7 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
     """Where model values differ by nothing in the sample and by much in the pool, the slope is shrunk."""
     rng = np.random.default_rng(15)
     v, loss = rng.uniform(0.5, 2, 20), rng.integers(0, 2, 20).astype(float)
+    effective = v.sum() ** 2 / (v @ v)
     model = np.r_[rng.random(20) * 1e-9, np.ones(5)]
     s = Scores(loss, np.ones(20), model, np.ones(25))
     for found in (
@@ -172,15 +184,16 @@ def test_a_line_is_not_drawn_beyond_the_values_that_it_went_through() -> None:
         ratio_estimate([s], once(v), plain(25), "regression"),
     ):
         assert found.value == pytest.approx(v @ loss / v.sum(), abs=1e-6)
-    share, pool = v / v.sum(), np.r_[rng.random(20), 4 * np.ones(5)]
+    share, pool = v / v.sum(), np.r_[0.1 * loss + rng.random(20), 4 * np.ones(5)]
     mean, centre = share @ loss, share @ pool[:20]
     spread, variance = share @ (pool[:20] - centre) ** 2, pool.var()
-    slope = (share**2 @ ((loss - mean) * (pool[:20] - centre))) / (share**2 @ (pool[:20] - centre) ** 2)
-    pull = share**2 * (pool[:20] - centre) ** 2
-    trust = 2 * spread / variance
-    assert (pull**2).sum() / pull.sum() ** 2 < 0.25
-    expected = mean + trust * slope * (pool.mean() - centre)
-    assert 2 * spread < variance
+    covariance = share @ ((loss - mean) * (pool[:20] - centre))
+    ratio = (effective - 2) / ((share @ (loss - mean) ** 2) * spread / covariance**2 - 1)
+    assert 1 < ratio < 6
+    assert spread < 0.2 * variance
+    slope = covariance / variance * (1 - 1 / ratio)
+    assert slope > 0
+    expected = mean + slope * (pool.mean() - centre)
     found = domain_estimate(risk_domain(replace(s, expected_numerator=pool), plain(25)), once(v), "regression")
     assert found.value == pytest.approx(expected, abs=1e-12)
 

@@ -129,6 +129,18 @@ def test_the_variance_of_poisson_rounds_is_unbiased() -> None:
     assert claimed == pytest.approx(second - first**2, abs=1e-12)
 
 
+@pytest.mark.parametrize("draws", [2, 3, 4])
+def test_the_variance_of_uniform_single_draws_is_unbiased(draws: int) -> None:
+    """Over all orders in which some of five instances can come one at a time."""
+    value, claimed = [], []
+    for order in permutations(range(5), draws):
+        rounds = rounds_of([([i], [1 / (5 - t)]) for t, i in enumerate(order)], [1] * draws, False, 5)
+        weighting, known = lur(rounds), np.where(rounds.drawn, VALUES[:5], 0.0)
+        value.append(weighting.weights @ known)
+        claimed.append(weighting.variance(known))
+    assert np.mean(claimed) == pytest.approx(np.var(value), abs=1e-12)
+
+
 def test_one_at_a_time_it_is_lure() -> None:
     """``(1/M) Σ v_m ℓ_m``, ``v_m = 1 + (N−M)/(N−m) (1/((N−m+1) q_m) − 1)`` (Farquhar et al. 2021)."""
     rng = np.random.default_rng(1)

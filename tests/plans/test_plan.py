@@ -122,6 +122,23 @@ def test_a_comparison_sees_the_pool_of_differences(plan: Plan, qrels: pd.DataFra
     assert found.standard_error == pytest.approx(expected.standard_error, abs=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("size", "share"),
+    [({"draws": 9}, 0.25), ({"draws": 3}, 1.0), ({"draws": 40}, 0.1), ({"draws": 9, "defensive": 0.3}, 0.3)],
+)
+def test_a_plan_of_few_draws_is_nearer_to_plain_random_sampling(size, share, graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, **size)
+    assert plan.manifest["arguments"]["defensive"] == pytest.approx(share)
+    queries = plan.queries
+    assert (queries.q_weight / queries.q_prob).max() <= 1 / share + 1e-9
+
+
+def test_a_budget_counts_as_the_queries_of_average_cost_that_it_pays_for(graded: pd.DataFrame) -> None:
+    whole = Plan.create(graded, None, DCG @ 10, budget=500).queries
+    budget = 9 * float(whole.q_weight @ whole.q_cost)
+    assert Plan.create(graded, None, DCG @ 10, budget=budget).manifest["arguments"]["defensive"] == pytest.approx(0.25)
+
+
 def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, demo.topics, DCG @ 10, draws=90, seed=2, replace=True)
     sample, judged = plan.sample, demo.judge(plan.assessments)
@@ -366,7 +383,7 @@ def test_many_rankers_need_names(demo: DemoCollection, grades: OrderedLogitGrade
 def test_nothing_varies(demo: DemoCollection, graded: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET)
     comparison = plan.compare(plan.assessments[["qid", "docno"]].assign(label=0))
-    assert comparison.difference == pytest.approx(0, abs=0.2)
+    assert comparison.difference == pytest.approx(0, abs=1e-12)
     flat = plan.estimate(plan.assessments[["qid", "docno"]].assign(label=0), estimator="snis")["production"]
     assert flat.value == 0
     assert np.isnan(flat.confidence_interval().low)

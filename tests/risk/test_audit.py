@@ -124,6 +124,19 @@ def test_the_winner_is_the_better_one_whichever_way_the_loss_runs(frame, qrels) 
         assert audit.compare(labels(audit, qrels), first="second").winner == "first"
 
 
+@pytest.mark.parametrize("estimator", ["regression", "snis"])
+def test_a_difference_is_as_effective_as_the_risk_that_rests_on_less(frame, qrels, estimator: str) -> None:
+    """The precision of a predictor that predicts few pairs to be relevant rests on those alone."""
+    few = frame.assign(b=frame["b"].where(frame["qid"] < "q10", 0))
+    audit = Audit.create(few, {"a": "a", "b": "b"}, Precision(), budget=150, seed=1)
+    judged = labels(audit, qrels)
+    alone = {name: each.n_effective for name, each in audit.estimate(judged, estimator=estimator).items()}
+    assert alone["b"] < 0.6 * alone["a"]
+    for first, second in (("a", "b"), ("b", "a")):
+        compared = audit.compare(judged, first=first, second=second, estimator=estimator)
+        assert compared.n_effective == pytest.approx(alone["b"])
+
+
 def test_a_saved_audit_says_the_same(frame, qrels, tmp_path: Path) -> None:
     for number, loss in enumerate([*LOSSES, ZeroOne(slice="long")]):
         audit = Audit.create(frame, BOTH, loss, budget=60, seed=2)
@@ -269,7 +282,9 @@ def test_no_error_in_the_sample(frame, qrels) -> None:
     for estimator in ("snis", "regression"):
         found = audit.estimate(right, estimator=estimator)["first"]
         assert (found.value, found.standard_error, found.degenerate) == (0, 0, False)
-        assert found.note.endswith("the interval is that of 30.0 pairs drawn at random of which none is an exception")
+        none = "the interval is that of 30.0 pairs drawn at random of which none is an exception"
+        assert found.basis.caution.endswith(none)
+        assert found.note.startswith(found.basis.caution)
         low, high = found.confidence_interval()
         squared = stats.t.ppf(0.975, found.degrees_of_freedom) ** 2
         assert (low, high) == pytest.approx((0, squared / (30 + squared)), abs=1e-12)
@@ -369,7 +384,11 @@ def test_one_relevant_pair_that_came_by_chance_is_no_census(one_by_chance, loss:
     audit = Audit._of(replace(tables, pairs=replace(tables.pairs, loss=loss)))
     drawn = audit.pairs.query("draws > 0")
     known = drawn[["qid", "docno"]].assign(label=(drawn["inclusion"] == 1) | (drawn["docno"] == lone))
-    found = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
+    simulated = audit.estimate(known.astype({"label": int}), estimator=estimator)["first"]
+    assert simulated.degenerate
+    assert "no interval, no test" in simulated.note
+    found = audit.estimate(known.astype({"label": int}), estimator=estimator, reference="effective")["first"]
+    assert found.value == simulated.value
     assert not found.basis.census
     assert not found.degenerate
     assert found.standard_error > 0.02

@@ -454,6 +454,15 @@ def test_a_slice_says_how_many_labels_count() -> None:
     assert found.degrees_of_freedom == pytest.approx(inside - 1, rel=1e-9)
 
 
+def test_few_labels_that_count_make_a_caution() -> None:
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Squared(), seed=3), ["uniform"], size=8)
+    few = test.estimate(labels, Squared(), "lur")
+    assert few.degrees_of_freedom == pytest.approx(7)
+    assert "the error is estimated from few pairs, with 7.0 degrees of freedom" in few.note
+    test, labels = in_rounds(ActiveTest.create(PAIRS, None, Squared(), seed=3), ["uniform"], size=11)
+    assert test.estimate(labels, Squared(), "lur").note == ""
+
+
 @pytest.mark.parametrize("drawing", ROUND_DRAWINGS)
 def test_more_than_is_left_is_drawn_with_a_warning(drawing: str) -> None:
     test = ActiveTest.create(PAIRS, None, ZeroOne()).next_round(280)

@@ -14,7 +14,7 @@ from pt_active.plans.making.pool import Pool, design_table
 from pt_active.relevance.costs import ColumnCost
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.moments import Moments, label_moments
-from pt_active.sampling.designs import DESIGNS, difference_moments, sampling_distribution
+from pt_active.sampling.designs import DESIGNS, defensive_share, difference_moments, sampling_distribution
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -216,6 +216,13 @@ def test_a_query_without_weight_is_never_drawn():
         warnings.simplefilter("error")
         for name in DESIGNS:
             assert of_design(name, moments, cost, weight, 0.1)[3] == 0
+
+
+def test_few_draws_are_drawn_more_plainly():
+    assert [defensive_share(n) for n in (0.5, 1, 4.5)] == [1, 1, 1]
+    assert defensive_share(9) == pytest.approx(0.25)
+    assert defensive_share(14) > 0.1
+    assert [defensive_share(n) for n in (15, 60, np.inf)] == [0.1, 0.1, 0.1]
 
 
 @pytest.mark.parametrize("defensive", [-0.01, 1.01, np.nan])

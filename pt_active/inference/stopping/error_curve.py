@@ -1,7 +1,7 @@
 """The error to expect at a budget, and the budget that an error needs, before anything is drawn [theory 10].
 
-The same curve serves queries and documents: each unit is drawn with probability ``ψ = min(1, τ size)`` and adds
-``g (1/ψ − 1)`` to the variance; the budget determines τ.
+The same curve serves queries and documents: each unit is drawn with probability ψ, ``min(1, τ size)`` or
+``1 − exp(−τ size)`` by the law of the draw, and adds ``g (1/ψ − 1)`` to the variance; the budget determines τ.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from pt_active.sampling.chances import Clipped
+from pt_active.sampling.chances import Clipped, successive_factor
+from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
 
 _NODES = 400
 """Quantiles of the estimated standard error over which power is averaged."""
@@ -35,6 +36,7 @@ class ErrorCurve:
         together: Whether a query is opened as often as its most probable unit, rather than by each unit independently.
         share: float64[n], p of each unit if units are queries; None if they are documents.
         fitted: Number of parameters that the estimator of queries fits to the labels.
+        law: The law by which units come; `laws.EXPONENTIAL` for queries that come one after the other.
     """
 
     size: np.ndarray
@@ -45,10 +47,18 @@ class ErrorCurve:
     together: bool = True
     share: np.ndarray | None = None
     fitted: int = 0
+    law: Law = UNIFORM
 
     @classmethod
     def of_documents(
-        cls, size: np.ndarray, gain: np.ndarray, cost: np.ndarray, query: np.ndarray, per_query: float, together: bool
+        cls,
+        size: np.ndarray,
+        gain: np.ndarray,
+        cost: np.ndarray,
+        query: np.ndarray,
+        per_query: float,
+        together: bool,
+        opening: np.ndarray | None = None,
     ) -> ErrorCurve:
         """The curve of single documents, sorted by query, with the openings of queries as separate units.
 
@@ -57,12 +67,16 @@ class ErrorCurve:
             gain: float64[n], g; each document adds ``g (1/ψ − 1)`` to the variance.
             cost: float64[n], λ.
             query: int64[n], the query of each document, increasing.
-            per_query: λ₀, the cost of opening a query, which is as probable as its most probable document.
+            per_query: λ₀, the cost of opening a query.
             together: Whether a query is opened as often as its most probable unit, rather than by each unit
                 independently.
+            opening: float64[m]; the probability of opening each query is proportional to it. None if it is that of its
+                most probable document.
         """
         first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]][: len(query)])
         top = np.maximum.reduceat(size, first) if per_query > 0 and len(query) else np.empty(0)
+        if opening is not None:
+            top = opening[query[first]][: len(top)]
         nothing = np.zeros(len(top))
         return cls(
             np.r_[size, top],
@@ -92,7 +106,11 @@ class ErrorCurve:
         Raises:
             ValueError: If the budget is not a positive number.
         """
-        return np.minimum(1.0, self._clipped.factor(budget) * self.size)
+        if self.law is EXPONENTIAL:
+            factor = successive_factor(self.size, self.cost, budget)
+        else:
+            factor = self._clipped.factor(budget)
+        return self.law.inclusion(factor * self.size)
 
     def counts(self, budget: float) -> tuple[float, float]:
         """Expected numbers of judged documents and queries."""

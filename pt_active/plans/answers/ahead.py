@@ -9,15 +9,18 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.frames.checks import some
+from pt_active.inference.estimators import estimator_named
 from pt_active.inference.methods import Method
 from pt_active.inference.rounds import expected_gain, pool_sizes
+from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
-from pt_active.sampling.designs import DEFENSIVE_SHARE, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import RoundSettings, natural_drawing
+from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
+from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random
+from pt_active.sampling.laws import EXPONENTIAL
 from pt_active.sampling.sample import DocumentSizes
 
 
@@ -86,3 +89,31 @@ class Ahead:
         """The sizes of the documents for a way to draw them."""
         graded = graded_pool(self.pool, self.measure, self.per_query)
         return pool_sizes(graded, self.settings_of(method) or RoundSettings(method.design), self.pool.grades)
+
+    def curve(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+        """The errors of a method over the budget, as the model expects them.
+
+        Args:
+            method: A way to sample without replacement and in one round.
+
+        Returns:
+            The curve, and what each unit adds to the variance: float64[m] of queries, or float64[N] of documents.
+        """
+        return self._curve_of_documents(method) if method.of_documents else self._curve_of_queries(method)
+
+    def _curve_of_queries(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+        pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method)
+        kind = estimator_named(method.estimator)
+        parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(self.moments)]
+        gain = weight**2 * np.mean(parts, axis=0)
+        documents = np.bincount(pool.query_of_document[pool.seen(self.measure)], minlength=len(weight)).astype(float)
+        units = q, gain, pool.query_cost, documents, np.arange(len(weight))
+        return ErrorCurve(*units, share=weight, fitted=kind.fitted, law=EXPONENTIAL), gain
+
+    def _curve_of_documents(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+        pool, sizes = self.pool, self.sizes(method)
+        gain, order = self.document_gain(method.design), sizes.order
+        together = sizes.unit == "step" or opened_at_random(method.design, self.per_query)
+        cost, query = pool.document_cost[order], pool.query_of_document[order]
+        units = sizes.size[order], gain[order], cost, query
+        return ErrorCurve.of_documents(*units, self.per_query, together, sizes.opening), gain

@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.inference.documents import query_residuals
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
+from pt_active.inference.within_queries import WithinQueries
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -35,8 +36,8 @@ class Contributions:
     """An estimate taken apart: ``estimate = base + Σ contribution``.
 
     A contribution is how far the labels of a query moved the estimate away from its value if all labels were as the
-    grade model expects. If documents were drawn and the estimator is ``regression``, the expectations are those after
-    its correction of the model.
+    grade model expects. With ``regression`` and whole queries, this is for the trust in the line that the labels lead
+    to; if documents were drawn, the expectations are those after its correction of the model.
 
     Attributes:
         base: The estimate if all labels were as expected.
@@ -47,7 +48,8 @@ class Contributions:
             largest effect first. The effect is how far its label alone moved the estimate. For additive measures it is
             exact, and the effects of a query sum to its contribution. For others it is the effect of one label given
             the other labels of its query (plans of queries), or a first-order approximation (plans of documents).
-            ``weight`` is the document's share of the influence; NaN if queries were drawn.
+            With ``regression`` and whole queries, the trust in the line stays as it is. ``weight`` is the document's
+            share of the influence; NaN if queries were drawn.
     """
 
     base: float
@@ -118,6 +120,8 @@ class Contributions:
 def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tuple[float, np.ndarray]:
     """Write an estimator of queries as ``base + Σ a (ℓ − M)``; the weights a are its influence.
 
+    With ``regression`` they are those of the trust in its line that the labels lead to.
+
     Args:
         judged: The sample with its labels.
         contrast: float64[k].
@@ -127,7 +131,7 @@ def influence(judged: JudgedQueries, contrast: np.ndarray, estimator: str) -> tu
         The estimate at ``ℓ = M``, and a, float64[s].
     """
     controls = Controls(judged.pool_weight, judged.pool_model @ contrast)
-    weighting = estimator_named(estimator).weigh(judged.sample, controls)
+    weighting = estimator_named(estimator).weigh(judged.sample, controls).at(judged.values @ contrast)
     expected = np.nan_to_num(judged.sample.of(controls.model))
     return float(weighting.estimate(expected).value), weighting.weights
 
@@ -189,7 +193,7 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
     for share, each in zip(round_weights(judged.rounds), labelled, strict=True):
         base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
         opening = each.sample.opening
-        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast)
+        residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
         step += share * seen.weight * np.divide(residuals.step, opening, out=np.zeros_like(opening), where=opening > 0)
         pull = share * _pull(judged, each, contrast)
         effect += pull * (each.observed - each.expected)
@@ -206,11 +210,11 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
 
 
 def _pull(judged: JudgedDocuments, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:
-    """float64[N], ``p D/(Ππ)`` of the documents that the round drew, and 0 for all others."""
-    seen, sample = judged.pool, each.sample
-    chance = sample.chance(seen.query)
+    """float64[N], how much the error of each document that the round drew counts, and 0 for all others."""
+    seen, opening = judged.pool, each.sample.opening[judged.pool.query]
     slope = (contrast @ seen.gradients(each.expected)) * seen.weight[seen.query]
-    return np.divide(slope, chance, out=np.zeros_like(slope), where=sample.drawn & (chance > 0))
+    counted = WithinQueries.of(seen.query, each.sample, each.share).coefficient(slope)
+    return np.divide(counted, opening, out=np.zeros_like(slope), where=opening > 0)
 
 
 def _named(pool: Pool, rows: np.ndarray) -> pd.DataFrame:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import ir_measures.measures as irm
@@ -12,11 +13,18 @@ import numpy as np
 from pt_active.frames.checks import level
 from pt_active.frames.qrels import check_policy
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.intervals import reference_degrees
-from pt_active.plans.answers.results import Basis, Comparison, Estimate, kept_to
+from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
+from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
+from pt_active.plans.answers.results import SAMPLED, Basis, Comparison, Estimate, kept_to
 from pt_active.relevance.losses import PairMeasure
 
 Measure = TypeVar("Measure", bound=irm.Measure | PairMeasure)
+
+MIN_UNLIKE = 4
+"""If all but fewer queries than this have the same value, and these are not the majority, there is no interval."""
+
+SUFFICIENT_DEGREES = 10
+"""With fewer degrees of freedom an interval has a caution."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +36,8 @@ class How(Generic[Measure]):
         estimator: A name in the registry of the estimators for what was sampled.
         confidence: Level of the intervals; tests are at 1 minus it.
         missing: One of `qrels.MISSING_POLICIES`.
-        reference: A name in `intervals.REFERENCES`; for shares also one in `proportions.BINOMIAL_REFERENCES`.
+        reference: `intervals.AUTO`, `intervals.SIMULATED` or a name in `intervals.REFERENCES`; for shares also one in
+            `proportions.BINOMIAL_REFERENCES`.
 
     Raises:
         ValueError: If the level lies outside (0, 1), or the policy is unknown. The names of the estimator and of the
@@ -39,7 +48,7 @@ class How(Generic[Measure]):
     estimator: str = ESTIMATOR
     confidence: float = 0.95
     missing: str = "error"
-    reference: str = "effective"
+    reference: str = "auto"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", level("confidence", self.confidence))
@@ -85,6 +94,8 @@ class Measured(NamedTuple):
         still: Whether the model explains all variation in the sample, so that the error cannot be estimated.
         unusable: Whether there is no interval whatever the error, for example because the estimate is undefined.
         bounds: Bounds of the values, and so of their mean, if the interval respects them; None if it does not.
+        replayed: Function from a number of replays to what they show; None if the sample cannot be replayed.
+        unlike: Of sampled queries, how many have another value than the most common one; None for other units.
     """
 
     value: float
@@ -95,6 +106,8 @@ class Measured(NamedTuple):
     still: bool
     unusable: bool = False
     bounds: tuple[float, float] | None = None
+    replayed: Callable[[int], Replayed] | None = None
+    unlike: int | None = None
 
 
 def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
@@ -107,15 +120,74 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
     Raises:
         ValueError: If the reference is unknown.
     """
-    basis = measured.basis
-    degrees = reference_degrees(how.reference, np.array(measured.degrees), basis.n_draws)
+    basis, simulates = measured.basis, how.reference in (AUTO, SIMULATED)
+    named = "effective" if simulates else how.reference
+    degrees = float(reference_degrees(named, np.array(measured.degrees), basis.n_draws))
+    degenerate = measured.unusable or (bool(basis.missing) if measured.certain else measured.still)
+    sound = not (degenerate or measured.certain) and degrees > 0 and np.isfinite(measured.standard_error)
+    replays = _replayed(measured, how) if sound else None
+    ends = None if replays is None else tails(replays, degrees, how.confidence)
+    refusal = _refusal(measured, ends) if sound else ""
+    caution = refusal or (_caution(measured, replays) if sound else "")
     return {
-        "basis": basis,
+        "basis": replace(basis, interval_caution=caution),
         "standard_error": 0.0 if measured.certain or measured.still else measured.standard_error,
-        "degrees_of_freedom": np.inf if measured.certain else float(degrees),
+        "degrees_of_freedom": np.inf if measured.certain else degrees,
         "confidence_level": how.confidence,
-        "degenerate": measured.unusable or (bool(basis.missing) if measured.certain else measured.still),
+        "degenerate": degenerate or bool(refusal),
+        "reference": named if ends is None else SIMULATED,
+        "tails": ends,
     }
+
+
+def _replayed(measured: Measured, how: How[Any]) -> Replayed | None:
+    """Replays of the sample; None if t is used alone.
+
+    Raises:
+        ValueError: If a simulated reference is asked for, and the sample cannot be replayed.
+    """
+    if measured.replayed is None and how.reference == SIMULATED:
+        raise ValueError(
+            "this sample cannot be replayed, so there is no simulated reference: it needs a grade model and a measure "
+            'that is quick to compute; take reference="auto"'
+        )
+    if measured.replayed is None or how.reference not in (AUTO, SIMULATED):
+        return None
+    if how.reference == AUTO and measured.basis.n_effective >= MAX_DRAWS:
+        return None
+    return measured.replayed(replays_for(how.confidence))
+
+
+def _refusal(measured: Measured, ends: Tails | None) -> str:
+    """Why there is no interval although something varies in the sample; empty if there is one."""
+    n, unlike, units = measured.basis.n_queries, measured.unlike, SAMPLED[measured.basis.level]
+    if unlike is not None and unlike < MIN_UNLIKE and 2 * unlike < n:
+        return (
+            f"all but {unlike} of the {n} sampled queries have the same value, so the sample cannot tell how much "
+            "rests on a few others that were not drawn: no interval, no test"
+        )
+    if ends is not None and not ends.bounded:
+        relies = measured.basis.level == "pair" and measured.basis.estimator not in ("snis", "stratified")
+        other = '; estimator="snis" relies on the model less and may have one' if relies else ""
+        return (
+            f"under the grade model, {units} that such a sample mostly misses carry nearly all of the error, so the "
+            f"sample cannot tell how far off the estimate is: no interval, no test{other}"
+        )
+    return ""
+
+
+def _caution(measured: Measured, replays: Replayed | None) -> str:
+    """What limits the trust in an interval; empty if nothing does."""
+    own, units = measured.degrees, SAMPLED[measured.basis.level]
+    misses = "so the interval may miss more often than its level says"
+    if replays is not None and replays.degrees < FEW * own and replays.degrees < SUFFICIENT_DEGREES:
+        return (
+            f"few {units} carry the error: replays under the grade model show {replays.degrees:.1f} of its {own:.0f} "
+            f"degrees of freedom, {misses}"
+        )
+    if own < SUFFICIENT_DEGREES:
+        return f"the error is estimated from few {units}, with {own:.1f} degrees of freedom, {misses}"
+    return ""
 
 
 @dataclass(frozen=True)

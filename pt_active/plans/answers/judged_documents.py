@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import ir_measures.measures as irm
@@ -12,8 +13,11 @@ import numpy as np
 
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.inference.documents import DocumentEstimate, DocumentPool
-from pt_active.inference.rounds import Round, estimate_rounds, judged_before
+from pt_active.inference.reference import rescaled_grades
+from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.replayed import REPLAY_SEED
 from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
 from pt_active.plans.making.pool import Pool, seen_by
@@ -41,12 +45,16 @@ class JudgedDocuments(Judged):
         rounds: The rounds in the order in which they were drawn.
         grades: float64[N, G+1], the grades of the first round.
         label: int64[N], the labels of drawn documents; -1 for all others and if it is missing.
+        by_name: int64[N], all documents in an order that does not depend on rankings.
+        kept: Draws of replays, which all contrasts share.
     """
 
     pool: DocumentPool
     rounds: Sequence[Round]
     grades: np.ndarray
     label: np.ndarray
+    by_name: np.ndarray
+    kept: dict[tuple[int, int], list[Drawn]] = field(default_factory=dict, repr=False, compare=False)
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `documents.DOCUMENT_ESTIMATORS`.
@@ -56,6 +64,7 @@ class JudgedDocuments(Judged):
         weights = contrast.weights(len(self.names))
         mean = estimate_rounds(self.pool, self.rounds, self.label, weights, how.estimator)
         unreached, variance = self._unreached(weights)
+        replays = self._replays(weights, how, mean.cautious)
         error = float(np.sqrt(mean.standard_error**2 + variance))
         census = self.basis.census and variance == 0
         basis = replace(
@@ -77,6 +86,7 @@ class JudgedDocuments(Judged):
             certain=census,
             still=error <= _ROUNDING * max(1.0, abs(mean.value)),
             unusable=unreached > _MAX_UNREACHED_SHARE,
+            replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
         )
 
     def within(self, rows: np.ndarray, share: float, qids: set[str]) -> JudgedDocuments | None:
@@ -102,6 +112,19 @@ class JudgedDocuments(Judged):
             model_caution="",
         )
         return replace(self, pool=replace(self.pool, weight=weight), basis=basis)
+
+    def _replays(self, weights: np.ndarray, how: How[Any], cautious: float) -> DocumentReplays | None:
+        """Samples like this one; of several rounds, like the one with the largest weight. None if nothing is left."""
+        if self.basis.census:
+            return None
+        main = self.rounds[int(np.argmax(round_weights(self.rounds)))]
+        chance = np.ones(len(self.label))
+        for each in self.rounds:
+            chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
+        grades = rescaled_grades(main.grades, self.label, 1 / chance)
+        expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
+        stands_for, design = expected @ self.pool.form.values, main.sample.design
+        return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, cautious, self.kept)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""
@@ -174,4 +197,4 @@ def judged_documents(
         n_rounds=len(rounds),
         model_caution="" if line is None else line.caution,
     )
-    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label)
+    return JudgedDocuments(pool.names, basis, seen, rounds, pool.grades, label, pool.by_name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import ir_measures.measures as irm
@@ -11,6 +12,7 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
+from pt_active.plans.answers.replayed import QueryReplays
 from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import label_calibration, measured_values, query_chance
 from pt_active.plans.making.pool import Pool
@@ -26,17 +28,20 @@ class JudgedQueries(Judged):
         values: float64[s, k], the measure of each ranker on each sampled query.
         pool_weight: float64[m], p of all queries.
         pool_model: float64[m, k], the measure that the grade model expects of all queries; NaN if it gives none.
+        replays: Samples like this one, with labels from the grade model; None if they cannot be drawn.
     """
 
     sample: Sample
     values: np.ndarray
     pool_weight: np.ndarray
     pool_model: np.ndarray
+    replays: QueryReplays | None = None
 
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """Estimate the mean over all queries with an estimator in `estimators.ESTIMATORS`."""
         values, controls = contrast.of(self.values), Controls(self.pool_weight, contrast.of(self.pool_model))
-        mean = estimator_named(how.estimator).weigh(self.sample, controls).estimate(values)
+        weigh, replays = estimator_named(how.estimator).weigh, self.replays
+        mean = weigh(self.sample, controls).estimate(values)
         census, count = self.basis.census, self.sample.count
         # Two rankers with the same values differ by rounding alone; in a census that would decide who is better.
         only_rounding = census and bool(is_rounding(np.abs(mean.value), count, values))
@@ -47,6 +52,10 @@ class JudgedQueries(Judged):
             basis=replace(self.basis, estimator=how.estimator),
             certain=census,
             still=bool(is_rounding(mean.standard_error, count, values)),
+            replayed=None
+            if replays is None
+            else partial(replays.of, contrast=contrast, weigh=weigh, controls=controls),
+            unlike=len(values) - int(np.unique(values, return_counts=True)[1].max()),
         )
 
 
@@ -94,6 +103,7 @@ def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQu
         ignored=labelled.ignored,
     )
     line = None if sample.census else label_calibration(sampled, measure, label, query_chance(sampled, sample))
+    replays = QueryReplays(pool, sample, measure, labelled.label)
     return JudgedQueries(
         names=pool.names,
         basis=replace(basis, model_caution="" if line is None else line.caution),
@@ -101,4 +111,5 @@ def judged_queries(labelled: LabelledQueries, how: How[irm.Measure]) -> JudgedQu
         values=measured_values(sampled, measure, label, expected=how.missing == "expected"),
         pool_weight=pool.query_weight,
         pool_model=labelled.model,
+        replays=replays if replays.possible else None,
     )

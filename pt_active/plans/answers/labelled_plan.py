@@ -44,7 +44,7 @@ def asked(
     estimator: str = ESTIMATOR,
     confidence: float = 0.95,
     missing: str = "error",
-    reference: str = "effective",
+    reference: str = "auto",
 ) -> How[irm.Measure]:
     """Check what is asked of a plan's labels.
 

@@ -146,11 +146,11 @@ def _gains(pilot: Pilot, ahead: Ahead | None) -> tuple[float, float, float]:
     if manifest.later_rankers or manifest.census:
         return np.nan, np.nan, np.nan
     ahead, own = ahead or Ahead.of(tables), method_of(manifest.arguments)
-    before, seen = (Outlook.looked(ahead, [YARDSTICK, own], labels) for labels in (None, pilot))
-    promised, realised = (
-        _label_equivalents(look.curves[YARDSTICK], look.curves[own], manifest.spent) for look in (before, seen)
-    )
-    return seen.optimism[own], promised, realised
+    expected = Outlook.looked(ahead, [YARDSTICK, own]).curves
+    shown = Outlook.looked(ahead, [YARDSTICK, own], pilot).optimism
+    seen = {method: curve.scaled(shown[method]) for method, curve in expected.items()}
+    promised, realised = (_label_equivalents(each[YARDSTICK], each[own], manifest.spent) for each in (expected, seen))
+    return shown[own], promised, realised
 
 
 def _label_equivalents(passive: ErrorCurve, own: ErrorCurve, spent: float) -> float:

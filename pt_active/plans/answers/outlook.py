@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -12,12 +13,14 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, level, number, positive, shown
+from pt_active.frames.checks import Argument, ArgumentError, how_many, level, number, positive, shown
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.estimators import ESTIMATOR, estimator_named
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.methods import YARDSTICK, Method
+from pt_active.inference.optimism import MODEL_ALONE, Optimism
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.forecast_notes import MIN_DOCUMENTS, SUFFICIENT_PILOT, pilot_notes, tiny_budgets
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.until_known import replayed
 from pt_active.plans.making import artifact
@@ -28,14 +31,17 @@ from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import has_rank_form, parse_measure
-from pt_active.sampling.designs import contrasts
-from pt_active.sampling.documents import SUCCESSIVE, natural_drawing, opened_at_random
+from pt_active.sampling.documents import SUCCESSIVE, natural_drawing
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""
 
 POWER = 0.8
 """Default probability of finding a difference."""
+
+ASSURANCE = 0.9
+"""The probability that the standard error is below ``high``, for which budgets are found once there is a pilot; it is
+above ``low`` with the same probability. A budget that fails after all costs another round, one in ten times."""
 
 
 @dataclass(frozen=True)
@@ -45,17 +51,19 @@ class Outlook(Printed):
     Attributes:
         measure: What is to be measured.
         names: One ranker, or those that are compared; with more than two, variances are means over all pairs.
-        curves: Method → its errors over the budget.
-        optimism: Method → the variance that the pilot shows over the one that the grade model expects; empty without a
-            pilot.
+        curves: Method → its errors over the budget: those that the grade model expects, or with a pilot those that are
+            exceeded as often as not.
+        evidence: Method → what the pilot shows of the grade model's errors; empty without a pilot.
         ahead: The pool and its costs.
+        pilot: The pilot; None if there is none.
     """
 
     measure: irm.Measure
     names: tuple[str, ...]
     curves: dict[Method, ErrorCurve]
-    optimism: dict[Method, float]
+    evidence: dict[Method, Optimism]
     ahead: Ahead = field(repr=False)
+    pilot: Pilot | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -117,6 +125,8 @@ class Outlook(Printed):
                 cannot be foreseen, or the labels do not fit the plan.
         """
         ahead = Ahead.of(plan.tables)
+        if len(plan.tables.assessments) < MIN_DOCUMENTS:
+            warnings.warn(_few_documents(len(plan.tables.assessments)), stacklevel=2)
         if methods is None:
             usual = _default_methods(ahead.pool, ahead.measure, ahead.per_query)
             methods = list(dict.fromkeys([YARDSTICK, own_method(plan), *usual]))
@@ -134,17 +144,24 @@ class Outlook(Printed):
         Raises:
             ValueError: If a method cannot be foreseen.
         """
-        curves, optimism = {}, {}
+        curves: dict[Method, ErrorCurve] = {}
+        evidence: dict[Method, Optimism] = {}
         for method in _listed("methods", methods, "Method"):
             if not isinstance(method, Method):
                 raise ValueError(f"methods must be a list of Method, got {shown(method)} in it")
             if method.with_replacement or method.rounds > 1:
                 raise ValueError(f"{method} cannot be foreseen: only one round without replacement can")
-            foresee = _documents if method.of_documents else _queries
-            curve, ratio = foresee(ahead, method, pilot)
-            curves[method] = curve.scaled(ratio)
-            optimism[method] = ratio
-        return cls(ahead.measure, ahead.pool.names, curves, {} if pilot is None else optimism, ahead)
+            curve, gain = ahead.curve(method)
+            if pilot is not None:
+                evidence[method] = _evidence(ahead, method, gain, pilot)
+                curve = curve.scaled(evidence[method].median)
+            curves[method] = curve
+        return cls(ahead.measure, ahead.pool.names, curves, evidence, ahead, pilot)
+
+    @property
+    def optimism(self) -> dict[Method, float]:
+        """Method → the variance that the pilot shows over the one that the grade model expects; empty without one."""
+        return {method: optimism.ratio for method, optimism in self.evidence.items()}
 
     def table(
         self,
@@ -162,8 +179,12 @@ class Outlook(Printed):
             confidence: Level of intervals; tests are at 1 minus it.
 
         Returns:
-            ``level, design, estimator, budget, documents, queries, standard_error, half_width, detectable``, with
-            ``power`` if a difference is given, and ``optimism`` if there is a pilot.
+            ``level, design, estimator, budget, documents, queries, standard_error, low, high, half_width, detectable``,
+            with ``power`` if a difference is given, and ``optimism`` if there is a pilot. The standard error is above
+            ``low`` and below ``high`` with the probability `ASSURANCE` each.
+
+        Warns:
+            UserWarning: If a budget that was given buys too few documents or queries for an interval.
 
         Raises:
             ValueError: If an argument is out of range.
@@ -174,8 +195,12 @@ class Outlook(Printed):
             spend = [share * whole for share in BUDGET_SHARES]
         else:
             spend = [number("a budget", each) for each in _listed("budgets", budgets, "numbers")]
-        rows = [self._row(m, budget, difference, power, confidence) for m in self.curves for budget in spend]
-        return pd.DataFrame(rows)
+        rows = [
+            self._row(method, curve, budget, difference, power, confidence)
+            for method, curve in self.curves.items()
+            for budget in spend
+        ]
+        return _warned(pd.DataFrame(rows), given=budgets is not None)
 
     def budget_for(
         self,
@@ -194,8 +219,10 @@ class Outlook(Printed):
             confidence: Level of the interval; the test is at 1 minus it.
 
         Returns:
-            The columns of `table`, one row per method, at the smallest budget that suffices. If only judging everything
-            suffices, the budget is that of a census, and ``half_width`` is 0.
+            The columns of `table`, one row per method, at the smallest budget that suffices. With a pilot it suffices
+            even if the standard error is ``high``, to which ``half_width``, ``detectable`` and ``power`` then belong;
+            the column ``assurance`` has the probability of that. If only judging everything suffices, the budget is
+            that of a census, and ``half_width`` is 0.
 
         Raises:
             ValueError: If not exactly one of ``width`` and ``difference`` is given, or an argument is out of range.
@@ -211,11 +238,13 @@ class Outlook(Printed):
                 return curve.half_width(budget, confidence) <= (width or 0.0)
             return curve.power(budget, difference, confidence) >= power
 
-        rows = [
-            self._row(method, curve.budget_for(partial(reached, curve)), difference, power, confidence)
-            for method, curve in self.curves.items()
-        ]
-        return pd.DataFrame(rows)
+        rows = []
+        for method in self.curves:
+            curve = self._cautious(method)
+            budget = curve.budget_for(partial(reached, curve))
+            row = self._row(method, curve, budget, difference, power, confidence)
+            rows.append(row | ({"assurance": ASSURANCE} if self.evidence else {}))
+        return _warned(pd.DataFrame(rows))
 
     def until_known(
         self, difference: float, power: float = POWER, confidence: float = 0.95, progress: bool = True
@@ -252,10 +281,10 @@ class Outlook(Printed):
     def _until_known(
         self, method: Method, difference: float, power: float, confidence: float, progress: bool
     ) -> dict[str, object]:
-        curve = self.curves[method]
+        curve = self._cautious(method)
         budget = curve.budget_for(lambda spent: curve.power(spent, difference, confidence) >= power)
-        scale = self.optimism.get(method, 1.0)
-        effort = replayed(self.ahead, method, abs(difference), budget, 1 - confidence, scale, progress)
+        optimism = self.evidence.get(method)
+        effort = replayed(self.ahead, method, abs(difference), budget, 1 - confidence, optimism, progress)
         return {
             "level": "document" if method.of_documents else "query",
             "design": method.design,
@@ -267,11 +296,26 @@ class Outlook(Printed):
             "cost_90": float(np.quantile(effort.cost, 0.9)),
         }
 
-    def _row(
-        self, method: Method, budget: float, difference: float | None, power: float, confidence: float
-    ) -> dict[str, object]:
+    def _cautious(self, method: Method) -> ErrorCurve:
+        """The errors that budgets have to allow for: those of ``high`` if there is a pilot."""
+        optimism = self.evidence.get(method)
         curve = self.curves[method]
+        return curve if optimism is None else curve.scaled(float(optimism.quantile(ASSURANCE)) / optimism.median)
+
+    def _row(
+        self,
+        method: Method,
+        curve: ErrorCurve,
+        budget: float,
+        difference: float | None,
+        power: float,
+        confidence: float,
+    ) -> dict[str, object]:
+        """A row whose half-width, detectable difference and power are those of the curve."""
         documents, queries = curve.counts(budget)
+        expected, optimism = self.curves[method].standard_error(budget), self.evidence.get(method)
+        ends = (optimism or MODEL_ALONE).quantile(np.array([1 - ASSURANCE, ASSURANCE]))
+        low, high = expected * np.sqrt(ends / (1.0 if optimism is None else optimism.median))
         row: dict[str, object] = {
             "level": "document" if method.of_documents else "query",
             "design": method.design,
@@ -279,24 +323,30 @@ class Outlook(Printed):
             "budget": budget,
             "documents": documents,
             "queries": queries,
-            "standard_error": curve.standard_error(budget),
+            "standard_error": expected,
+            "low": float(low),
+            "high": float(high),
             "half_width": curve.half_width(budget, confidence),
             "detectable": curve.detectable(budget, power, confidence),
         }
         if difference is not None:
             row["power"] = curve.power(budget, difference, confidence)
-        return row | ({"optimism": self.optimism[method]} if self.optimism else {})
+        return row | ({} if optimism is None else {"optimism": optimism.ratio})
 
     @property
     def source(self) -> str:
         """What the expected errors are based on, for printing."""
-        return "the pilot's errors" if self.optimism else "the grade model's opinion of itself, which may flatter"
+        return "the pilot's errors" if self.evidence else "the grade model's opinion of itself, which may flatter"
 
     def described(self, table: pd.DataFrame) -> str:
         """A table from `table` or `budget_for` as printed, with a heading and remarks."""
         text = table.to_string(index=False, float_format=lambda number: f"{number:.4g}")
         head = f"{self.measure} of {', '.join(self.names)}; expected from {self.source}"
-        return "\n".join([head, text, *self._remarks(table)])
+        return "\n".join([head, text, *self._remarks(table), *self.notes(table)])
+
+    def notes(self, table: pd.DataFrame) -> list[str]:
+        """What must be known before a table is trusted: few queries in the pilot, and budgets that buy too little."""
+        return [*pilot_notes(self.pilot), *tiny_budgets(table)]
 
     def _remarks(self, table: pd.DataFrame) -> list[str]:
         remarks = []
@@ -308,6 +358,11 @@ class Outlook(Printed):
         if not has_rank_form(self.measure):
             why = "is neither additive nor a cascade, so only whole queries can be drawn"
             remarks.append(f"There are no rows of documents: {self.measure} {why}.")
+        if "low" in table.columns:
+            narrower = "" if self.pilot else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
+            remarks.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
+        if "assurance" in table.columns:
+            remarks.append(f"Each budget suffices in {10 * ASSURANCE:.0f} of 10 cases: it is for an error of high.")
         return remarks
 
     def __str__(self) -> str:
@@ -347,25 +402,22 @@ def _is_plan(value: object) -> bool:
     return isinstance(value, KeptArtifact) and isinstance(value.tables, PlanTables)
 
 
-def _queries(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
-    """The curve of whole queries, and the pilot's variance over the curve's (1 without a pilot)."""
-    pool, moments, weight, q = ahead.pool, ahead.moments, ahead.pool.query_weight, ahead.distribution(method)
-    kind = estimator_named(method.estimator)
-    parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(moments)]
-    gain = weight**2 * np.mean(parts, axis=0)
-    documents = np.bincount(pool.query_of_document[pool.seen(ahead.measure)], minlength=len(weight)).astype(float)
-    curve = ErrorCurve(q, gain, pool.query_cost, documents, np.arange(len(weight)), share=weight, fitted=kind.fitted)
-    return curve, 1.0 if pilot is None else pilot.of_queries(method.estimator, gain, ahead.document_gain())
+def _evidence(ahead: Ahead, method: Method, gain: np.ndarray, pilot: Pilot) -> Optimism:
+    """What the pilot shows of the variance that the model expects of a method's units."""
+    if method.of_documents:
+        return pilot.of_documents(method.design, method.estimator, gain)
+    return pilot.of_queries(method.estimator, gain, ahead.document_gain())
 
 
-def _documents(ahead: Ahead, method: Method, pilot: Pilot | None) -> tuple[ErrorCurve, float]:
-    """The curve of single documents, and the pilot's variance over the curve's (1 without a pilot)."""
-    pool, sizes = ahead.pool, ahead.sizes(method)
-    gain, order = ahead.document_gain(method.design), sizes.order
-    together = sizes.unit == "step" or opened_at_random(method.design, ahead.per_query)
-    cost, query = pool.document_cost[order], pool.query_of_document[order]
-    curve = ErrorCurve.of_documents(sizes.size[order], gain[order], cost, query, ahead.per_query, together)
-    return curve, 1.0 if pilot is None else pilot.of_documents(method.design, method.estimator, gain)
+def _few_documents(number: int) -> str:
+    return f"the plan asks for {how_many('document', number)} only, too few for an interval; give it a larger budget"
+
+
+def _warned(table: pd.DataFrame, given: bool = True) -> pd.DataFrame:
+    """The table, with a warning if a budget that was asked for buys too little."""
+    for note in tiny_budgets(table) if given else []:
+        warnings.warn(note, stacklevel=3)
+    return table
 
 
 def _check(confidence: float, power: float, difference: float | None) -> None:

@@ -9,8 +9,17 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.estimators import Controls, estimator_named
-from pt_active.inference.rounds import optimism, ranker_contrasts
+from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
+from pt_active.inference.optimism import (
+    MAX_DOCUMENT_DEGREES,
+    MAX_OTHER_UNIT_DEGREES,
+    Optimism,
+    degrees_of_squares,
+    expected_kurtosis,
+    limited,
+    observed_kurtosis,
+)
+from pt_active.inference.rounds import estimate_rounds, optimism, ranker_contrasts
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
@@ -75,7 +84,17 @@ class Pilot:
         """float64[k] each: the only ranker, or the difference of each pair."""
         return ranker_contrasts(len(self.pool.names))
 
-    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> float:
+    @property
+    def n_queries(self) -> int:
+        """The number of queries with labels."""
+        return len(np.unique(self.pool.query_of_document[self.chance > 0]))
+
+    @property
+    def n_documents(self) -> int:
+        """The number of labels that the measure sees."""
+        return int((self.chance > 0).sum())
+
+    def of_queries(self, estimator: str, gain: np.ndarray, documents: np.ndarray) -> Optimism:
         """The variance of whole queries that the labels show over the one that the model expects; NaN if that is 0.
 
         Args:
@@ -85,18 +104,23 @@ class Pilot:
         """
         judged = self.judged
         if isinstance(judged, JudgedDocuments):
-            return self._of_labels(documents)
+            return Optimism(self._of_labels(documents), limited(self._document_degrees(judged), MAX_OTHER_UNIT_DEGREES))
         sample, p = judged.sample, judged.pool_weight
         if not sample.repeated and (sample.expected >= 1).all():
             # A census has no sampling error; with replacement the residuals still show the variance.
             sample = replace(sample, repeated=True)
         share = sample.importance(p) / (sample.count @ sample.importance(p))
         expected = float((sample.count * share**2 * sample.left) @ (sample.of(gain) / sample.of(p) ** 2))
-        weigh = estimator_named(estimator).weigh
-        means = [weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts]
-        return _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
+        kind = estimator_named(estimator)
+        means = [
+            kind.weigh(sample, Controls(p, judged.pool_model @ c)).estimate(judged.values @ c) for c in self.contrasts
+        ]
+        ratio = _ratio(float(np.mean([mean.standard_error**2 for mean in means])), expected)
+        # A single draw has no standard error, so it shows nothing.
+        shown = np.isfinite(ratio) or not expected > 0
+        return Optimism(ratio, self._query_degrees(judged, gain, kind.fitted) if shown else 0.0)
 
-    def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> float:
+    def of_documents(self, drawing: str, estimator: str, gain: np.ndarray) -> Optimism:
         """The variance of single documents that the labels show over the one that the model expects; NaN if that is 0.
 
         Args:
@@ -106,9 +130,32 @@ class Pilot:
             gain: float64[N], ``p² D² v``, what the model expects each document to add to the variance.
         """
         judged = self.judged
-        if not isinstance(judged, JudgedDocuments) or judged.rounds[0].sample.design.drawing != drawing:
-            return self._of_labels(gain)
-        return optimism(judged.pool, judged.rounds, judged.label, estimator, gain)
+        if not isinstance(judged, JudgedDocuments):
+            query = np.bincount(self.pool.query_of_document, weights=gain, minlength=len(self.pool.queries))
+            return Optimism(self._of_labels(gain), limited(self._query_degrees(judged, query, 1), MAX_DOCUMENT_DEGREES))
+        degrees = self._document_degrees(judged)
+        if judged.rounds[0].sample.design.drawing != drawing:
+            return Optimism(self._of_labels(gain), limited(degrees, MAX_OTHER_UNIT_DEGREES))
+        ratio = optimism(judged.pool, judged.rounds, judged.label, estimator, gain)
+        return Optimism(ratio, limited(degrees, MAX_DOCUMENT_DEGREES))
+
+    def _query_degrees(self, judged: JudgedQueries, gain: np.ndarray, fitted: int) -> float:
+        """Degrees of freedom of the squared errors in whole queries, by their tail in the pilot and in the model."""
+        sample, p = judged.sample, judged.pool_weight
+        share = sample.importance(p) / (sample.count @ sample.importance(p))
+        square = np.zeros(len(share))
+        for contrast in self.contrasts:
+            error = (judged.values - sample.of(judged.pool_model.T).T) @ contrast
+            square += (share * (error - (sample.count * share) @ error)) ** 2
+        q = self.plan.tables.queries["q_prob"].to_numpy(dtype=np.float64)
+        tails = observed_kurtosis(square, sample.count), expected_kurtosis(gain, q)
+        return degrees_of_squares(float(sample.draws) - fitted, *tails)
+
+    def _document_degrees(self, judged: JudgedDocuments) -> float:
+        """Degrees of freedom of the squared errors of documents; the estimate's own are those of normal errors."""
+        found = [estimate_rounds(judged.pool, judged.rounds, judged.label, c, ESTIMATOR) for c in self.contrasts]
+        degrees = float(np.mean([each.degrees_of_freedom for each in found]))
+        return degrees_of_squares(min(degrees, self.n_queries - 1))
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""

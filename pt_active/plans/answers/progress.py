@@ -290,7 +290,7 @@ def _unit(tables: PlanTables) -> float:
 
 def _inference(tables: PlanTables, label: np.ndarray, question: Question, rounds: int) -> tuple[float, float, float]:
     """Estimate, standard error (NaN if it cannot be estimated) and degrees of freedom after the first rounds."""
-    so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence)
+    so_far, how = tables.rounds[:rounds], How(question.measure, ESTIMATOR, question.confidence, reference="effective")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         judged = judged_documents(tables.pool, so_far, np.where(judged_before(so_far), label, -1), 0, how)
@@ -323,7 +323,9 @@ def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
     sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
     rows = sizes.order[~drawn[sizes.order]]
     cost, query = pool.document_cost[rows], pool.query_of_document[rows]
-    return ErrorCurve.of_documents(sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True)
+    return ErrorCurve.of_documents(
+        sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True, opening=sizes.opening
+    )
 
 
 def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> dict[str, object]:

@@ -211,7 +211,7 @@ def rank_judged(judged: Judged, how: How[Any], correction: str = "holm") -> Rank
 
 def _corrected(comparisons: tuple[Comparison, ...], systems: int, correction: str, alpha: float) -> np.ndarray:
     """float64[k(k−1)/2], the p-values corrected for their number."""
-    names = ("difference", "standard_error", "degrees_of_freedom", "pvalue")
+    names = ("difference", "test_error", "test_degrees", "pvalue")
     columns = (np.array([getattr(each, name) for each in comparisons], dtype=np.float64) for name in names)
     difference, error, degrees, pvalues = columns
     if correction == TUKEY:

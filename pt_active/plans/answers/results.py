@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ import pandas as pd
 from pt_active.frames import checks
 from pt_active.frames.checks import how_many
 from pt_active.inference.intervals import interval, score_interval
+from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
 from pt_active.plans.making.artifact import Facts, Printed, printed
 
@@ -50,6 +51,7 @@ class Basis:
             never be drawn, and a margin if a few documents carry most of the error.
         unreached: Share of the model's variance in documents that could never be drawn.
         caution: What limits the trust in the estimate; empty if nothing does.
+        interval_caution: What limits the trust in the interval, or why there is none; empty if nothing does.
         model_caution: What the labels say against the grade model; empty if nothing. A bad model costs precision; an
             estimate depends on it only for documents that are ``unreached`` and labels taken as ``expected``.
         stopping_caution: What the cut to the judged part means for the interval; empty if the plan was not cut.
@@ -72,6 +74,7 @@ class Basis:
     error_of_model: float | None = None
     unreached: float = 0.0
     caution: str = ""
+    interval_caution: str = ""
     model_caution: str = ""
     stopping_caution: str = ""
 
@@ -130,7 +133,7 @@ _EVERYTHING = {
 }
 """Level → what a census judges."""
 
-_SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
+SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
 """Level → what is drawn."""
 
 
@@ -143,6 +146,8 @@ class _Inference(Printed):
     degrees_of_freedom: float
     confidence_level: float
     degenerate: bool
+    reference: str = field(default="effective", kw_only=True)
+    tails: Tails | None = field(default=None, kw_only=True)
 
     @property
     def n_draws(self) -> int:
@@ -174,12 +179,13 @@ class _Inference(Printed):
             )
         if self.basis.census:
             return f"{everything} was judged, so there is no sampling error"
-        cautions = "; ".join(filter(None, (self.basis.caution, self.basis.model_caution)))
-        if self.degenerate and self.basis.caution:
+        parts = self.basis.caution, self.basis.interval_caution, self.basis.model_caution
+        cautions = "; ".join(filter(None, parts))
+        if self.degenerate and (self.basis.caution or self.basis.interval_caution):
             return cautions
         if self.degenerate:
             return (
-                f"nothing varies among the sampled {_SAMPLED[self.basis.level]} that the model does not explain, so "
+                f"nothing varies among the sampled {SAMPLED[self.basis.level]} that the model does not explain, so "
                 "the sample cannot tell how far off the estimate is: no interval, no test"
             )
         if not self.degrees_of_freedom > 0 or not np.isfinite(self.standard_error):
@@ -191,10 +197,11 @@ class _Inference(Printed):
         raise NotImplementedError
 
     def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
-        """``value ± t · SE`` on the estimator's degrees of freedom [theory 5, T 3.24].
+        """``value ± t · SE`` on the estimator's degrees of freedom, or further away by `tails` [theory 5, 14, T 3.24].
 
         Args:
-            confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out.
+            confidence_level: In (0, 1); the level of the estimate (0.95 unless another was given) if left out. Tails
+                are those that were simulated for the level of the estimate.
 
         Returns:
             Low and high: NaN if nothing varies in the sample, infinite if there are too few draws, and the value
@@ -204,8 +211,15 @@ class _Inference(Printed):
             ValueError: If the level lies outside (0, 1).
         """
         level = self._level(confidence_level)
-        ends = interval(self._point, self.standard_error, self.degrees_of_freedom, level)
-        return ConfidenceInterval(np.nan, np.nan) if self.degenerate else ConfidenceInterval(*map(float, ends))
+        if self.degenerate:
+            return ConfidenceInterval(np.nan, np.nan)
+        low, high, degrees = self._tails
+        below, above = (interval(self._point, each * self.standard_error, degrees, level) for each in (low, high))
+        return ConfidenceInterval(float(below[0]), float(above[1]))
+
+    @property
+    def _tails(self) -> Tails:
+        return self.tails or Tails(1.0, 1.0, self.degrees_of_freedom)
 
     def _level(self, asked: float | None) -> float:
         return self.confidence_level if asked is None else checks.level("confidence_level", asked)
@@ -222,7 +236,13 @@ class _Inference(Printed):
 
     def facts(self) -> Facts:
         """The printed lines below the first: the result, what it rests on, and its note."""
-        return [*self._numbers(), *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+        said = [] if self.tails is None or self.degenerate else [("reference", self._reference_in_words())]
+        return [*self._numbers(), *said, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+
+    def _reference_in_words(self) -> str:
+        low, high, degrees = self._tails
+        quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
+        return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
 
     def _numbers(self) -> Facts:
         raise NotImplementedError
@@ -233,6 +253,7 @@ class _Inference(Printed):
     def _row(self, columns: dict[str, object]) -> pd.DataFrame:
         low, high = self.confidence_interval()
         row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
+        row |= {"reference": self.reference}
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
         return pd.DataFrame([row])
 
@@ -258,6 +279,9 @@ class Estimate(_Inference):
         degrees_of_freedom: Degrees of freedom of the t distribution behind the interval; infinite for the normal.
         confidence_level: Level of the printed interval.
         degenerate: Whether nothing varies in the sample, so that there is no interval.
+        reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
+            `intervals.REFERENCES`.
+        tails: How much further away than by t both ends of the interval are, if the reference is simulated.
         basis: What the estimate rests on.
         bounds: Lower and upper bound of the mean; if they are finite, the interval is a score interval within them.
     """
@@ -286,9 +310,10 @@ class Estimate(_Inference):
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
         level = self._level(confidence_level)
-        error, degrees = self.standard_error, self.degrees_of_freedom
-        ends = score_interval(self.value, error, degrees, level, self.bounds, self.n_effective)
-        return ConfidenceInterval(*map(float, ends))
+        low, high, degrees = self._tails
+        scored = self.value, self.standard_error, degrees, level, self.bounds, self.n_effective
+        below, above = (score_interval(*scored, factor=each) for each in (low, high))
+        return ConfidenceInterval(float(below[0]), float(above[1]))
 
     def to_frame(self) -> pd.DataFrame:
         """One row with every number of the estimate."""
@@ -336,6 +361,9 @@ class Comparison(_Inference):
         degrees_of_freedom: Degrees of freedom of the t distribution behind interval and test; infinite for the normal.
         confidence_level: Level of the printed interval; ``1 − level`` is the level of the test.
         degenerate: Whether nothing varies in the sample, so that there is no interval and no test.
+        reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
+            `intervals.REFERENCES`.
+        tails: How much further away than by t both ends of the interval are, if the reference is simulated.
         basis: What the comparison rests on.
         lower_is_better: Whether the one with the smaller value wins, as for errors.
     """
@@ -360,9 +388,21 @@ class Comparison(_Inference):
             difference: First minus second.
             fields: The other fields, by name.
         """
-        pvalue = float(two_sided_pvalue(difference, fields["standard_error"], fields["degrees_of_freedom"]))
-        pvalue = np.nan if fields["degenerate"] else pvalue
+        ends = fields.get("tails") or Tails(1.0, 1.0, fields["degrees_of_freedom"])
+        error, pvalue = ends.facing(difference) * fields["standard_error"], np.nan
+        if not fields["degenerate"]:
+            pvalue = float(two_sided_pvalue(difference, error, ends.degrees))
         return cls(first=first, second=second, difference=difference, pvalue=pvalue, **fields)
+
+    @property
+    def test_error(self) -> float:
+        """The standard error, times how much further away than by t the interval's end towards 0 is."""
+        return self._tails.facing(self.difference) * self.standard_error
+
+    @property
+    def test_degrees(self) -> float:
+        """Degrees of freedom of the test."""
+        return self._tails.degrees
 
     @property
     def better(self) -> str:

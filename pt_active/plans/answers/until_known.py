@@ -10,6 +10,7 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from pt_active.inference.methods import Method
+from pt_active.inference.optimism import Optimism
 from pt_active.inference.stopping.bets import Stakes, Units, excluded
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.judged import Contrast
@@ -59,7 +60,13 @@ class _Replay:
 
 
 def replayed(
-    ahead: Ahead, method: Method, difference: float, budget: float, alpha: float, scale: float, progress: bool
+    ahead: Ahead,
+    method: Method,
+    difference: float,
+    budget: float,
+    alpha: float,
+    optimism: Optimism | None,
+    progress: bool,
 ) -> Effort:
     """Replay evaluations with labels from the grade model until each has its verdict.
 
@@ -69,7 +76,8 @@ def replayed(
         difference: The true difference, positive: R is compared with the value that lies so far below it.
         budget: What the bets are planned for.
         alpha: The level of all verdicts together: with k > 2 rankers, each pair has its part of it.
-        scale: The variance of the model's errors over the one that it expects.
+        optimism: What a pilot shows of the variance of the model's errors. It is uncertain, so each replay has a factor
+            of its own. None if the model is taken at its word.
         progress: Whether to show a progress bar.
     """
     rng, k = np.random.default_rng(ahead.seed), len(ahead.pool.names)
@@ -77,7 +85,9 @@ def replayed(
     of_units, level = _of_documents if method.of_documents else _of_queries, alpha / len(contrasts)
     replays = of_units(ahead, method, cycle(contrasts), budget, level, rng)
     labels, cost = [], []
-    for _ in tqdm(range(_REPLAYS), desc="until known", unit="replay", disable=not progress, leave=False):
+    for scale in tqdm(
+        _scales(optimism, ahead.seed), desc="until known", unit="replay", disable=not progress, leave=False
+    ):
         each = next(replays)
         error = np.sqrt(scale) * (each.contribution - each.units.mean)
         draws = each.units.judged(
@@ -88,6 +98,13 @@ def replayed(
         labels.append(each.labels[some].sum())
         cost.append(each.cost[some].sum())
     return Effort(np.array(labels, dtype=np.float64), np.array(cost))
+
+
+def _scales(optimism: Optimism | None, seed: int) -> np.ndarray:
+    """float64[R], the variance of the errors in each replay over the one that the model expects, in random order."""
+    if optimism is None:
+        return np.ones(_REPLAYS)
+    return np.random.default_rng(seed).permutation(optimism.quantile((np.arange(_REPLAYS) + 0.5) / _REPLAYS))
 
 
 def _of_queries(

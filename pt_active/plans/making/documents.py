@@ -33,7 +33,7 @@ from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
-SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_cost", "q_drawing"]
+SIZE_COLUMNS = ["doc_size", "doc_cost", "doc_place", "q_opening_size", "q_opening_cost", "q_drawing"]
 """Columns that `size_frame` adds to the query columns and ``docno``."""
 
 
@@ -58,7 +58,8 @@ def size_frame(
     Returns:
         The query columns, ``docno``, ``doc_size`` (0 if a document cannot change the result), ``doc_cost``,
         ``doc_place`` (position in the order in which the documents of a query are drawn, from 0; -1 if it cannot change
-        the result), ``q_opening_cost`` and ``q_drawing``.
+        the result), ``q_opening_size`` (how probable the opening of the query should be, on the scale of ``doc_size``;
+        0 if documents come one after the other), ``q_opening_cost`` and ``q_drawing``.
 
     Raises:
         ValueError: If the measure or an argument is out of range, or a cascade is to be drawn successively.
@@ -72,7 +73,8 @@ def size_frame(
     place = np.full(len(query), -1)
     place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])
     table = pool.queries.iloc[query].reset_index(drop=True).assign(docno=pool.docno)
-    columns = {"doc_size": sizes.size, "doc_cost": pool.document_cost, "doc_place": place}
+    opening = np.zeros(len(query)) if sizes.opening is None else sizes.opening[query]
+    columns = {"doc_size": sizes.size, "doc_cost": pool.document_cost, "doc_place": place, "q_opening_size": opening}
     return table.assign(**columns, q_opening_cost=per_query, q_drawing=drawing)
 
 
@@ -103,7 +105,10 @@ def draw_frame(sizes: pd.DataFrame, budget: float | None, seed: int) -> pd.DataF
     size, cost = sizes["doc_size"].to_numpy(float), sizes["doc_cost"].to_numpy(float)
     overhead, drawing = float(sizes["q_opening_cost"].iloc[0]), str(sizes["q_drawing"].iloc[0])
     unit = "query" if overhead > 0 else "document"
-    positive = DocumentSizes(np.flatnonzero(size > 0), size, np.zeros_like(size), unit)
+    opening = sizes["q_opening_size"].to_numpy(float)[indptr[:-1]]
+    positive = DocumentSizes(
+        np.flatnonzero(size > 0), size, np.zeros_like(size), unit, opening if opening.any() else None
+    )
     design = document_design(positive, drawing, indptr, cost, overhead, float(budget))
     clock = clocks(seed, sizes["qid"], sizes["docno"] if unit == "document" else None)
     sample = draw_documents(design, indptr, cost, overhead, float(budget), np.random.default_rng(seed), clock)

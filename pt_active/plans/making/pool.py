@@ -117,6 +117,11 @@ class Pool:
         """``qid, docno`` of each document."""
         return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
 
+    @property
+    def by_name(self) -> np.ndarray:
+        """int64[N], the documents query by query in the order of their docnos, which no ranking can change."""
+        return np.lexsort((self.docno.astype(str), self.query_of_document))
+
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""
         return _seen(self.ranks, measure)

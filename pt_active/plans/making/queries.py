@@ -263,7 +263,7 @@ def _check_equal_costs(cost: np.ndarray, draws: int) -> None:
             "the plan was made with a number of draws, ",
             Argument("draws", draws),
             ", and its queries differ in cost, so an extension would be biased: make a new plan with more draws and "
-            "the same seed, which begins with these queries",
+            "the same seed and share of p (`defensive`), which begins with these queries",
         )
 
 

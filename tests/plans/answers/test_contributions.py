@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pt_active import DCG, ERR, Plan, UnitCost, measure_values
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.topics import read_topics
+from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.slices import MAX_GROUPS, MIN_REGRESSION_DRAWS, NO_VALUE, slices
 
@@ -55,16 +56,14 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, demo, grad
     assert (size.diff().dropna() <= 1e-12 * size.max()).all()
     if level == "query" and estimator in ("regression", "difference"):
         model = plan.model_means(plan.measure) @ PAIR
-        weight, trust, drawn_mean = plan.tables.pool.query_weight, 1.0, 0.0
-        if estimator == "regression":  # ȳ + b (Σ p M − m̄) of the model's own values, by hand
+        weight = plan.tables.pool.query_weight
+        base = weight @ model
+        if estimator == "regression":  # The draws' mean of the model's own values, and what its line adds.
             drawn = plan.queries["q_draws"].to_numpy() > 0
             share = plan.queries.loc[drawn, "q_importance"].to_numpy()
-            share, own = share / share.sum(), model[drawn]
-            drawn_mean = share @ own
-            pull = share**2 * (own - drawn_mean) ** 2
-            spread, whole = share @ (own - drawn_mean) ** 2, weight @ (model - weight @ model) ** 2
-            trust = min(1, 2 * spread / whole) * min(1, 4 / 3 * (1 - pull @ pull / pull.sum() ** 2))
-        assert found.base == pytest.approx(drawn_mean + trust * (weight @ model - drawn_mean), abs=1e-10)
+            value = found.queries.set_index("qid")["value"][plan.queries.loc[drawn, "qid"]].to_numpy()
+            base = share @ (model[drawn] - value) / share.sum() + plan.compare(qrels).difference
+        assert found.base == pytest.approx(base, abs=1e-10)
     if measure == DCG @ 10:
         sums = found.documents.groupby("qid")["effect"].sum()
         each = found.queries.set_index("qid")["contribution"]
@@ -72,17 +71,29 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, demo, grad
 
 
 @pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10, irm.nDCG @ 5])
-def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, replace, demo, graded) -> None:
-    """Replace a label by every grade, weighted by its probability under the model, and estimate again."""
+def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, estimator, replace, demo, graded) -> None:
+    """Replace a label by every grade, weighted by its probability under the model, and estimate again.
+
+    A line is trusted as far as with all labels.
+    """
     plan, qrels = planned(graded, demo, measure, "query", replace=replace)
-    found = Contributions.of(plan, qrels, PAIR)
-    whole = plan.compare(qrels).difference
+    found = Contributions.of(plan, qrels, PAIR, estimator=estimator)
+    judged = plan.judged(qrels)
+    controls = Controls(judged.pool_weight, judged.pool_model @ PAIR)
+    weighting = ESTIMATORS[estimator].weigh(judged.sample, controls).at(judged.values @ PAIR)
+
+    def estimated(labels: pd.DataFrame) -> float:
+        return float(weighting.estimate(plan.judged(labels).values @ PAIR).value)
+
+    whole = plan.compare(qrels, estimator=estimator).difference
+    assert whole == pytest.approx(estimated(qrels), abs=1e-12)
     columns = [f"grade_{g}" for g in range(4)]
     for row in found.documents.iloc[[0, 1, 7, -1]].itertuples():
         here = (qrels["qid"] == row.qid) & (qrels["docno"] == row.docno)
         chance = graded[(graded["qid"] == row.qid) & (graded["docno"] == row.docno)][columns].to_numpy()[0]
-        other = [plan.compare(qrels.assign(label=qrels["label"].where(~here, g))).difference for g in range(4)]
+        other = [estimated(qrels.assign(label=qrels["label"].where(~here, g))) for g in range(4)]
         assert row.effect == pytest.approx(whole - chance @ other, abs=1e-10)
 
 

@@ -61,7 +61,7 @@ def test_a_cut_plan_estimates_what_the_status_does(
 def test_a_cut_plan_is_the_plan_that_would_have_stopped_there(
     plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    short = Plan.create(graded, None, DCG @ 10, draws=12, seed=3)
+    short = Plan.create(graded, None, DCG @ 10, draws=12, seed=3, defensive=plan.manifest["arguments"]["defensive"])
     cut = plan.so_far(prefix(plan, labels, 12))
     columns = ["qid", "q_draws", "q_importance", "q_inclusion"]
     pd.testing.assert_frame_equal(cut.queries[columns], short.queries[columns], rtol=1e-12)

@@ -13,6 +13,7 @@ from pt_active.inference.rounds import estimate_rounds
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.relevance.measures import rank_form
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 from pt_active.studies.simulate import labelled_population, replays
 
 
@@ -25,28 +26,35 @@ def as_the_model_says(graded: pd.DataFrame, seed: int) -> pd.DataFrame:
 
 @pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR(max_rel=3) @ 10, 0), (DCG @ 10, 3)])
 def test_what_is_expected_is_what_comes_where_the_model_is_right(measure, per_query, graded: pd.DataFrame) -> None:
-    """4 × 50 samples estimate an error to 5 %; the random labels move it further."""
-    cost, repetitions = UnitCost(per_query=per_query), 50
+    """3 standard errors of what 50 labellings show are 9 % for queries, 15 % for documents, and 28 % by depth.
+
+    Each labelling is sampled a few times only, since the errors on one labelling are alike. A line that is fitted to
+    few queries adds an error that is not foreseen.
+    """
+    cost = UnitCost(per_query=per_query)
     outlook = Outlook.of(graded, None, measure, cost)
     budget = 0.3 * next(iter(outlook.curves.values())).total
     squared: dict[Method, list[float]] = {method: [] for method in outlook.curves}
-    for seed in range(4):
+    for seed in range(50):
         population = labelled_population(as_the_model_says(graded, seed), measure, cost)
-        found = replays(population, list(outlook.curves), repetitions, budgets=[budget], seed=seed, progress=False)
-        for method, replay in found.items():
-            squared[method].append(float((replay.error**2).mean()))
+        for method in outlook.curves:
+            samples = 5 if method.design in DOCUMENT_DRAWINGS else 20
+            (found,) = replays(population, [method], samples, budgets=[budget], seed=seed, progress=False).values()
+            squared[method].append(float((found.error**2).mean()))
     for method, curve in outlook.curves.items():
+        slack = {"passive": 0.1, "hedged": 0.12, "depth": 0.25}.get(method.design, 0.15)
         realised = np.sqrt(np.mean(squared[method]))
-        assert curve.standard_error(budget) == pytest.approx(realised, rel=0.25), method
+        assert curve.standard_error(budget) == pytest.approx(realised, rel=slack), method
 
 
 def test_counts_are_those_of_plans(demo: DemoCollection, graded: pd.DataFrame) -> None:
+    """Plans leave a part of the budget unspent: less than a query costs, a 16th of it, or than a document does."""
     outlook = Outlook.of(graded, None, DCG @ 10, TimeCost(30, 60))
     table = outlook.table([2.0]).set_index("level")
-    for level, slack in (("query", 0.2), ("document", 0.1)):
+    for level, slack in (("query", 1 / 16), ("document", 1 / 40)):
         counts = [
             Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=2.0, level=level, seed=s).assessments
-            for s in range(5)
+            for s in range(10)
         ]
         row = table.loc[[level]].iloc[-1]
         assert np.mean([len(c) for c in counts]) == pytest.approx(row["documents"], rel=slack)
@@ -67,10 +75,10 @@ def test_a_pilot_tells_how_far_the_model_flatters_itself(level, demo: DemoCollec
     method = list(after.curves)[1 if level == "query" else 2]
     assert after.optimism[method] > 1.5
     assert after.curves[method].variance(300) == pytest.approx(
-        after.optimism[method] * before.curves[method].variance(300)
+        after.evidence[method].median * before.curves[method].variance(300)
     )
     found = plan.compare(judged, first="production", second="candidate")
-    assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.35)
+    assert after.curves[method].standard_error(plan.manifest["spent"]) == pytest.approx(found.standard_error, rel=0.2)
     assert "expected from the pilot's errors" in str(after)
     assert "which may flatter" in str(before)
 
@@ -92,7 +100,7 @@ def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
     table = outlook.table(difference=0.3)
     assert list(table.columns) == [
         *("level", "design", "estimator", "budget", "documents", "queries"),
-        *("standard_error", "half_width", "detectable", "power"),
+        *("standard_error", "low", "high", "half_width", "detectable", "power"),
     ]
     for _, rows in table.groupby(["level", "design"]):
         assert (rows["standard_error"].diff().dropna() < 0).all()
@@ -200,6 +208,15 @@ def test_a_line_costs_two_degrees_of_freedom_and_a_mean_one(demo: DemoCollection
         assert foreseen == pytest.approx(found)
 
 
+def test_queries_are_foreseen_by_the_law_that_draws_them(graded: pd.DataFrame) -> None:
+    """Successive sampling makes no query certain: ``ψ = 1 − exp(−τ q)``."""
+    for method, curve in Outlook.of(graded, None, DCG @ 10).curves.items():
+        chance = curve.chance(0.6 * curve.total)
+        if not method.of_documents:
+            assert np.ptp(np.log1p(-chance) / curve.size) == pytest.approx(0, abs=1e-9)
+            assert curve.cost @ chance == pytest.approx(0.6 * curve.total)
+
+
 def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
     demo: DemoCollection, graded: pd.DataFrame
 ) -> None:
@@ -219,7 +236,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
             variance = pool.grades[z] @ (worth - mean) ** 2
             above += gain[z] / chance[query] * (worth[label[query, docno]] - mean) ** 2 / variance
             below += gain[z] / chance[query]
-    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(above / below, rel=1e-9)
+    assert pilot.of_documents("spread", "regression", gain).ratio == pytest.approx(above / below, rel=1e-9)
 
 
 def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, graded: pd.DataFrame) -> None:
@@ -242,4 +259,4 @@ def test_a_second_round_promises_nothing_of_what_is_known(demo: DemoCollection, 
     judged = two.judged(every)
     found = estimate_rounds(judged.pool, judged.rounds, judged.label, np.array([1.0, -1.0]), "regression")
     by_hand = (found.first + found.second) / parts
-    assert pilot.of_documents("spread", "regression", gain) == pytest.approx(by_hand, rel=1e-9)
+    assert pilot.of_documents("spread", "regression", gain).ratio == pytest.approx(by_hand, rel=1e-9)

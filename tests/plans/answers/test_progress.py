@@ -47,7 +47,8 @@ def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
 
 
 def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataFrame) -> None:
-    found, status = plan.compare(wanted(plan, labels)), plan.status(wanted(plan, labels), looks=None)
+    judged = wanted(plan, labels)
+    found, status = plan.compare(judged, reference="effective"), plan.status(judged, looks=None)
     low, high = found.confidence_interval()
     assert status.value == pytest.approx(found.difference, rel=1e-12)
     assert (status.low, status.high) == pytest.approx((low, high), rel=1e-9)
@@ -59,8 +60,8 @@ def test_all_labels_and_one_look_are_the_comparison(plan: Plan, labels: pd.DataF
 def test_the_beginning_is_the_plan_that_would_have_stopped_there(
     n: int, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    """The same seed and a number of draws give the same queries, and the same estimate."""
-    short = Plan.create(graded, None, DCG @ 10, draws=n, seed=3)
+    """The same seed, share and number of draws give the same queries, and the same estimate."""
+    short = Plan.create(graded, None, DCG @ 10, draws=n, seed=3, defensive=plan.manifest["arguments"]["defensive"])
     assert in_order(short) == in_order(plan)[:n]
     found = short.compare(wanted(short, labels))
     status = plan.status(prefix(plan, labels, n), ASYMPTOTIC)
@@ -175,11 +176,11 @@ def test_small_plans_have_no_planned_interval_and_say_so(looks: str, plan: Plan,
 def test_looks_of_large_samples_begin_at_fifty_degrees_of_freedom(long: Plan, labels: pd.DataFrame) -> None:
     """No verdict is possible before, whatever the labels are: not even within a margin of all differences."""
     begun = []
-    for n in (2, 8, 30, 48, 50, 52, 54, 56, 70):
+    for n in (2, 8, 30, 56, 60, 62, 64, 66, 80):
         some = prefix(long, labels, n)
         status = long.status(some, ASYMPTOTIC, margin=1e3)
         enough = long.so_far(some).compare(some).degrees_of_freedom >= MIN_DEGREES
-        assert (status.resolution, math.isfinite(status.low)) == ("within" if enough else None, enough)
+        assert (status.resolution is not None, math.isfinite(status.low)) == (enough, enough)
         assert (status.remark is None) == enough
         begun.append(enough)
     assert begun[3:] == sorted(begun[3:])
@@ -188,7 +189,7 @@ def test_looks_of_large_samples_begin_at_fifty_degrees_of_freedom(long: Plan, la
 
 
 def test_equivalence_within_a_margin(long: Plan, labels: pd.DataFrame) -> None:
-    status = long.status(prefix(long, labels, 70), ASYMPTOTIC, margin=20.0)
+    status = long.status(prefix(long, labels, 70), ASYMPTOTIC, margin=20.0, confidence=0.9999)
     assert (status.resolution, status.winner) == ("within", None)
     assert status.answer == "stop: equivalent within ±20"
     assert long.status(prefix(long, labels, 70), ASYMPTOTIC, margin=1e-6).resolution != "within"
@@ -289,7 +290,7 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     early, late = plan.status(first, ASYMPTOTIC), plan.status(both, ASYMPTOTIC)
     assert (early.unit, early.judged, late.judged, late.drawn) == ("round", 1, 2, 2)
     assert (late.n_judged, late.left_out) == (len(both), 0)
-    compared = plan.compare(both)
+    compared = plan.compare(both, reference="effective")
     assert late.value == pytest.approx(compared.difference, rel=1e-12)
     assert late.standard_error == pytest.approx(compared.standard_error, rel=1e-12)
     fixed = plan.status(both, looks=None)
@@ -300,6 +301,22 @@ def test_each_round_is_a_look(rounds: tuple) -> None:
     degrees = np.array([compared.degrees_of_freedom])
     half = half_widths(boundary, np.array([compared.standard_error]), degrees)[0]
     assert (late.low, late.high) == pytest.approx((late.value - half, late.value + half), rel=1e-9)
+
+
+def test_what_has_no_interval_at_the_end_has_none_at_a_look(rounds: tuple, demo: DemoCollection) -> None:
+    """A later ranker depends on documents that could not be drawn; the error of the others is known."""
+    plan, _, both = rounds
+    upside_down = demo.runs["candidate"].assign(score=-demo.runs["candidate"]["score"]).drop(columns="rank")
+    pair = {"first": "production", "second": "later"}
+    with pytest.warns(UserWarning, match="taken as not relevant"):
+        later = plan.with_rankers(later=upside_down)
+    with pytest.warns(UserWarning, match="no interval and no test"):
+        compared = later.compare(both, **pair)
+    assert compared.standard_error > 0
+    assert np.isnan(compared.confidence_interval().low)
+    for looks in (ASYMPTOTIC, None):
+        status = later.status(both, looks, **pair)
+        assert (status.low, status.high, status.winner) == (-np.inf, np.inf, None)
 
 
 def test_a_round_counts_when_all_of_it_is_judged(rounds: tuple) -> None:
@@ -338,7 +355,7 @@ def test_a_further_round_tells_what_a_round_of_its_size_is_expected_to(
         longer = plan.extend(more, first)
         expected = np.array([each.expected for each in longer.tables.rounds])
         foreseen = np.interp(longer.manifest["spent"], rest.cost[:-1], rest.time[:-1])
-        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.1)
+        assert foreseen == pytest.approx((expected[0] / expected).sum(), rel=0.07)
 
 
 def test_all_that_can_change_the_result_is_less_than_the_pool(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
@@ -376,4 +393,4 @@ def test_what_is_needed_agrees_with_the_outlook(graded: pd.DataFrame, labels: pd
             return bool(half_widths(critical, np.array([error]), degrees)[0] < abs(status.value))
 
         assert status.budget < status.needed < 0.5 * status.everything
-        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.25)
+        assert status.needed == pytest.approx(curve.budget_for(reached), rel=0.15)

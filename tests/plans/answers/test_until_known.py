@@ -33,15 +33,18 @@ def labels_taken(script, plan: Plan, graded: pd.DataFrame, runs: int) -> np.ndar
     return np.array(taken)
 
 
-@pytest.mark.parametrize(("method", "level"), [(QUERIES, "query"), (DOCUMENTS, "document")])
-def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(method, level, script, graded) -> None:
-    """70 real evaluations against 200 foreseen ones: finds a mean or an upper decile that is off by a fifth."""
+@pytest.mark.parametrize(("method", "level", "slack"), [(QUERIES, "query", 0.05), (DOCUMENTS, "document", 0.2)])
+def test_what_is_foreseen_is_what_it_takes_where_the_model_is_right(method, level, slack, script, graded) -> None:
+    """70 real evaluations against 200 foreseen ones: finds a mean or an upper decile that is off by a fifth.
+
+    3 standard errors of the upper decile are 4 % for queries and 32 % for documents.
+    """
     row = Outlook.of(graded, None, DCG @ 10, methods=[method]).until_known(DIFFERENCE, progress=False).iloc[0]
     plan = Plan.create(graded, None, DCG @ 10, budget=row.budget, design=method.design, level=level, seed=0)
     taken = labels_taken(script, plan, graded, 70)
     error = taken.std() * np.sqrt(1 / len(taken) + 1 / 200)
     assert abs(row.labels - taken.mean()) <= 3 * error
-    assert row.labels_90 == pytest.approx(np.quantile(taken, 0.9), rel=0.2)
+    assert row.labels_90 == pytest.approx(np.quantile(taken, 0.9), rel=slack)
     assert row.power == pytest.approx((taken <= row.budget).mean(), abs=0.2)
     assert (row.cost, row.cost_90) == (row.labels, row.labels_90)
 
@@ -85,7 +88,7 @@ def test_each_of_three_pairs_has_a_third_of_the_level(graded: pd.DataFrame) -> N
     """The replays of the two pairs that differ are those of two rankers at a third of the level."""
     three = graded.assign(rank_third=graded.rank_candidate, score_third=graded.score_candidate)
     all_pairs, one_pair = (
-        replayed(Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).ahead, YARDSTICK, 1.0, 300, alpha, 1.0, False)
+        replayed(Outlook.of(pool, None, DCG @ 10, methods=[YARDSTICK]).ahead, YARDSTICK, 1.0, 300, alpha, None, False)
         for pool, alpha in ((three, 0.05), (graded, 0.05 / 3))
     )
     differ = np.arange(len(one_pair.labels)) % 3 < 2

@@ -282,7 +282,7 @@ def test_an_extension_does_not_change_past_looks(
     cost = ColumnCost() if "draws" in size else None
     plan = Plan.create(alike, None, DCG @ 10, cost, seed=3, **size)
     longer = Plan.load(plan.extend(250).save(tmp_path / "longer").path)
-    judged = labels[labels.qid.isin(in_order(plan)[:60])]
+    judged = labels[labels.qid.isin(in_order(plan)[:69])]
     for looks in ("always", ASYMPTOTIC):
         few, many = plan.status(judged, looks), longer.status(judged, looks)
         said = [(x.value, x.low, x.high, x.standard_error, x.judged, x.resolution) for x in (few, many)]

@@ -236,7 +236,10 @@ def _budget(tables: PlanTables, ahead: Ahead | None, pilot: Pilot, how: How[irm.
     grid = sorted(
         {spent, *(share * whole for share in BUDGET_SHARES), *(spent * f for f in (0.5, 2.0) if spent * f < whole)}
     )
-    return outlook.table(grid, confidence=how.confidence), ""
+    with warnings.catch_warnings():
+        # The smallest shares of a small pool buy next to nothing, which nobody has asked for here.
+        warnings.simplefilter("ignore", UserWarning)
+        return outlook.table(grid, confidence=how.confidence), ""
 
 
 def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:

@@ -1,0 +1,252 @@
+"""A reference distribution for intervals of few draws: replays under the recalibrated grade model [theory 14].
+
+The t distribution is right if errors are about normal. Where few units carry the mean it is too narrow, and the grade
+model tells so beforehand. So labels are drawn from the model, with its share of each grade set to that of the sample,
+the drawing and the estimate are replayed, and the quantiles of ``(R̂ − R)/SE`` are compared with those of t.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from pt_active.inference.estimators import Controls, Estimator
+from pt_active.sampling.draws import priorities
+from pt_active.sampling.sample import Sample
+
+REPLAYS = 400
+"""Samples that a reference is simulated from, at least."""
+
+_MOST_REPLAYS = 20_000
+"""Samples that a reference is simulated from, at most."""
+
+MAX_DRAWS = 1000
+"""From so many effective draws on, ``auto`` takes t without a replay."""
+
+_PRIOR_DOCUMENTS = 4.0
+"""So many documents of each grade are added to those that were seen and to those that were expected. A rare grade that
+no label has then keeps most of its share."""
+
+_SURPRISING = 0.05
+"""A label that has a smaller probability speaks against the model."""
+
+_LABELLED_DOCUMENTS = 4e6
+"""Documents that get a simulated label, about, in all labellings together."""
+
+_LABELLINGS = (40, 100)
+"""The fewest and the most labellings; each is sampled several times."""
+
+_DRAWN = ("rows", "count", "expected")
+"""What makes up a sample without replacement."""
+
+_UNITS = 1e7
+"""Units whose priorities are kept in memory at once."""
+
+_LEAST_DEGREES = 1.0
+"""With fewer degrees of freedom there is no interval: it would be 13 standard errors wide on each side at 95 %."""
+
+_FARTHEST = 20.0
+"""An end that is so many times as far away as by t has no bound."""
+
+_NO_ERROR = 1e-9
+"""A standard error below this share of the largest value is rounding."""
+
+
+FEW = 0.2
+"""A share of the degrees of freedom; normal errors have all of them, those of a difference with many ties about .4."""
+
+
+class Replayed(NamedTuple):
+    """What replays of a sample show.
+
+    Attributes:
+        errors: float64[R], ``(R̂ − R)/SE`` in increasing order; infinite where a sample shows no error.
+        degrees: ``2 E(S)²/Var S``, the degrees of freedom of ``S = V̂/c``, with the variance c that each sample is
+            expected to show; few if the errors of units have a large kurtosis. Moments are those of samples that
+            see the same labels, averaged over the labellings.
+    """
+
+    errors: np.ndarray
+    degrees: float
+
+
+class Tails(NamedTuple):
+    """How far the ends of an interval are from its estimate.
+
+    Attributes:
+        low: The distance of the lower end, in those of t, at least 1; infinite without a bound.
+        high: That of the upper end.
+        degrees: Degrees of freedom of t; 0 if there are too few for an interval.
+    """
+
+    low: float
+    high: float
+    degrees: float
+
+    @property
+    def bounded(self) -> bool:
+        """Whether there is an interval."""
+        return self.degrees > 0 and max(self.low, self.high) < _FARTHEST
+
+    def facing(self, distance: float) -> float:
+        """The factor of the end that lies towards 0 from an estimate."""
+        return self.low if distance > 0 else self.high
+
+
+def rescaled_grades(grades: np.ndarray, label: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """Scale the grade shares of a model to those of the labels: ``(1 − ε) P' + ε s``, ``P'(g) ∝ w_g P(g)`` [theory 14].
+
+    ``w_g = (Σ a 1[y = g] + 4) / (Σ a P_g + 4)``. The weights a of the labels are scaled to their effective number,
+    ``n = (Σ a)²/Σ a²``. A share ε of the documents has the grades of the sample,
+    ``s_g = (Σ a 1[y = g] + 4 P̄_g)/(n + 4)``, whatever the model says: ``ε = (e₊ + 1)/(n + 2)``, where e is by how much
+    more labels have a `_SURPRISING` probability than the model expects. So a model that is certain and wrong is not
+    believed.
+
+    Args:
+        grades: float64[N, G+1], ``P(y = g)``.
+        label: int64[N]; -1 where there is none.
+        weight: float64[N], ``1/π`` of labelled documents; not read for others.
+
+    Returns:
+        float64[N, G+1]; rows sum to 1.
+    """
+    known = label >= 0
+    if not known.any():
+        return grades
+    a = weight[known] * weight[known].sum() / (weight[known] ** 2).sum()
+    observed = np.bincount(label[known], weights=a, minlength=grades.shape[1])
+    expected = a @ grades[known]
+    scaled = grades * (observed + _PRIOR_DOCUMENTS) / (expected + _PRIOR_DOCUMENTS)
+    scaled /= scaled.sum(axis=1, keepdims=True)
+    share = (observed + _PRIOR_DOCUMENTS * grades.mean(axis=0)) / (a.sum() + _PRIOR_DOCUMENTS)
+    improbable = scaled[known] < _SURPRISING
+    chance = np.where(improbable, scaled[known], 0.0).sum(axis=1)
+    excess = float(a @ (improbable[np.arange(len(a)), label[known]] - chance))
+    stray = (max(excess, 0.0) + 1) / (a.sum() + 2)
+    return np.asarray((1 - stray) * scaled + stray * share)
+
+
+def labellings(grades: np.ndarray, order: np.ndarray, seed: int) -> Iterator[np.ndarray]:
+    """Labels that a grade model holds possible, int64[N] each, as many as `_LABELLED_DOCUMENTS` allows.
+
+    Args:
+        grades: float64[N, G+1], ``P(y = g)``.
+        order: int64[N], all documents in the order in which they take random numbers.
+        seed: Seed of the labels.
+    """
+    rng, bounds, uniform = np.random.default_rng(seed), grades.cumsum(axis=1)[:, :-1].T, np.empty(len(grades))
+    for _ in range(int(np.clip(_LABELLED_DOCUMENTS / len(grades), *_LABELLINGS))):
+        uniform[order] = rng.random(len(grades))
+        yield np.add.reduce([uniform > bound for bound in bounds], dtype=np.int64)
+
+
+def redrawn(sample: Sample, repetitions: int, seed: int) -> Sample:
+    """Samples like a given one: as many draws from the same distribution.
+
+    Args:
+        sample: A sample with its q, and no strata.
+        repetitions: R.
+        seed: Seed of the draws.
+
+    Returns:
+        R samples. With replacement, a unit that comes again is listed again.
+    """
+    assert sample.q is not None
+    rng, n = np.random.default_rng(seed), int(sample.draws)
+    if sample.repeated:
+        rows = rng.choice(len(sample.q), size=(repetitions, n), p=sample.q / sample.q.sum())
+        return Sample(rows, np.ones_like(rows), n * sample.q[rows], repeated=True, q=sample.q)
+    chunk = max(1, int(_UNITS / len(sample.q)))
+    parts = [
+        next(priorities(sample.q, np.ones_like(sample.q), [n], min(chunk, repetitions - start), rng))
+        for start in range(0, repetitions, chunk)
+    ]
+    rows, count, expected = (np.concatenate([getattr(each, name) for each in parts]) for name in _DRAWN)
+    return Sample(rows, count, expected)
+
+
+def replayed(values: np.ndarray, samples: Sample, weigh: Estimator, controls: Controls) -> Replayed:
+    """The errors of an estimator in many samples.
+
+    Args:
+        values: float64[K, m], the values of all units under K labellings.
+        samples: R samples; each K-th of them sees the same labelling.
+        weigh: The estimator.
+        controls: What the estimator knows of the population.
+    """
+    labelling = np.arange(len(samples.rows)) % len(values)
+    drawn = values[labelling[:, None], samples.rows]
+    mean = weigh(samples, controls).estimate(drawn)
+    error = mean.value - (values @ controls.p)[labelling]
+    variance = values.var(axis=0)
+    size = variance + variance.mean() if variance.any() else np.ones_like(variance)
+    share = samples.importance(controls.p) / samples.draws[:, None]
+    usual = (samples.count * samples.left * share**2 * size[samples.rows]).sum(axis=1)
+    return studentised(error, mean.standard_error, usual, np.abs(drawn).max(axis=1), labelling)
+
+
+def studentised(
+    error: np.ndarray, standard_error: np.ndarray, usual: np.ndarray, size: np.ndarray, labelling: np.ndarray
+) -> Replayed:
+    """Errors over their standard errors.
+
+    Args:
+        error: float64[R].
+        standard_error: float64[R].
+        usual: float64[R], c up to a common factor, the variance that the sample is expected to show.
+        size: float64[R], not negative; what errors are small against.
+        labelling: int64[R], which samples see the same labels.
+    """
+    rounding = _NO_ERROR * np.maximum(size, np.finfo(float).tiny)
+    shown = standard_error > rounding
+    hidden = np.where(np.abs(error) > rounding, np.copysign(np.inf, error), 0.0)
+    square = np.where(shown, standard_error, 0.0) ** 2
+    square = np.divide(square, usual, out=np.zeros_like(square), where=usual > 0)
+    degrees = degrees_shown(square, labelling)
+    return Replayed(np.sort(np.divide(error, standard_error, out=hidden, where=shown)), degrees)
+
+
+def degrees_shown(square: np.ndarray, labelling: np.ndarray) -> float:
+    """``2 E(S)²/Var S`` from float64[R], S, with unbiased moments within each labelling.
+
+    Args:
+        square: float64[R], S.
+        labelling: int64[R], which samples see the same labels.
+    """
+    number = np.bincount(labelling)
+    mean = np.bincount(labelling, square) / number
+    spread = np.bincount(labelling, (square - mean[labelling]) ** 2) / np.maximum(number - 1, 1)
+    variance = float(spread.mean())
+    return float(2 * (mean**2 - spread / number).mean() / variance) if variance > 0 else np.inf
+
+
+def tails(replays: Replayed, degrees: float, confidence: float) -> Tails:
+    """The hull of t and replays [theory 14].
+
+    The lower end of an interval depends on the upper quantile of ``(R̂ − R)/SE``, and the upper end on the lower one.
+    If the replays show less than `FEW` of the estimator's degrees of freedom, t has those: a few units then carry the
+    mean, and the model may not know in whose favour.
+
+    Args:
+        replays: At least as many as `replays_for` the level.
+        degrees: The estimator's own degrees of freedom, positive.
+        confidence: The level at which the quantiles are compared.
+    """
+    from scipy import special
+
+    errors = replays.errors
+    if replays.degrees < FEW * degrees:
+        degrees = replays.degrees
+    if not degrees >= _LEAST_DEGREES:
+        return Tails(np.inf, np.inf, 0.0)
+    rank = int(np.ceil((1 + confidence) / 2 * (len(errors) + 1))) - 1
+    quantile = special.stdtrit(degrees, (1 + confidence) / 2)
+    low, high = (max(1.0, float(q / quantile)) for q in (errors[rank], -errors[len(errors) - 1 - rank]))
+    return Tails(low, high, degrees)
+
+
+def replays_for(confidence: float) -> int:
+    """The number of replays whose quantile at a level rests on ten or more of them, up to a level of .999."""
+    return int(np.clip(np.ceil(20 / (1 - confidence)), REPLAYS, _MOST_REPLAYS))

@@ -1,0 +1,206 @@
+"""Replays of a sample of pairs, and a label model that is fitted to its labels to draw them from [theory 6, 14].
+
+Audits are lost where the label model is too sure of itself: pairs that it takes for certain are hardly drawn. So the
+model is made as doubtful as the labels of the drawn pairs show it should be, before labels are drawn from it.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+_PRIOR = np.array([1.0, 4.0, 2.0])
+"""Prior precision of ``log τ`` around 0, of the shifts of grades, and of the reliances on predictors."""
+
+_PRIOR_PAIRS = 50.0
+"""The prior of ε weighs as much as so many pairs whose labels the model expects."""
+
+_LEAST = 1e-30
+"""The least probability of a grade; a smaller one has no logarithm."""
+
+_ROUNDING = 1e-9
+"""Logarithms that differ by less, as those of a uniform model do, say nothing."""
+
+_SPARE = 8.0
+"""Standard deviations of the number of candidates that are drawn beyond a sample."""
+
+
+class LabelModel(NamedTuple):
+    """What labels say of a label model: ``P'(y) = (1 − ε) S(y) + ε s(y)``, ``S(y) ∝ P(y)^τ exp(β_y + Σ κ 1[f = y])``.
+
+    Attributes:
+        power: τ; below 1 if the model is too sure of itself.
+        shift: float64[G+1], β; 0 for grade 0.
+        reliance: float64[k], κ, by how much labels agree more with each predictor than the model says.
+        stray: ε, the share of labels that have nothing to do with the model.
+        share: float64[G+1], s, the shares of the grades among the labels.
+    """
+
+    power: float
+    shift: np.ndarray
+    reliance: np.ndarray
+    stray: float
+    share: np.ndarray
+
+    def grades(self, grades: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """``P'`` of pairs, float64[N, G+1].
+
+        Args:
+            grades: float64[N, G+1], P.
+            predicted: int64[N, k], the grade that is closest to each prediction.
+        """
+        score = self.power * np.log(np.maximum(grades, _LEAST)) + self.shift
+        for kappa, column in zip(self.reliance, predicted.T, strict=True):
+            score[np.arange(len(score)), column] += kappa
+        score = np.exp(score - score.max(axis=1, keepdims=True))
+        return np.asarray((1 - self.stray) * score / score.sum(axis=1, keepdims=True) + self.stray * self.share)
+
+
+def fitted(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray, as_sure: bool = False) -> LabelModel:
+    """The label model of greatest posterior density.
+
+    Every drawn pair counts alike, since the draws depend on the model and not on the labels.
+
+    Args:
+        grades: float64[n, G+1], P of the drawn pairs.
+        predicted: int64[n, k], the grade that is closest to each prediction.
+        label: int64[n].
+        as_sure: Whether τ stays 1 and ε at its least.
+    """
+    from scipy import optimize
+
+    size, k = grades.shape[1], predicted.shape[1]
+    share = (np.bincount(label, minlength=size) + 1 / size) / (len(label) + 1)
+    log, own = np.log(np.maximum(grades, _LEAST)), np.eye(size)[label]
+    agrees = np.eye(size)[predicted]
+    precision = np.repeat(_PRIOR, [1, size - 1, k])
+
+    def loss(theta: np.ndarray) -> tuple[float, np.ndarray]:
+        power, stray = np.exp(theta[0]), 1 / (1 + np.exp(-theta[-1]))
+        beta, kappa = np.r_[0.0, theta[1:size]], theta[size:-1]
+        score = power * log + beta + np.einsum("nkg,k->ng", agrees, kappa)
+        score = np.exp(score - score.max(axis=1, keepdims=True))
+        score /= score.sum(axis=1, keepdims=True)
+        hit, by_chance = (score * own).sum(axis=1), share[label]
+        total = np.maximum((1 - stray) * hit + stray * by_chance, _LEAST)
+        pull = ((1 - stray) * hit / total)[:, None] * (own - score)
+        gradient = np.r_[power * (pull * log).sum(), pull.sum(axis=0)[1:], np.einsum("ng,nkg->k", pull, agrees), 0.0]
+        gradient[-1] = ((by_chance - hit) / total).sum() * stray * (1 - stray) - _PRIOR_PAIRS * stray
+        gradient[:-1] -= precision * theta[:-1]
+        value = np.log(total).sum() + _PRIOR_PAIRS * np.log1p(-stray) - (precision * theta[:-1] ** 2).sum() / 2
+        return -value, -gradient
+
+    start = np.zeros(1 + size + k)
+    start[-1] = -4.0
+    doubt = [(0.0, 0.0), (-12.0, -12.0)] if as_sure else [(-4.0, 1.0), (-12.0, 4.0)]
+    bounds = [doubt[0], *[(-8.0, 8.0)] * (size - 1 + k), doubt[1]]
+    theta = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
+    stray = 1 / (1 + np.exp(-theta[-1]))
+    return LabelModel(float(np.exp(theta[0])), np.r_[0.0, theta[1:size]], theta[size:-1], float(stray), share)
+
+
+def surprise(grades: np.ndarray, predicted: np.ndarray, label: np.ndarray) -> float:
+    """By how many standard deviations labels surprise a model more than it expects: the score test of ``τ = 1``.
+
+    Predictors may know more than the model, and pairs are drawn by their predictions. So labels may agree with them
+    more than the model says, and the shares of grades may differ.
+
+    Args:
+        grades: float64[n, G+1], P of the labelled pairs.
+        predicted: int64[n, k], the grade that is closest to each prediction.
+        label: int64[n].
+
+    Returns:
+        As `excess_surprise`, against the model that is fitted with τ = 1.
+    """
+    return excess_surprise(grades, fitted(grades, predicted, label, as_sure=True).grades(grades, predicted), label)
+
+
+def excess_surprise(grades: np.ndarray, expected: np.ndarray, label: np.ndarray) -> float:
+    """``Σ (E[log P(y)] − log P(y))`` over its standard deviation; positive if P is too sure.
+
+    Args:
+        grades: float64[n, G+1], P of the labelled pairs.
+        expected: float64[n, G+1], the probabilities under which mean and standard deviation are taken.
+        label: int64[n].
+    """
+    log = np.log(np.maximum(grades, _LEAST))
+    mean = (expected * log).sum(axis=1)
+    variance = (expected * (log - mean[:, None]) ** 2).sum()
+    excess = (mean - log[np.arange(len(label)), label]).sum()
+    if variance > _ROUNDING * len(label):
+        return float(excess / np.sqrt(variance))
+    return float(np.copysign(np.inf, excess)) if abs(excess) > _ROUNDING * len(label) else 0.0
+
+
+def drawn_again(q: np.ndarray, draws: int, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Samples without replacement in the order of ``U/q``, from which a large pool is not drawn in full.
+
+    Only units that come before a time that is late enough matter, so arrivals until then are drawn instead of a
+    priority for every unit.
+
+    Args:
+        q: float64[N], sums to 1.
+        draws: n, fewer than the units with a positive q.
+        repetitions: R.
+        rng: Source of randomness.
+
+    Returns:
+        The rows, int64[R, n], and their inclusion probabilities, float64[R, n].
+    """
+    late = _time_of(q, draws + 1 + _SPARE * np.sqrt(draws + 1))
+    chance = np.minimum(1.0, q * late)
+    certain = np.flatnonzero(chance >= 1)
+    arrivals = np.cumsum(np.where(chance < 1, -np.log1p(-np.minimum(chance, 1 - 1e-16)), 0.0))
+    number = np.zeros(1, dtype=np.int64)
+    while number.min() <= draws:
+        replay, unit = _arrived(arrivals, repetitions, rng)
+        replay = np.concatenate([replay, np.repeat(np.arange(repetitions), len(certain))])
+        unit = np.concatenate([unit, np.tile(certain, repetitions)])
+        number = np.bincount(replay, minlength=repetitions)
+    priority = rng.random(len(unit)) * np.minimum(late, 1 / q[unit])
+    order = np.argsort(replay + priority / (2 * late))
+    start = np.cumsum(number) - number
+    first = order[start[:, None] + np.arange(draws + 1)]
+    rows, threshold = unit[first[:, :draws]], priority[first[:, draws:]]
+    return rows, np.minimum(1.0, q[rows] * threshold)
+
+
+def _arrived(arrivals: np.ndarray, repetitions: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The replay and the unit of all units that arrive once or more often; arrivals are cumulative rates."""
+    total = arrivals[-1]
+    replay = np.repeat(np.arange(repetitions), rng.poisson(total, repetitions))
+    unit = np.searchsorted(arrivals, rng.random(len(replay)) * total, side="right")
+    key = np.sort(replay * len(arrivals) + unit)
+    key = key[np.diff(key, prepend=-1) > 0]
+    return key // len(arrivals), key % len(arrivals)
+
+
+def strata_again(stratum: np.ndarray, drawn: np.ndarray, repetitions: int, rng: np.random.Generator) -> np.ndarray:
+    """The rows of many samples of the same strata, int64[R, n].
+
+    Args:
+        stratum: int64[N], the stratum of each pair.
+        drawn: int64[K], how many pairs are drawn in each.
+        repetitions: R.
+        rng: Source of randomness.
+    """
+    members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1])
+    samples = (
+        [rng.choice(rows, number, replace=False, shuffle=False) for rows, number in zip(members, drawn, strict=True)]
+        for _ in range(repetitions)
+    )
+    return np.stack([np.concatenate(parts) for parts in samples])
+
+
+def _time_of(q: np.ndarray, number: float) -> float:
+    """The time at which a number of units is expected to have come; infinite if there are not so many."""
+    falling = np.sort(q[q > 0])[::-1]
+    if number >= len(falling):
+        return float(1 / falling[-1])
+    left = np.cumsum(falling[::-1])[::-1]
+    sure = np.arange(len(falling))
+    times = (number - sure) / left
+    place = int(np.argmax(falling * times <= 1))
+    return float(times[place])

@@ -1,0 +1,212 @@
+"""The simulated reference of intervals: by enumeration, and against replays of the real drawing and estimate."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pt_active.inference.documents import cautious_variance, document_estimate, widened
+from pt_active.inference.estimators import ESTIMATORS, Controls, degrees_left, effective_size
+from pt_active.inference.reference import (
+    FEW,
+    Replayed,
+    labellings,
+    redrawn,
+    replayed,
+    replays_for,
+    rescaled_grades,
+    studentised,
+    tails,
+)
+from pt_active.inference.replayed_documents import DocumentReplays
+from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.pools import Variables
+from pt_active.sampling.sample import Sample
+from pt_active.sampling.two_phase import draw_documents
+
+
+def test_shares_are_those_of_the_labels_and_four_more_documents_of_each_grade() -> None:
+    grades = np.array([[0.7, 0.2, 0.1], [0.5, 0.5, 0.0], [0.2, 0.2, 0.6], [0.6, 0.3, 0.1]])
+    label, weight = np.array([0, 1, -1, 0]), np.array([2.0, 4.0, np.nan, 2.0])
+    a = np.array([2.0, 4.0, 2.0]) * 8 / 24
+    factor = (np.array([a[0] + a[2], a[1], 0.0]) + 4) / (a @ grades[[0, 1, 3]] + 4)
+    expected = grades * factor / (grades * factor).sum(axis=1, keepdims=True)
+    share = (np.array([a[0] + a[2], a[1], 0.0]) + 4 * grades.mean(axis=0)) / (a.sum() + 4)
+    stray = 1 / (a.sum() + 2)  # No label has a small probability.
+    expected = (1 - stray) * expected + stray * share
+    np.testing.assert_allclose(rescaled_grades(grades, label, weight), expected, rtol=1e-12)
+    assert factor[2] < 1 < factor[1]
+    np.testing.assert_array_equal(rescaled_grades(grades, np.full(4, -1), weight), grades)
+    np.testing.assert_allclose(rescaled_grades(grades, label, 10 * weight), expected, rtol=1e-12)
+
+
+def test_a_model_that_is_certain_and_wrong_is_not_believed() -> None:
+    """40 documents of which the model is certain; it is wrong about ten of the 20 with labels."""
+    grades = np.tile([1.0, 0.0], (40, 1))
+    label = np.r_[np.zeros(10, dtype=int), np.ones(10, dtype=int), np.full(20, -1)]
+    stray, share = 11 / 22, 10 / 24
+    found = rescaled_grades(grades, label, np.ones(40))
+    np.testing.assert_allclose(found[:, 1], stray * share, rtol=1e-12)
+    right = rescaled_grades(grades, np.minimum(label, 0), np.ones(40))
+    assert (right[:, 1] == 0).all()
+
+
+def test_labels_have_the_chances_of_the_model_in_any_order() -> None:
+    grades = np.random.default_rng(0).dirichlet([2, 1, 1], size=50)
+    order = np.random.default_rng(1).permutation(50)
+    drawn = np.array(list(labellings(grades, order, seed=3)))
+    again = np.array(list(labellings(grades[order], np.arange(50), seed=3)))
+    np.testing.assert_array_equal(drawn[:, order], again)
+    share = np.stack([(drawn == g).mean(axis=0) for g in range(3)], axis=1)
+    error = np.sqrt(grades * (1 - grades) / len(drawn))
+    assert np.abs((share - grades) / error).max() < 4.5  # The largest of 150 normal deviates.
+
+
+def test_certain_draws_leave_no_degrees_of_freedom() -> None:
+    """Ten queries of equal weight, and one that is certain and has half of the weight."""
+    p = np.r_[0.5, np.full(20, 0.5 / 20)]
+    few = Sample(np.arange(11), np.ones(11, dtype=int), np.r_[1.0, np.full(10, 0.5)])
+    importance = few.importance(p)
+    total = effective_size(few.count, importance)
+    assert total < 4
+    assert degrees_left(few, importance, 1) == pytest.approx(9)
+    heavier = few.importance(np.r_[0.9, np.full(20, 0.1 / 20)])
+    assert degrees_left(few, heavier, 2) == pytest.approx(8)
+    alike = Sample(np.arange(10), np.ones(10, dtype=int), np.full(10, 1e-9))
+    assert degrees_left(alike, alike.importance(np.full(20, 0.05)), 2) == pytest.approx(8, rel=1e-8)
+    again = Sample(np.arange(3), np.array([2, 1, 3]), np.array([1.0, 2.0, 3.0]), repeated=True)
+    v = again.importance(np.full(3, 1 / 3))
+    assert degrees_left(again, v, 2) == pytest.approx(effective_size(again.count, v) - 2)
+
+
+@pytest.mark.parametrize("name", ["snis", "ht", "difference"])
+def test_replays_have_the_distribution_of_all_samples(name: str) -> None:
+    """All ordered triples of four queries, under one labelling."""
+    values, p, q = np.array([0.0, 1.0, 3.0, 7.0]), np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
+    sample = Sample(np.arange(3), np.ones(3, dtype=int), 3 * q[:3], repeated=True, q=q)
+    controls, weigh = Controls(p, np.array([1.0, 1.0, 2.0, 4.0])), ESTIMATORS[name].weigh
+    found = replayed(values[None], redrawn(sample, 20_000, seed=1), weigh, controls)
+    chance, errors, squares = [], [], []
+    for triple in map(list, itertools.product(range(4), repeat=3)):
+        one = Sample(np.array(triple), np.ones(3, dtype=int), 3 * q[triple], repeated=True, q=q)
+        mean = weigh(one, controls).estimate(values[triple])
+        chance.append(q[triple].prod())
+        v = one.importance(p)
+        squares.append(mean.standard_error**2 / (v @ v))
+        shown = studentised(
+            mean.value - p @ values, mean.standard_error, np.ones(1), np.ones(1), np.zeros(1, dtype=int)
+        )
+        errors.append(shown.errors[0])
+    weight, square = np.array(chance), np.array(squares)
+    for quantile in (-2.0, -1.0, 0.0, 1.0, 2.0):
+        share = weight[np.array(errors) <= quantile].sum()
+        seen = (found.errors <= quantile).mean()
+        assert abs(seen - share) < 3.5 * np.sqrt(share * (1 - share) / 20_000)
+    mean_square = weight @ square
+    assert found.degrees == pytest.approx(2 * mean_square**2 / (weight @ (square - mean_square) ** 2), rel=0.05)
+
+
+def test_samples_are_redrawn_as_they_were() -> None:
+    q = np.array([0.4, 0.3, 0.2, 0.05, 0.05])
+    once = redrawn(Sample(np.arange(3), np.ones(3, dtype=int), np.full(3, 0.5), q=q), 5000, seed=0)
+    assert (once.draws == 3).all()
+    weighted = np.zeros((5000, 5))
+    np.put_along_axis(weighted, once.rows, once.count / once.expected, axis=1)
+    error = weighted.std(axis=0) / np.sqrt(5000)
+    assert (np.abs(weighted.mean(axis=0) - 1) < 3.5 * error).all()
+    rows = np.array([0, 3])
+    again = redrawn(Sample(rows, np.array([2, 2]), 4 * q[rows], repeated=True, q=q), 5000, seed=0)
+    assert again.rows.shape == (5000, 4)
+    share = np.bincount(again.rows.ravel(), minlength=5) / 20_000
+    assert (np.abs(share - q) < 3.5 * np.sqrt(q * (1 - q) / 20_000)).all()
+    np.testing.assert_allclose(again.expected, 4 * q[again.rows])
+
+
+def test_errors_of_samples_without_one_are_infinite() -> None:
+    usual = np.array([1.0, 2.0, 1.0, 4.0])
+    error, one = np.array([0.5, 0.0, 0.0, 1.0]), np.zeros(4, dtype=int)
+    found = studentised(np.array([1.0, -2.0, 0.0, -3.0]), error, usual, np.full(4, 10.0), one)
+    np.testing.assert_array_equal(found.errors, [-np.inf, -3.0, 0.0, 2.0])
+    square = np.array([0.25, 0, 0, 0.25])
+    variance = square.var(ddof=1)
+    assert found.degrees == pytest.approx(2 * (square.mean() ** 2 - variance / 4) / variance)
+    of_each = studentised(np.ones(4), np.array([1.0, 1.0, 3.0, 3.0]), np.ones(4), np.ones(4), np.array([0, 0, 1, 1]))
+    assert of_each.degrees == np.inf
+
+
+@pytest.mark.parametrize("confidence", [0.8, 0.95, 0.99])
+def test_tails_match_the_quantiles_of_replays(confidence: float) -> None:
+    number, level = 20_000 - 1, (1 + confidence) / 2
+    even = np.arange(1, number + 1) / (number + 1)
+    heavy, light = Replayed(stats.t.ppf(even, 3), 50.0), Replayed(stats.norm.ppf(even) / 2, 50.0)
+    factor = stats.t.ppf(level, 3) / stats.t.ppf(level, 50)
+    assert tails(heavy, 50.0, confidence) == pytest.approx((factor, factor, 50.0), rel=1e-2)
+    assert tails(light, 50.0, confidence) == (1.0, 1.0, 50.0)
+    skewed = Replayed(np.sort(np.where(heavy.errors > 0, heavy.errors, light.errors)), 50.0)
+    found, turned = tails(skewed, 50.0, confidence), tails(Replayed(-skewed.errors[::-1], 50.0), 50.0, confidence)
+    assert found == (pytest.approx(factor, rel=1e-2), 1.0, 50.0)
+    assert turned == (found.high, found.low, 50.0)
+    assert (found.facing(1.0), found.facing(-1.0)) == (found.low, found.high)
+    assert found.bounded
+
+
+def test_few_degrees_in_the_replays_are_those_of_the_interval() -> None:
+    errors = np.sort(np.random.default_rng(0).normal(size=999)) / 3
+    assert tails(Replayed(errors, 5.0), 5.0 / FEW + 1, 0.95) == (1.0, 1.0, 5.0)
+    assert tails(Replayed(errors, 5.0), 5.0 / FEW - 1, 0.95) == (1.0, 1.0, 5.0 / FEW - 1)
+    assert not tails(Replayed(errors, 0.1), 20.0, 0.95).bounded
+
+
+def test_an_end_without_a_bound_leaves_no_interval() -> None:
+    errors = np.r_[np.linspace(-1, 1, 900), np.full(100, np.inf)]
+    found = tails(Replayed(errors, 20.0), 20.0, 0.95)
+    assert found == (np.inf, 1.0, 20.0)
+    assert not found.bounded
+    assert replays_for(0.95) >= 400
+    assert replays_for(0.999) == 20_000
+
+
+@pytest.mark.parametrize(
+    ("measure", "drawing", "overhead"),
+    [("DCG@3", "poisson", 0.0), ("DCG@3", "poisson", 3.0), ("DCG@3", "depth", 2.0), ("DCG@3", "successive", 0.0)],
+)
+def test_replays_of_documents_are_those_of_the_drawing(
+    random_documents: Callable, measure: str, drawing: str, overhead: float
+) -> None:
+    """Additive measures are linear, so the replays are exact, except for the normal part of what was not drawn.
+
+    The distance of two samples of 1,500 exceeds .0595 with a probability of .01.
+    """
+    rng, (pool, _, _, _) = np.random.default_rng(5), random_documents(5, measure, queries=60)
+    size = len(pool.query)
+    grades, contrast, cost = rng.dirichlet([4, 2, 1], size=size), np.array([1.0, -1.0]), np.ones(size)
+    variables, budget = Variables.of(pool.form, grades), 60.0 + 20 * overhead
+    sizes = document_sizes(pool, variables, cost, overhead, RoundSettings(drawing), budget)
+    design = document_design(sizes, drawing, pool.indptr, cost, overhead, budget)
+    found, cautious = [], 0.0
+    values = pool.form.values
+    for _ in range(1500):
+        sample = draw_documents(design, pool.indptr, cost, overhead, budget, rng)
+        label = (rng.random((size, 1)) > grades.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        observed = np.where(sample.drawn, values[label], variables.mean)
+        cautious = cautious_variance(pool, sample, variables, contrast)
+        mean = widened(document_estimate(pool, sample, variables.mean, observed, contrast), cautious)
+        truth = pool.weight @ (pool.values(values[label]) @ contrast)
+        found.append((mean.value - truth) / mean.standard_error)
+    stands_for = grades @ values
+    replays = DocumentReplays(pool, design, contrast, grades, np.arange(size), stands_for, cautious)
+    simulated = replays.replayed(1500, seed=1)
+    assert stats.ks_2samp(found, simulated.errors).statistic < 0.0595
+
+
+def test_replays_of_documents_of_two_systems_turn_with_them(random_documents: Callable) -> None:
+    rng, (pool, _, _, _) = np.random.default_rng(2), random_documents(2, "DCG@3", queries=30)
+    grades, contrast, n = rng.dirichlet([4, 2, 1], size=len(pool.query)), np.array([1.0, -1.0]), len(pool.query)
+    sizes = document_sizes(pool, Variables.of(pool.form, grades), np.ones(n), 0.0, RoundSettings("poisson"), 40.0)
+    design = document_design(sizes, "poisson", pool.indptr, np.ones(n), 0.0, 40.0)
+    stands_for = grades @ pool.form.values
+    one = DocumentReplays(pool, design, contrast, grades, np.arange(n), stands_for, 0.0).replayed(400, seed=0)
+    turned = DocumentReplays(pool, design, -contrast, grades, np.arange(n), stands_for, 0.0).replayed(400, seed=0)
+    np.testing.assert_allclose(turned.errors, -one.errors[::-1], rtol=1e-9, atol=1e-12)

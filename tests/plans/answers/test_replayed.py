@@ -1,0 +1,143 @@
+"""Which reference an interval has, what it says of itself, and when there is none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.inference.reference import MAX_DRAWS
+from pt_active.studies.populations import POPULATIONS
+
+
+@pytest.fixture(scope="module")
+def labels(demo) -> pd.DataFrame:
+    return demo.qrels
+
+
+@pytest.fixture(scope="module", params=["query", "document"])
+def plan(request, graded: pd.DataFrame) -> Plan:
+    size = {"draws": 25} if request.param == "query" else {"budget": 150, "level": "document"}
+    return Plan.create(graded, None, DCG @ 10, seed=1, **size)
+
+
+def wanted(plan: Plan, labels: pd.DataFrame) -> pd.DataFrame:
+    return plan.assessments[["qid", "docno"]].merge(labels)
+
+
+def test_the_default_is_simulated_and_never_narrower_than_t(plan: Plan, labels: pd.DataFrame) -> None:
+    judged = wanted(plan, labels)
+    found, usual = plan.compare(judged), plan.compare(judged, reference="effective")
+    assert (found.reference, usual.reference) == ("simulated", "effective")
+    assert (found.difference, found.standard_error) == (usual.difference, usual.standard_error)
+    assert found.confidence_interval().low <= usual.confidence_interval().low
+    assert found.confidence_interval().high >= usual.confidence_interval().high
+    assert found.pvalue >= usual.pvalue
+    assert "reference   simulated; the interval is " in str(found)
+    assert "reference" not in str(usual)
+    assert plan.compare(judged, reference="simulated") == found
+    assert found.to_dict()["reference"] == "simulated"
+
+
+def test_the_interval_depends_on_nothing_but_the_labels(plan: Plan, labels: pd.DataFrame) -> None:
+    judged = wanted(plan, labels)
+    found, again = plan.compare(judged), plan.compare(judged.sample(frac=1, random_state=3))
+    assert found == again
+    a, b = plan.rankers
+    turned = plan.compare(judged, first=b, second=a)
+    low, high = turned.confidence_interval()
+    assert (-high, -low) == pytest.approx(found.confidence_interval(), rel=1e-9)
+    assert turned.pvalue == pytest.approx(found.pvalue, rel=1e-9)
+
+
+def test_interval_and_test_agree_at_the_level(plan: Plan, labels: pd.DataFrame) -> None:
+    judged = wanted(plan, labels)
+    for confidence in (0.8, 0.9, 0.95, 0.99):
+        found = plan.compare(judged, confidence=confidence)
+        low, high = found.confidence_interval()
+        assert (low > 0 or high < 0) == (found.pvalue < 1 - confidence)
+
+
+def test_large_samples_have_t(labels: pd.DataFrame) -> None:
+    pool, qrels = POPULATIONS["plain"](0, 2 * MAX_DRAWS)
+    large = Plan.create(pool, None, DCG @ 10, draws=MAX_DRAWS + 20)
+    found = large.compare(qrels, estimator="ht")
+    assert (found.reference, found.tails, found.note) == ("effective", None, "")
+
+
+def test_rounds_are_replayed_as_the_one_with_the_largest_weight(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    first = Plan.create(graded, None, DCG @ 10, budget=60, level="document", design="spread")
+    second = first.extend(200, wanted(first, labels))
+    judged = pd.concat([wanted(first, labels), wanted(second, labels)]).drop_duplicates()
+    assert len(second.tables.rounds) == 2
+    found, usual = second.compare(judged), second.compare(judged, reference="effective")
+    assert (found.reference, usual.reference) == ("simulated", "effective")
+    assert found.confidence_interval().low <= usual.confidence_interval().low
+
+
+def test_measures_that_take_long_are_not_replayed(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=15, seed=1)
+    asked = {"measure": "Rprec", "missing": "nonrelevant"}
+    assert plan.compare(wanted(plan, labels), **asked).reference == "effective"
+    with pytest.raises(ValueError, match='cannot be replayed.*take reference="auto"'):
+        plan.compare(wanted(plan, labels), reference="simulated", **asked)
+
+
+def test_an_unknown_reference_is_named(plan: Plan, labels: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="unknown reference 'z'; it is one of auto, simulated, effective, t, normal"):
+        plan.compare(wanted(plan, labels), reference="z")
+
+
+def test_queries_of_one_value_have_no_interval_but_a_reason() -> None:
+    """Four of 200 queries have any gain: three of the sampled ones differ from the others at most."""
+    pool, qrels = POPULATIONS["rare"](1)
+    for seed in range(5):
+        plan = Plan.create(pool, None, DCG @ 10, draws=60, seed=seed)
+        found = plan.estimate(qrels)["a"]
+        assert np.isnan(found.confidence_interval()).all()
+        assert "no interval, no test" in found.note
+
+
+def test_a_top_grade_that_no_sample_sees_makes_intervals_wide() -> None:
+    """A document in 32 queries decides, and the model expects it, though not where; t misses in most samples."""
+    pool, qrels = POPULATIONS["skewed_32"](2)
+    misses = 0
+    for seed in range(8):
+        plan = Plan.create(pool, None, DCG @ 10, draws=20, seed=seed)
+        found = plan.compare(qrels)
+        low = found.confidence_interval().low
+        misses += plan.compare(qrels, reference="effective").pvalue < 0.05
+        assert found.note
+        assert np.isnan(found.pvalue) == np.isnan(low)
+        assert found.winner is None
+    assert misses >= 4
+
+
+def test_one_query_with_half_of_the_traffic_leaves_an_interval() -> None:
+    """It is certain to be drawn, so it has no error: the others determine the interval."""
+    pool, qrels = POPULATIONS["dominant"](3)
+    plan = Plan.create(pool, None, DCG @ 10, draws=40, seed=1)
+    found = plan.compare(qrels, reference="effective")
+    assert found.n_effective < 6
+    assert found.degrees_of_freedom > 10
+    low, high = plan.compare(qrels).confidence_interval()
+    assert low < 0 < high
+    assert high - low < 12 * found.standard_error
+
+
+def test_intervals_of_heavy_tails_cover_where_those_of_t_do_not() -> None:
+    """A grade in 64 documents carries the mean. 120 samples: three standard errors of .93 are .07."""
+    covers = {"auto": 0, "effective": 0}
+    for seed in range(120):
+        pool, qrels = POPULATIONS["heavy"](seed % 4, 100)
+        truth = _mean(pool, qrels)
+        plan = Plan.create(pool, None, DCG @ 10, draws=20, seed=seed, design="passive")
+        for reference in covers:
+            low, high = plan.estimate(qrels, reference=reference, estimator="snis")["a"].confidence_interval()
+            covers[reference] += bool(np.isnan(low) or low <= truth <= high)
+    assert covers["auto"] / 120 > 0.86
+    assert covers["effective"] / 120 < 0.75
+
+
+def _mean(pool: pd.DataFrame, qrels: pd.DataFrame) -> float:
+    top = pool.merge(qrels)[lambda each: each["rank_a"] < 10]
+    return float(((2.0 ** top["label"] - 1) / np.log2(top["rank_a"] + 2)).sum() / pool["qid"].nunique())

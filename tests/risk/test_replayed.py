@@ -1,0 +1,135 @@
+"""Audits with a label model that is too sure of itself, rare events, and samples that are drawn again."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active.inference.reference import Replayed
+from pt_active.plans.answers.judged import Contrast, How, Measured
+from pt_active.risk import Accuracy, Audit, CostMatrix, GaussianSquared, Recall, Squared, ZeroOne
+from pt_active.risk.judged import JudgedPairs
+
+POOL = 1500
+GROSS = CostMatrix([[0, 0, 1, 20], [0, 0, 0, 1], [1, 0, 0, 0], [20, 1, 0, 0]])
+"""Confusing the lowest and the highest of four grades costs twenty times as much as another error."""
+
+
+def clear_pool(power: float, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Pairs that are mostly clear, a judge that sees them well, and all labels; the model knows P to a power."""
+    rng = np.random.default_rng(seed)
+    value = rng.normal(-0.5, 1, POOL)
+    above = 1 / (1 + np.exp(-np.clip(12 * (value[:, None] - [0.0, 0.6, 1.2]), -50, 50)))
+    grades = -np.diff(np.column_stack([np.ones(POOL), above, np.zeros(POOL)]), axis=1)
+    label = (rng.random(POOL)[:, None] < above).sum(axis=1)
+    seen = np.searchsorted([0.0, 0.6, 1.2], value + 0.05 * rng.normal(size=POOL))
+    judge = np.where(rng.random(POOL) < 0.02, rng.integers(0, 4, POOL), seen)
+    model = grades**power / (grades**power).sum(axis=1, keepdims=True)
+    frame = pd.DataFrame({"qid": [f"q{z // 30}" for z in range(POOL)], "docno": [f"d{z:04d}" for z in range(POOL)]})
+    frame = frame.assign(a=judge, b=np.minimum(seen + 1, 3), **{f"grade_{g}": model[:, g] for g in range(4)})
+    return frame, label
+
+
+def labelled(audit: Audit, frame: pd.DataFrame, label: np.ndarray) -> pd.DataFrame:
+    known = frame[["qid", "docno"]].assign(label=label)
+    return audit.assessments[["qid", "docno"]].merge(known, on=["qid", "docno"])
+
+
+def measured(judged: JudgedPairs, **how: str) -> Measured:
+    return judged.measured(Contrast(0), How(judged.pairs.loss, **how))
+
+
+def test_intervals_hold_where_a_model_is_far_too_sure_and_say_why() -> None:
+    frame, label = clear_pool(4)
+    truth, inside, by_t, noted = (frame["a"] != label).mean(), [], [], []
+    for seed in range(40):
+        audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=60, seed=seed)
+        qrels = labelled(audit, frame, label)
+        result, plain = (audit.estimate(qrels, reference=name)["a"] for name in ("auto", "effective"))
+        low, high = result.confidence_interval()
+        inside.append(np.isnan(low) or low <= truth <= high)
+        by_t.append(plain.confidence_interval()[0] <= truth <= plain.confidence_interval()[1])
+        noted.append("the grade model is too sure of itself" in result.note)
+    assert np.mean(inside) >= 0.95
+    assert np.mean(by_t) < 0.9
+    assert np.mean(noted) > 0.9
+
+
+def test_a_fair_model_has_no_caution_and_hardly_wider_intervals() -> None:
+    frame, label = clear_pool(1)
+    ratio, noted = [], []
+    for seed in range(12):
+        audit = Audit.create(frame, {"a": "a"}, ZeroOne(), draws=100, seed=seed)
+        qrels = labelled(audit, frame, label)
+        auto, plain = (audit.estimate(qrels, "snis", reference=name)["a"] for name in ("auto", "effective"))
+        assert auto.basis.model_caution == plain.basis.model_caution
+        noted.append(auto.basis.model_caution != "")
+        ratio.append(np.diff(auto.confidence_interval()) / np.diff(plain.confidence_interval()))
+        assert ratio[-1] >= 1 - 1e-12
+    assert np.mean(noted) < 0.2
+    assert np.median(ratio) < 1.1
+
+
+def test_gross_costs_that_no_sample_shows_have_no_interval() -> None:
+    frame, label = clear_pool(4)
+    audit = Audit.create(frame, {"a": "a"}, GROSS, draws=60, seed=1)
+    found = audit.estimate(labelled(audit, frame, label))["a"]
+    assert found.degenerate
+    assert found.reference == "simulated"
+    assert "no interval, no test" in found.note
+    assert 'estimator="snis" relies on the model less' in found.note
+    again = audit.estimate(labelled(audit, frame, label), reference="effective")["a"]
+    assert (again.value, again.standard_error) == (found.value, found.standard_error)
+    assert np.isfinite(again.confidence_interval()).all()
+
+
+@pytest.mark.parametrize("loss", [ZeroOne(), Recall(rel=2), Squared()], ids=str)
+@pytest.mark.parametrize("options", [{}, {"replace": True}, {"design": "stratified"}, {"design": "passive"}], ids=str)
+def test_every_design_is_drawn_again(loss, options: dict) -> None:
+    frame, label = clear_pool(1)
+    audit = Audit.create(frame, {"a": "a"}, loss, draws=80, seed=2, **options)
+    qrels = labelled(audit, frame, label)
+    estimator = "stratified" if options.get("design") == "stratified" else "snis"
+    result = measured(audit.judged(qrels), estimator=estimator)
+    replays = result.replayed(400)
+    assert isinstance(replays, Replayed)
+    assert len(replays.errors) > 380
+    assert (np.diff(replays.errors) >= 0).all()
+    assert replays.degrees > 0
+    # A studentised error is about standard normal where nothing is rare.
+    if isinstance(loss, ZeroOne):
+        assert abs(np.median(replays.errors)) < 0.4
+        assert 0.7 < np.diff(np.quantile(replays.errors, [0.16, 0.84]))[0] / 2 < 1.4
+    same = measured(audit.judged(qrels), estimator=estimator).replayed(400)
+    np.testing.assert_array_equal(same.errors, replays.errors)
+
+
+def test_the_truth_of_a_replay_is_that_of_all_its_labels() -> None:
+    """Mean and variance over replays of the risk of all pairs, and that a pair keeps its label if it is drawn again."""
+    frame, label = clear_pool(1)
+    audit = Audit.create(frame.head(60), {"a": "a", "b": "b"}, Squared(), draws=40, seed=0, replace=True)
+    replays = audit.judged(labelled(audit, frame, label)).replays
+    number = 4000
+    drawn = replays.drawn(number)
+    grades, rows = replays._grades, drawn.sample.rows
+    assert np.all(drawn.label[:, 1:][rows[:, 1:] == rows[:, :-1]] == drawn.label[:, :-1][rows[:, 1:] == rows[:, :-1]])
+    terms = [replays._terms(s, drawn) for s in (0, 1)]
+    truth = replays._truth(drawn, (0, 1), terms)
+    table = replays.pairs.tables[0][0] - replays.pairs.tables[1][0]
+    mean = (grades * table).sum(axis=1)
+    variance = ((grades * table**2).sum(axis=1) - mean**2).sum() / 60**2
+    assert abs(truth.mean() - mean.mean()) < 3 * np.sqrt(variance / number)
+    assert truth.var() == pytest.approx(variance, rel=3 * 1.6 / np.sqrt(number))
+
+
+def test_real_labels_and_whole_pools_are_not_drawn_again() -> None:
+    frame, label = clear_pool(1)
+    few = frame.head(50)
+    audit = Audit.create(few, {"a": "a"}, Accuracy(), draws=60, seed=0)
+    assert measured(audit.judged(labelled(audit, frame, label))).replayed is None
+    real = few.assign(a_variance=1.0)
+    audit = Audit.create(real, {"a": "a"}, GaussianSquared(), draws=20, seed=0)
+    qrels = labelled(audit, frame, label)
+    assert measured(audit.judged(qrels)).replayed is None
+    assert audit.estimate(qrels)["a"].basis.model_caution == ""
+    with pytest.raises(ValueError, match="no simulated reference"):
+        audit.estimate(qrels, reference="simulated")
