@@ -463,7 +463,7 @@ def test_few_labels_that_count_make_a_caution() -> None:
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, Squared(), seed=3), ["uniform"], size=8)
     few = test.estimate(labels, Squared(), "lur")
     assert few.degrees_of_freedom == pytest.approx(7)
-    assert "few pairs carry the error, which has 7.0 degrees of freedom" in few.note
+    assert "the error is estimated from few pairs, with 7.0 degrees of freedom" in few.note
     test, labels = in_rounds(ActiveTest.create(PAIRS, None, Squared(), seed=3), ["uniform"], size=11)
     assert test.estimate(labels, Squared(), "lur").note == ""
 
