@@ -6,6 +6,7 @@ import errno
 import inspect
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from pt_active.cli.command_line import check_names
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.parquet import read_parquet
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
@@ -156,15 +158,20 @@ def grade_model(
     labels = read_qrels(qrels)
     if labels.empty:
         raise ValueError(f"{qrels}: no document has a label")
-    highest = _top_grade(labels, qrels) if max_grade is None else max_grade
+    highest = _top_grade(labels, qrels, _say_max_grade) if max_grade is None else max_grade
     training = {f"run_{i}": read_run(path, _on_error(lenient)) for i, path in enumerate(runs)}
     documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
     model = kind(highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
     return model.fit(documents, labels)
 
 
-def _top_grade(labels: pd.DataFrame, path: Path) -> int:
-    """The highest label of training qrels.
+def _top_grade(labels: pd.DataFrame, path: Path, remedy: Callable[[int], tuple[str | Argument, ...]]) -> int:
+    """The highest label of judged documents.
+
+    Args:
+        labels: ``qid, docno, label``, not empty.
+        path: The file that they come from.
+        remedy: What to do if the label of the given value is meant to be.
 
     Raises:
         ValueError: If a few labels stand apart above all others, as a slip of a key would.
@@ -179,10 +186,18 @@ def _top_grade(labels: pd.DataFrame, path: Path) -> int:
             raise ArgumentError(
                 f"{path}: {how_many('label', number, 'is')} above {usual}, such as {row['label']} for document "
                 f"{shown(row['docno'])} of query {shown(row['qid'])}, and the grades between have none; if this is "
-                f"meant to be, say ",
-                Argument("max_grade", int(grades[-1])),
+                f"meant to be, ",
+                *remedy(int(grades[-1])),
             )
     return int(grades[-1])
+
+
+def _say_max_grade(highest: int) -> tuple[str | Argument, ...]:
+    return "say ", Argument("max_grade", highest)
+
+
+def _grade_the_pool(highest: int) -> tuple[str | Argument, ...]:
+    return (f"give the pool its own grades, in columns grade_0 to grade_{highest}",)
 
 
 def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.DataFrame:
@@ -212,8 +227,10 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
     if not train.any() or train.all():
         raise ValueError(f"{path}: fold {train_fold} must hold some queries and not all; the folds are {_folds(frame)}")
     past, rest = frame[train].drop(columns="label"), frame[~train]
-    labels = frame.loc[train, ["qid", "docno", "label"]].dropna()
-    model = GRADES[name or DEFAULT_GRADES](int(frame["label"].max()))
+    known, labels = (checked_qrels(part.dropna(subset="label")) for part in (frame, frame[train]))
+    if known.empty:
+        raise ValueError(f"{path}: no document has a label")
+    model = GRADES[name or DEFAULT_GRADES](_top_grade(known, path, _grade_the_pool))
     return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(rest)
 
 

@@ -187,11 +187,13 @@ def strata_again(stratum: np.ndarray, drawn: np.ndarray, repetitions: int, rng: 
         rng: Source of randomness.
     """
     members = np.split(np.argsort(stratum, kind="stable"), np.cumsum(np.bincount(stratum))[:-1])
-    samples = (
-        [rng.choice(rows, number, replace=False, shuffle=False) for rows, number in zip(members, drawn, strict=True)]
-        for _ in range(repetitions)
-    )
-    return np.stack([np.concatenate(parts) for parts in samples])
+    parts = []
+    for rows, number in zip(members, drawn.tolist(), strict=True):
+        if number < len(rows):
+            parts.append(rows[drawn_again(np.full(len(rows), 1 / len(rows)), number, repetitions, rng)[0]])
+        else:
+            parts.append(np.tile(rows, (repetitions, 1)))
+    return np.concatenate(parts, axis=1)
 
 
 def _time_of(q: np.ndarray, number: float) -> float:

@@ -240,6 +240,13 @@ def test_a_stray_label_is_not_the_top_grade(files):
     assert "1 label is not, such as 9" in complaint("plan", *RUNS, *MEASURED[:-1], "x", *trained, "--max-grade", "2")
 
 
+def test_a_stray_label_of_a_pool_is_not_the_top_grade(labelled, files):
+    labelled.assign(label=np.where(np.arange(len(labelled)) == 3, 9, labelled["label"])).to_parquet("pool.parquet")
+    said = complaint("simulate", "pool.parquet", "--measure", "DCG@5", "--train-fold", "1")
+    assert said.startswith("pool.parquet: 1 label is above 2, such as 9 for document")
+    assert said.endswith("if this is meant to be, give the pool its own grades, in columns grade_0 to grade_9")
+
+
 def test_limits_are_lifted_by_an_option(files, monkeypatch):
     monkeypatch.setattr(sources, "LIMITS", sources.Limits(size=500))
     said = complaint("plan", *RUNS, *MEASURED, *UNIFORM)

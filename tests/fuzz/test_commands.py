@@ -111,7 +111,20 @@ TOKENS = (
     "../x",
     "%s%n",
 )
-ODD_PATHS = ("", ".", "/dev/null", "missing", "loop", "plan", "a.run", "x" * 300, "a\udcff", "plan/x", "\x1b")
+ODD_PATHS = (
+    "",
+    ".",
+    "/dev/null",
+    "/dev/full",
+    "missing",
+    "loop",
+    "plan",
+    "a.run",
+    "x" * 300,
+    "a\udcff",
+    "plan/x",
+    "\x1b",
+)
 
 
 def label(query: str, document: int) -> int:

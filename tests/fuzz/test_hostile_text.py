@@ -86,14 +86,19 @@ def text_of(number: int, hostile: bool) -> str:
     return f"{number:02d}{PAYLOADS[number % len(PAYLOADS)]}" if hostile else f"{number:02d}tame"
 
 
+def id_of(number: int, hostile: bool) -> str:
+    """A text without NUL, which no id may hold."""
+    return text_of(number, hostile).replace("\x00", "")
+
+
 def reported(hostile: bool, qids: bool = False) -> Report:
     """The report of a plan of queries; only its texts, names, slices and docnos are hostile, or its qids too."""
     rng, rows = np.random.default_rng(3), []
     for query in range(34):
         rows += [(query, document) for document in range(8)]
     frame = pd.DataFrame(rows, columns=["q", "d"])
-    frame["qid"] = [text_of(q, hostile and qids) for q in frame["q"]]
-    frame["docno"] = [text_of(d + q, hostile) for q, d in zip(frame["q"], frame["d"], strict=True)]
+    frame["qid"] = [id_of(q, hostile and qids) for q in frame["q"]]
+    frame["docno"] = [id_of(d + q, hostile) for q, d in zip(frame["q"], frame["d"], strict=True)]
     frame["query"] = [text_of(q, hostile) for q in frame["q"]]
     frame["qkind"] = [text_of(q % 17, hostile) for q in frame["q"]]
     names = (f"a{PAYLOADS[0]}{PAYLOADS[7]}", f"b{PAYLOADS[5]}{PAYLOADS[10]}") if hostile else ("a", "b")

@@ -19,6 +19,7 @@ from scipy import stats
 
 from pt_active import ColumnCost, UniformGrades, UnitCost
 from pt_active.frames.clocks import clocks
+from pt_active.frames.strays import SPELLING
 from pt_active.inference.ratios import risk_estimators
 from pt_active.relevance.losses import LOSSES as LOSS_TYPES
 from pt_active.relevance.losses import Loss
@@ -461,6 +462,20 @@ def test_missing_labels(frame, qrels) -> None:
         audit.estimate(known.assign(qid="other" + known["qid"]))
     with pytest.raises(ValueError, match="must not be above the highest grade, 2"):
         audit.estimate(known.assign(label=3))
+
+
+def test_labels_of_mistyped_pairs_are_counted_and_named(frame, qrels) -> None:
+    audit = Audit.create(frame, BOTH, ZeroOne(), budget=50)
+    known = labels(audit, qrels).reset_index(drop=True)
+    typed = known.assign(docno=known["docno"].where(known.index > 0, known["docno"] + " "))
+    with pytest.raises(ValueError, match=f"did you mean '{known['docno'][0]}'"):
+        audit.estimate(typed)
+    with pytest.warns(UserWarning, match="1 label of pairs that were not drawn is ignored"):
+        found = audit.estimate(typed, missing="nonrelevant")["first"]
+    assert found.basis.unknown == {SPELLING: 1}
+    assert found.to_dict()["unknown"] == 1
+    assert f"did you mean '{known['docno'][0]}'" in found.basis.label_caution
+    assert audit.estimate(known)["first"].basis.unknown == {}
 
 
 # --- intervals and baselines ----------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from sklearn.metrics import average_precision_score, f1_score, log_loss, precisi
 
 from pt_active import DCG, OrderedLogitGrades, Runs, measure_values
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.strays import SPELLING
 from pt_active.inference.weightings import inclusion_regression, round_estimators
 from pt_active.relevance.grades.recalibration import recalibrated_grades
 from pt_active.relevance.losses import GaussianSquared, Loss, PairMeasure
@@ -335,6 +336,19 @@ def test_missing_labels_are_never_zeros_by_stealth(queries, truth) -> None:
         test.estimate(labels, missing="zero")
     with pytest.raises(ValueError, match="must not be above the highest grade, 3"):
         test.estimate(labels.assign(label=7))
+
+
+def test_labels_of_mistyped_documents_are_counted_and_named(queries, truth) -> None:
+    test, labels = in_rounds(queries, ["ori"], truth)
+    labels = labels.reset_index(drop=True)
+    meant = labels["docno"][0]
+    typed = labels.assign(docno=labels["docno"].where(labels.index > 0, meant + " "))
+    with pytest.raises(ValueError, match=f"did you mean '{meant}'"):
+        test.estimate(typed)
+    with pytest.warns(UserWarning, match="is ignored"):
+        found = test.estimate(typed, missing="expected")
+    assert found.basis.unknown == {SPELLING: 1}
+    assert f"did you mean '{meant}'" in found.basis.label_caution
 
 
 def test_a_poisson_round_may_draw_nothing() -> None:

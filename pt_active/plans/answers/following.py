@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.qrels import check_some_known, checked_qrels
+from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status import Status, proved_status
+from pt_active.plans.answers.status import Status, proved_status, with_strays
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import strays_of
 
 
 class Following:
@@ -33,14 +35,15 @@ class Following:
         self._tables, self._question = tables, question
         self._rows = pd.MultiIndex.from_arrays([keys["qid"], keys["docno"]])
         self._label = np.full(len(keys), -1, dtype=np.int64)
+        self._unknown = pd.DataFrame(columns=["qid", "docno", "label"])
         self._sequence = sequence_of(tables, self._label, question.measure)
 
     def add(self, qrels: pd.DataFrame) -> Status:
         """Take new labels, and say whether judging can stop.
 
         Args:
-            qrels: ``qid, docno, label``; may be empty. Labels of documents that are not in the plan are ignored if
-                there are others.
+            qrels: ``qid, docno, label``; may be empty. Labels of documents that are not in the plan are counted in the
+                status if there are others.
 
         Raises:
             ValueError: If a label is malformed or above the highest grade, none belongs to a document of the plan, or
@@ -59,4 +62,7 @@ class Following:
         label = self._label.copy()
         label[rows] = labels
         self._label, self._sequence = label, self._sequence.labelled(label)
-        return proved_status(self._tables, self._sequence, self._question)
+        if not known.all():
+            self._unknown = pd.concat([self._unknown, new[~known]]).drop_duplicates(["qid", "docno"])
+        strays = strays_of(self._tables, self._unknown, label) if len(self._unknown) else Strays()
+        return with_strays(proved_status(self._tables, self._sequence, self._question), strays)

@@ -109,16 +109,17 @@ def wanted_documents(tables: PlanTables) -> np.ndarray:
     return np.asarray((tables.queries["q_draws"].to_numpy() > 0)[tables.pool.query_of_document])
 
 
-def strays_of(tables: PlanTables, qrels: pd.DataFrame) -> Strays:
+def strays_of(tables: PlanTables, qrels: pd.DataFrame, label: np.ndarray | None = None) -> Strays:
     """The labels that belong to no document of a plan.
 
     Args:
         tables: The plan's content.
         qrels: As `qrels.checked_qrels` returns them.
+        label: int64[N], the label of each document of the plan, -1 where there is none; those of ``qrels`` if left out.
     """
     pool = tables.pool
-    lacking = wanted_documents(tables) & pool.seen(tables.measure) & (whole_labels(pool.keys, qrels) < 0)
-    return stray_labels(pool.keys, lacking, qrels)
+    label = whole_labels(pool.keys, qrels) if label is None else label
+    return stray_labels(pool.keys, wanted_documents(tables) & pool.seen(tables.measure) & (label < 0), qrels)
 
 
 def document_variable(measure: irm.Measure, pool: Pool) -> tuple[str, np.ndarray]:

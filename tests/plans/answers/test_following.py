@@ -9,6 +9,7 @@ import pytest
 
 from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.strays import OTHER, SPELLING
 from pt_active.frames.worklists import read_judgments
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.progress import Question
@@ -39,6 +40,20 @@ def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
     assert following.add(labels.iloc[:50]).judged == 50
     stray = labels.head(2).assign(docno=["nothing", "nowhere"])
     assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
+
+
+def test_labels_that_belong_to_nothing_are_counted_until_their_document_has_one(demo, graded, tmp_path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=200, level="document", seed=3)
+    labels, following = in_order(plan, demo, tmp_path), plan.follow()
+    typed = labels.iloc[[3]].assign(docno=labels["docno"].iloc[3] + " ")
+    given = pd.concat([labels.iloc[:3], typed, labels.iloc[[0]].assign(docno="nothing")])
+    status = following.add(given)
+    assert status.unknown == {SPELLING: 1, OTHER: 1}
+    assert f"did you mean {labels['docno'].iloc[3]!r}?" in status.label_caution
+    assert str(status) == str(plan.status(given))
+    later = following.add(labels.iloc[3:6])
+    assert later.unknown == {OTHER: 2}
+    assert str(later) == str(plan.status(pd.concat([given, labels.iloc[3:6]])))
 
 
 def test_labels_of_another_collection_are_refused(demo, graded, tmp_path) -> None:
