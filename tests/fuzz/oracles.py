@@ -101,7 +101,12 @@ def qrels(data: bytes) -> Rows | None:
 
 
 def prels(data: bytes) -> Rows | None:
-    """``(qid, docno, label, inclusion)`` of what is judged, sorted; qrels if the lines have four columns."""
+    """``(qid, docno, label, inclusion)`` of what is judged, sorted; qrels if the lines have four columns.
+
+    A brace at the beginning means JSON lines, which such rows are not.
+    """
+    if (text_of(data) or "").lstrip().startswith("{"):
+        return None
     rows = fields_of(data, 5)
     if rows is None:
         return qrels(data)
