@@ -137,6 +137,7 @@ def inferred(measured: Measured, how: How[Any]) -> dict[str, Any]:
         "degenerate": degenerate or bool(refusal),
         "reference": named if ends is None else SIMULATED,
         "tails": ends,
+        "replayable": not sound or how.reference != AUTO or measured.replayed is not None,
     }
 
 

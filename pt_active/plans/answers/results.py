@@ -157,6 +157,7 @@ class _Inference(Printed):
     degenerate: bool
     reference: str = field(default="effective", kw_only=True)
     tails: Tails | None = field(default=None, kw_only=True)
+    replayable: bool = field(default=True, kw_only=True)
 
     @property
     def n_draws(self) -> int:
@@ -245,10 +246,14 @@ class _Inference(Printed):
 
     def facts(self) -> Facts:
         """The printed lines below the first: the result, what it rests on, and its note."""
-        said = [] if self.tails is None or self.degenerate else [("reference", self._reference_in_words())]
-        return [*self._numbers(), *said, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
+        reference = [("reference", words)] if (words := self._reference_in_words()) and not self.degenerate else []
+        return [*self._numbers(), *reference, *self.basis.facts(), *([("note", self.note)] if self.note else [])]
 
     def _reference_in_words(self) -> str:
+        if not self.replayable:
+            return "t alone; samples of this kind are not replayed"
+        if self.tails is None:
+            return ""
         low, high, degrees = self._tails
         quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
         return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
@@ -262,7 +267,9 @@ class _Inference(Printed):
     def _row(self, columns: dict[str, object]) -> pd.DataFrame:
         low, high = self.confidence_interval()
         row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
-        row |= {"reference": self.reference}
+        low_factor, high_factor, degrees = self._tails
+        row |= {"reference": self.reference, "degrees_of_freedom": self.degrees_of_freedom}
+        row |= {"reference_degrees": degrees, "low_factor": low_factor, "high_factor": high_factor}
         unknown = self.basis.unknown
         row |= asdict(self.basis) | {"missing": len(self.missing), "note": self.note}
         row |= {"unknown": sum(unknown.values()), "unknown_kinds": dict(unknown)}
@@ -293,6 +300,7 @@ class Estimate(_Inference):
         reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
             `intervals.REFERENCES`.
         tails: How much further away than by t both ends of the interval are, if the reference is simulated.
+        replayable: Whether a simulated reference was possible, or not asked for.
         basis: What the estimate rests on.
         bounds: Lower and upper bound of the mean; if they are finite, the interval is a score interval within them.
     """
@@ -375,6 +383,7 @@ class Comparison(_Inference):
         reference: The reference distribution that was used: ``simulated`` [theory 14], or a name in
             `intervals.REFERENCES`.
         tails: How much further away than by t both ends of the interval are, if the reference is simulated.
+        replayable: Whether a simulated reference was possible, or not asked for.
         basis: What the comparison rests on.
         lower_is_better: Whether the one with the smaller value wins, as for errors.
     """

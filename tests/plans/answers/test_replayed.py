@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from pt_active import DCG, Plan
 from pt_active.inference.reference import MAX_DRAWS
@@ -35,7 +36,22 @@ def test_the_default_is_simulated_and_never_narrower_than_t(plan: Plan, labels: 
     assert "reference   simulated; the interval is " in str(found)
     assert "reference" not in str(usual)
     assert plan.compare(judged, reference="simulated") == found
-    assert found.to_dict()["reference"] == "simulated"
+    row = found.to_dict()
+    assert row["reference"] == "simulated"
+    for each, answer in ((row, found), (usual.to_dict(), usual)):
+        reach = each["standard_error"] * stats.t.ppf(0.975, each["reference_degrees"])
+        ends = each["difference"] - each["low_factor"] * reach, each["difference"] + each["high_factor"] * reach
+        assert ends == pytest.approx(answer.confidence_interval())
+        assert each["degrees_of_freedom"] == answer.degrees_of_freedom
+
+
+@pytest.mark.filterwarnings("ignore:.* labels of .* that were not sampled are ignored")
+def test_samples_that_cannot_be_replayed_say_so(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, "DCG@10", draws=25, seed=1)
+    found = plan.compare(labels, measure="Bpref")
+    assert found.reference == "effective"
+    assert "reference   t alone; samples of this kind are not replayed" in str(found)
+    assert "t alone" not in str(plan.compare(labels, measure="Bpref", reference="t"))
 
 
 def test_the_interval_depends_on_nothing_but_the_labels(plan: Plan, labels: pd.DataFrame) -> None:
