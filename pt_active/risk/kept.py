@@ -182,7 +182,7 @@ class AuditManifest(Record):
         inputs: The digest of the frame.
     """
 
-    PARTS: ClassVar = {"arguments": AuditArguments, "counts": AuditCounts}
+    PARTS: ClassVar[dict[str, type[Record]]] = {"arguments": AuditArguments, "counts": AuditCounts}
 
     format_version: int = FORMAT_VERSION
     versions: dict[str, str] = field(default_factory=dict)

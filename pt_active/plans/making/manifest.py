@@ -51,7 +51,7 @@ class PlanArguments(Record):
         pairs: ``[ranker, ranker, weight]`` of each pair with a weight; None if all pairs weigh the same.
     """
 
-    SOMETIMES: ClassVar = ("cost_unit",)
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("cost_unit",)
 
     measure: str
     cost: str
@@ -183,8 +183,8 @@ class Manifest(Record):
         dropped: One entry per run of which lines were dropped when it was read.
     """
 
-    SOMETIMES: ClassVar = ("rounds", "extensions", "later_rankers", "cut", "dropped")
-    PARTS: ClassVar = {
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped")
+    PARTS: ClassVar[dict[str, type[Record]]] = {
         "arguments": PlanArguments,
         "counts": Counts,
         "inputs": Inputs,
