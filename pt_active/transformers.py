@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import HELP, how_many, shown, some
+from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.columns import (
     check_pairs,
     grade_columns,
@@ -239,9 +239,11 @@ def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
     everyone = set().union(*answered.values())
     for name, qids in answered.items():
         if qids != everyone:
-            raise ValueError(
+            raise ArgumentError(
                 f"run {shown(name)} has no documents for {how_many('query', len(everyone - qids))} that other runs "
-                f"answer: {some(sorted(everyone - qids))}; with allow_missing_queries=True it scores 0 there"
+                f"answer: {some(sorted(everyone - qids))}; with ",
+                Argument("allow_missing_queries", True),
+                " it scores 0 there",
             )
 
 

@@ -22,6 +22,7 @@ from pt_active.cli.options import one_of
 from pt_active.cli.pools import PoolFiles
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
 from pt_active.plans.making.artifact import plain_rows
+from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.costs import unit_of
@@ -79,11 +80,13 @@ def budget(
         if measure is None:
             raise ValueError("say what to estimate, such as --measure DCG@10")
         frame, queries = source.read(cost, price)
+        dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
         outlook = Outlook.of(frame, queries, measure, price, seed=seed)
         again, priced, unit = [*source.words(), "--measure", measure, *prices], repr(price), unit_of(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
         loaded, labels = read_judged(plan, qrels or [], so_far)
+        dropped = []
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
     if until_known and difference is not None:
@@ -94,8 +97,12 @@ def budget(
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
-    head = {"measure": str(outlook.measure), "rankers": list(outlook.names), "expected_from": outlook.source}
-    head |= {"notes": outlook.notes(table)}
+    head: dict[str, Any] = {
+        "measure": str(outlook.measure),
+        "rankers": list(outlook.names),
+        "expected_from": outlook.source,
+    }
+    head |= {"notes": outlook.notes(table)} | ({"dropped": dropped} if dropped else {})
     counted = f"\nBudgets are {unit} of judging." if unit else ""
     return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted, hint)
 

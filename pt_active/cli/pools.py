@@ -126,7 +126,7 @@ def grade_model(
     qrels: Path | None,
     depth: int | None,
     lenient: bool = False,
-) -> pt.Transformer:
+) -> tuple[pt.Transformer, dict[str, pd.DataFrame]]:
     """Read the training files and fit a grade model.
 
     Args:
@@ -139,7 +139,7 @@ def grade_model(
         lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
 
     Returns:
-        The fitted model.
+        The fitted model, and file → training run.
 
     Raises:
         FileNotFoundError: If a file does not exist.
@@ -151,7 +151,7 @@ def grade_model(
     if judge is None and not hasattr(kind, "fit"):
         if max_grade is None:
             raise ValueError(f"--grades {name} needs --max-grade")
-        return kind(max_grade)
+        return kind(max_grade), {}
     if qrels is None or not (runs or judge):
         needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
         raise ValueError(f"{needed}; without any judgments, say --grades uniform --max-grade N")
@@ -159,10 +159,11 @@ def grade_model(
     if labels.empty:
         raise ValueError(f"{qrels}: no document has a label")
     highest = _top_grade(labels, qrels, _say_max_grade) if max_grade is None else max_grade
-    training = {f"run_{i}": read_run(path, _on_error(lenient)) for i, path in enumerate(runs)}
-    documents = united(training, None, depth, True) if training else labels[["qid", "docno"]]
+    training = {str(path): read_run(path, _on_error(lenient)) for path in runs}
+    named = {f"run_{i}": run for i, run in enumerate(training.values())}
+    documents = united(named, None, depth, True) if named else labels[["qid", "docno"]]
     model = kind(highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
-    return model.fit(documents, labels)
+    return model.fit(documents, labels), training
 
 
 def _top_grade(labels: pd.DataFrame, path: Path, remedy: Callable[[int], tuple[str | Argument, ...]]) -> int:
@@ -345,9 +346,13 @@ class PoolFiles:
             frame = read_pool(self.pool)
         else:
             learned = self.train_run or [], self.train_qrels, self.depth, self.lenient
-            model = grade_model(self.grades, self.judge, self.max_grade, *learned)
+            model, training = grade_model(self.grades, self.judge, self.max_grade, *learned)
             runs = read_runs(self.run or [], self.lenient)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
+            runs |= {f"{file} (training)": run for file, run in training.items()}
+            frame.attrs["dropped"] = {
+                name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs
+            }
         frame = frame if self.texts is None else with_texts(frame, self.texts)
         if reads_texts(price) and "text" not in frame.columns:
             raise ValueError(f"--cost {cost} needs the texts of the documents: --texts FILE")

@@ -30,6 +30,9 @@ _COMPARED = 20_000
 _HINTS = 3
 """Close misses that are named."""
 
+_CROWD = 20
+"""With more unknown labels for each document that lacks one, an id that differs by one character is a coincidence."""
+
 
 @dataclass(frozen=True)
 class Strays:
@@ -80,18 +83,21 @@ def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -
     joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
     unknown = given[(joined["_merge"] == "left_only").to_numpy()]
     own = unknown["qid"].isin(keys["qid"].unique()).to_numpy()
-    near, kinds, hints = _Near(keys[lacking]), Counter[str](), dict[str, None]()
-    compared = unknown.iloc[:_COMPARED].itertuples(index=False, name=None)
-    for (qid, docno), of_plan in zip(compared, own[:_COMPARED].tolist(), strict=True):
-        kind, meant = near.meant(qid, docno)
-        if meant is not None:
-            hints[_hint((qid, docno), meant)] = None
-        if meant is not None or of_plan:
+    near, kinds, crowd = _Near(keys[lacking]), Counter[str](), len(unknown) > _CROWD * lacking.sum()
+    compared = list(unknown.iloc[:_COMPARED].itertuples(index=False, name=None))
+    slips = [near.meant(qid, docno) for qid, docno in compared]
+    claims, hints = Counter(meant for _, meant in slips), list[str]()
+    for pair, (kind, meant), of_plan in zip(compared, slips, own[:_COMPARED].tolist(), strict=True):
+        # Among many strangers some ids are close to one that lacks a label; then nobody can tell which was meant.
+        if meant is None or claims[meant] > 1 or (crowd and kind == MISTYPED):
+            kinds[OTHER] += of_plan
+        else:
             kinds[kind] += 1
+            hints.append(_hint(pair, meant))
     if rest := int(own[_COMPARED:].sum()):
         kinds[OTHER] += rest
     counted = {kind: kinds[kind] for kind in (SPELLING, ZEROS, MISTYPED, OTHER) if kinds[kind]}
-    return Strays(counted, tuple(hints)[:_HINTS])
+    return Strays(counted, tuple(hints[:_HINTS]))
 
 
 def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueError:

@@ -42,8 +42,14 @@ _EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) e
 _EXAMPLES = 5
 """Dropped lines that are named."""
 
+_SKIP = Argument("on_error", "skip"), " drops and counts such lines"
+
 ON_ERROR = ("raise", "skip")
 """What to do about a line that does not fit a run: refuse the run, or drop the line and count it."""
+
+
+MIN_SWAPPED = 5
+"""So many lines do not all have the same label by chance while their codes differ."""
 
 
 class Rule(NamedTuple):
@@ -60,6 +66,9 @@ class Rule(NamedTuple):
 
 NUMBER = Rule("a number", lambda values: ~np.isnan(values))
 """Any number but NaN."""
+
+FINITE = Rule("a finite number", np.isfinite)
+"""A number that is neither NaN nor infinite."""
 
 LABEL = Rule(
     f"a whole number from {SPAM} to {HIGHEST_LABEL}",
@@ -134,7 +143,7 @@ class Fault(NamedTuple):
 
 
 RUN = Layout(
-    ("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score"), {"rank": NUMBER, "score": NUMBER}
+    ("qid", "Q0", "docno", "rank", "score", "tag"), ("qid", "docno", "score"), {"rank": NUMBER, "score": FINITE}
 )
 """A TREC run."""
 
@@ -204,14 +213,16 @@ def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFram
         with naming(path):
             return _read_text(source, RUN, skip)
     frame = read_parquet(path, RUN.wanted, no_limit)
-    faults: dict[int, Fault] = {}
-    if skip:
-        score = pd.to_numeric(frame["score"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-        fault = Fault("score that is not a number", "a score that is not a number")
-        faults = dict.fromkeys(frame.index[np.isnan(score)].tolist(), fault)
-        frame = frame.assign(score=score)[~np.isnan(score)]
+    score = pd.to_numeric(frame["score"], errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+    wrong = ~np.isfinite(score)
+    if wrong.any() and not skip:
+        row = frame[wrong].iloc[0]
+        given = f"expected a finite number as score; got {shown(row['score'])}"
+        raise ArgumentError(f"{path}: row {row.name}: {given}; ", *_SKIP)
+    fault = Fault("score that is not a finite number", "a score that is not a finite number")
     with naming(path):
-        return _with_numbers(frame, RUN), faults
+        kept = _with_numbers(frame.assign(score=score)[~wrong], RUN)
+    return kept, dict.fromkeys(frame.index[wrong].tolist(), fault)
 
 
 def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
@@ -222,9 +233,12 @@ def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFram
     row = frame[again].iloc[0]
     twice = f"document {shown(row['docno'])} occurs more than once in query {shown(row['qid'])}"
     if not skip:
-        raise ValueError(f"{place} {row.name}: {twice}")
-    faults = dict.fromkeys(frame.index[again].tolist(), Fault("document that occurred before", "a document again"))
-    return frame[~again], faults
+        raise ArgumentError(f"{place} {row.name}: {twice}; ", *_SKIP)
+    dropped = frame.loc[again, ["qid", "docno"]].itertuples(name=None)
+    kind = "document that occurred before"
+    return frame[~again], {
+        number: Fault(kind, f"document {shown(docno)} of query {shown(qid)}, again") for number, qid, docno in dropped
+    }
 
 
 def _summary(faults: Mapping[int, Fault], place: str) -> dict[str, Any]:
@@ -276,7 +290,22 @@ def read_columns(source: Source, layout: Layout) -> pd.DataFrame:
     Raises:
         ValueError: If the file is empty, or has a line that does not fit the layout.
     """
-    return _read_text(source, layout)[0]
+    frame = _read_text(source, layout)[0]
+    if layout is QRELS:
+        _check_not_swapped(source, frame)
+    return frame
+
+
+def _check_not_swapped(source: Source, frame: pd.DataFrame) -> None:
+    """Raise if all labels of qrels are equal, but the iterations look like labels."""
+    if len(frame) < MIN_SWAPPED or frame["label"].nunique() > 1:
+        return
+    iterations = {fields[1] for line in source.ended.split(b"\n") if (fields := line.split())}
+    if len(iterations) > 1 and all(re.fullmatch(rb"[+-]?[0-9]+", each) for each in iterations):
+        raise ValueError(
+            f"line {frame.index[0]}: expected {QRELS.shape}; got the label {frame['label'].iloc[0]:g} in every line "
+            "and several iterations, so these two columns seem to be swapped"
+        )
 
 
 def as_number(text: str) -> float:
@@ -291,6 +320,8 @@ def _with_numbers(frame: pd.DataFrame, layout: Layout) -> pd.DataFrame:
 def _read_text(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.DataFrame, dict[int, Fault]]:
     """The rows of a text file by line number, and the mistakes of the lines that are dropped."""
     content, faults = source.ended, {}
+    if not skip and layout.fault(source.first_line()):
+        raise _refused(content, layout)
     frame = _parsed(content, layout)
     if frame is None and skip:
         faults = dict(_faults(content, layout))
@@ -299,16 +330,21 @@ def _read_text(source: Source, layout: Layout, skip: bool = False) -> tuple[pd.D
         frame = _parsed(content, layout)
     if frame is None:
         raise _refused(content, layout)
+    if frame.empty and faults:
+        number, fault = next(iter(faults.items()))
+        raise ValueError(
+            f"none of its {how_many('line', len(faults))} fits; expected {layout.shape}; line {number} has {fault.says}"
+        )
     if frame.empty:
-        rest = f"; all of {how_many('line', len(faults))} are wrong" if faults else ""
-        raise ValueError(f"the file is empty; expected {layout.shape}{rest}")
+        raise ValueError(f"the file is empty; expected {layout.shape}")
     return frame, faults
 
 
 def _refused(content: bytes, layout: Layout) -> ValueError:
     """The error about the first line that does not fit a layout."""
     number, fault = next(_faults(content, layout), (0, Fault("", "a number that cannot be read")))
-    return ValueError(f"line {number}: expected {layout.shape}; got {fault.says}")
+    wrong = f"line {number}: expected {layout.shape}; got {fault.says}"
+    return ArgumentError(f"{wrong}; ", *_SKIP) if layout is RUN else ValueError(wrong)
 
 
 def _faults(content: bytes, layout: Layout) -> Iterator[tuple[int, Fault]]:

@@ -27,6 +27,7 @@ from pt_active.frames.trec import (
     CODE,
     INCLUSION,
     LABEL,
+    MIN_SWAPPED,
     PRELS,
     QRELS,
     STRATA,
@@ -44,10 +45,7 @@ _JUDGED = ("qid", "docno", "label")
 """The columns that a filled-in table or JSON file must have."""
 
 _MAX_OPENING = 10_000
-"""A longer first line is that of JSON lines or of a file in the default format; patterns would take long on it."""
-
-_MIN_SWAPPED = 5
-"""So many lines of ``prels`` do not all have the same label by chance while their methods differ."""
+"""Characters of a first line that show its format; patterns would take long on more."""
 
 _METHOD = 1
 """The value of the column method in ``prels`` files: the document was sampled with an inclusion probability."""
@@ -148,7 +146,7 @@ def _format_of(source: Source) -> Format:
     """The format that the first line of a file shows."""
     opening = source.first_line()
     if len(opening) > _MAX_OPENING:
-        return FORMATS["jsonl" if opening.lstrip().startswith("{") else FORMAT]
+        opening = opening[:_MAX_OPENING]
     others = (format for name, format in FORMATS.items() if name != FORMAT)
     return next((each for each in others if each.first_line.match(opening)), FORMATS[FORMAT])
 
@@ -258,7 +256,7 @@ def _write_prels(worklist: pd.DataFrame) -> str:
 def _read_prels(source: Source) -> pd.DataFrame:
     given = _read_each_once(source, PRELS)
     swapped = (given["label"] == _METHOD).all() and given["method"].nunique() > 1
-    if swapped and len(given) >= _MIN_SWAPPED:
+    if swapped and len(given) >= MIN_SWAPPED:
         raise ValueError(
             f"line {given.index[0]}: expected {PRELS.shape}; got the label {_METHOD} in every line and several "
             "methods, so these two columns seem to be swapped"

@@ -14,11 +14,11 @@ from pt_active.frames.trec import read_run
 
 GOOD = "q1 Q0 d1 1 2.5 t\nq1 Q0 d2 2 1.5 t\nq2 Q0 d1 1 3 t\n"
 BAD = {
-    "q1 Q0 d3 3 nan t": ("score that is not a number", "score 'nan', which is not a number"),
+    "q1 Q0 d3 3 nan t": ("score that is not a finite number", "score 'nan', which is not a finite number"),
     "q1 Q0 d3 3 t": ("wrong number of columns", "5 columns"),
     "q1 Q0 d3 3 1 my tag": ("wrong number of columns", "7 columns"),
     "q1 Q0 d3 x 1 t": ("rank that is not a number", "rank 'x', which is not a number"),
-    "q1 Q0 d1 9 9 t": ("document that occurred before", "a document again"),
+    "q1 Q0 d1 9 9 t": ("document that occurred before", "document 'd1' of query 'q1', again"),
 }
 
 
@@ -52,7 +52,7 @@ def test_all_mistakes_at_once(tmp_path):
         "bytes that are not UTF-8": 1,
         "document that occurred before": 2,
         "rank that is not a number": 1,
-        "score that is not a number": 1,
+        "score that is not a finite number": 1,
         "wrong number of columns": 2,
     }
     assert len(run.attrs["dropped"]["examples"]) == 5
@@ -60,7 +60,10 @@ def test_all_mistakes_at_once(tmp_path):
 
 def test_a_run_of_nothing_else_is_refused(tmp_path):
     (tmp_path / "bad").write_text("q1 Q0 d3 3 nan t\nx y")
-    with pytest.raises(ValueError, match="bad: the file is empty; expected 6 columns, .*; all of 2 lines are wrong"):
+    with pytest.raises(
+        ValueError,
+        match="bad: none of its 2 lines fits; expected 6 columns, .*; line 1 has score 'nan', which is not a finite",
+    ):
         read_run(tmp_path / "bad", on_error="skip")
     with pytest.raises(ValueError, match="on_error must be one of raise, skip, got 'ignore'"):
         read_run(tmp_path / "bad", on_error="ignore")
@@ -69,7 +72,9 @@ def test_a_run_of_nothing_else_is_refused(tmp_path):
 def test_rows_of_parquet_are_dropped_too(tmp_path):
     path = tmp_path / "a.parquet"
     pd.DataFrame({"qid": [1, 1, 1], "docno": list("aba"), "score": [2.0, None, 1.0]}).to_parquet(path)
-    with pytest.warns(UserWarning, match=r"; row 2: a score that is not a number; row 3: a document again"):
+    with pytest.warns(
+        UserWarning, match=r"; row 2: a score that is not a finite number; row 3: document 'a' of query '1', again"
+    ):
         assert read_run(path, on_error="skip")["docno"].tolist() == ["a"]
 
 
@@ -88,12 +93,12 @@ def test_the_plan_and_its_report_say_what_was_dropped(folder: Path, demo: DemoCo
     words += ["--run", f"{first}={first}.run", "--run", f"{second}={second}.run"]
     refused = CliRunner().invoke(app, words)
     assert refused.exit_code == 2
-    assert "which is not a number" in refused.output
+    assert "which is not a finite number" in refused.output
     made = CliRunner().invoke(app, [*words, "--lenient", "--json", "--quiet"])
     assert made.exit_code == 0, made.output
     dropped = json.loads(made.stdout)["dropped"]
     assert [each["ranker"] for each in dropped] == [first, second]
-    kinds = {"document that occurred before": 1, "score that is not a number": 1}
+    kinds = {"document that occurred before": 1, "score that is not a finite number": 1}
     assert [each["kinds"] for each in dropped] == [kinds, kinds]
     plan = Plan.load("p")
     assert f"dropped   2 lines of run {first}: document that occurred before (1), score" in str(plan)
@@ -113,3 +118,32 @@ def test_a_pool_made_in_python_keeps_the_count_through_a_grade_model(
         assert saved.manifest == plan.manifest
     later = saved.with_rankers(late=next(iter(runs.values())))
     assert [each["ranker"] for each in later.manifest["dropped"]] == [*runs, "late"]
+
+
+@pytest.mark.parametrize("score", ["inf", "-Infinity", "1e400"])
+def test_infinite_scores_are_refused_by_line_or_dropped(score, tmp_path):
+    (tmp_path / "a.run").write_text(f"q1 Q0 d1 1 2 t\nq1 Q0 d2 2 {score} t\n")
+    with pytest.raises(
+        ValueError, match=rf"a.run: line 2: expected 6 columns, .*; got score '{score}', which is not a"
+    ):
+        read_run(tmp_path / "a.run")
+    with pytest.warns(UserWarning, match="1 line was dropped: score that is not a finite number"):
+        assert read_run(tmp_path / "a.run", on_error="skip")["docno"].tolist() == ["d1"]
+    pd.DataFrame({"qid": "q1", "docno": ["d1", "d2"], "score": [2.0, float(score)]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"a.parquet: row 2: expected a finite number as score; got -?inf"):
+        read_run(tmp_path / "a.parquet")
+
+
+def test_lines_of_training_runs_are_counted_by_plans_and_budgets(folder: Path, demo: DemoCollection) -> None:
+    first, second = list(demo.runs)
+    lines = [f"{row.qid} 0 {row.docno} {row.label}" for row in demo.qrels.itertuples()]
+    Path("past.qrels").write_text("\n".join(lines))
+    words = ["--run", f"{first}={first}.run", "--run", f"{second}={second}.run", "--measure", "DCG@10", "--lenient"]
+    words += ["--train-run", f"{first}.run", "--train-qrels", "past.qrels", "--json", "--quiet"]
+    for command in (["plan", *words, "--budget", "300", "--out", "p"], ["budget", *words, "--width", "1"]):
+        made = CliRunner().invoke(app, command)
+        assert made.exit_code == 0, made.output
+        dropped = json.loads(made.stdout)["dropped"]
+        assert [each["ranker"] for each in dropped] == [first, second, f"{first}.run (training)"]
+        assert [each["lines"] for each in dropped] == [2, 2, 2]
+        assert any(", again" in example for example in dropped[2]["examples"])

@@ -57,10 +57,18 @@ def test_only_documents_without_a_label_can_have_been_meant():
 
 
 def test_all_are_counted_and_few_are_named():
-    found = strays(*[("q1", f"d047{i}") for i in range(2, 8)], ("q1", "other"), ("q1", "doc a"))
-    assert found.kinds == {SPELLING: 1, MISTYPED: 6, OTHER: 1}
+    found = strays(("q1", "d0417"), ("q1", "d050"), ("q1", "x"), ("q1", "other"), ("q1", "doc a"), ("7", "d1"))
+    assert found.kinds == {SPELLING: 1, ZEROS: 1, MISTYPED: 2, OTHER: 2}
     assert len(found.hints) == 3
-    assert found.counted == "8 labels of documents that are not in the plan (1 case or spaces, 6 mistyped, 1 other)"
+    kinds = "1 case or spaces, 1 leading zeros, 2 mistyped, 2 other"
+    assert found.counted == f"6 labels of documents that are not in the plan ({kinds})"
+
+
+def test_a_document_is_meant_once_and_not_by_one_of_many_strangers():
+    assert strays(("q1", "d0472"), ("q1", "d0473"), ("q1", "d0741")).kinds == {OTHER: 3}
+    strangers = [("q1", f"stranger {i}") for i in range(139)]
+    assert strays(("q1", "d0417"), *strangers).kinds == {MISTYPED: 1, OTHER: 139}
+    assert strays(("q1", "d0417"), ("q1", "doc a"), *strangers).kinds == {SPELLING: 1, OTHER: 140}
 
 
 def test_one_slip_is_found_among_all_ids_at_every_distance():

@@ -308,3 +308,19 @@ def test_labels_that_are_known_are_filled_in(format, tmp_path):
     found = read_judgments(tmp_path / "known")
     assert found[["qid", "docno", "label"]].to_numpy().tolist() == [["1", "a", 2], ["2", "c", 0]]
     assert found.attrs["unjudged"] == 1
+
+
+def test_qrels_whose_label_stands_in_the_column_of_the_iteration_are_refused(tmp_path):
+    (tmp_path / "a").write_text("".join(f"q {i % 3} d{i} 0\n" for i in range(6)))
+    for read in (read_qrels, read_judgments):
+        with pytest.raises(ValueError, match="the label 0 in every line and several iterations, so these two columns"):
+            read(tmp_path / "a")
+    for lines in ([f"q 0 d{i} 0\n" for i in range(6)], [f"q {i % 3} d{i} {i % 2}\n" for i in range(6)]):
+        (tmp_path / "a").write_text("".join(lines))
+        assert len(read_qrels(tmp_path / "a")) == len(read_judgments(tmp_path / "a")) == 6
+
+
+def test_a_table_with_too_many_columns_is_a_table(tmp_path):
+    (tmp_path / "a.csv").write_text("qid,docno,label," + ",".join(f"c{i}" for i in range(4000)) + "\n")
+    with pytest.raises(ValueError, match="the header has 4,003 columns, more than 1,000 columns, the limit"):
+        read_judgments(tmp_path / "a.csv")

@@ -64,7 +64,11 @@ def run(data: bytes) -> Rows | None:
         return None
     found = [(qid, docno, number_of(score)) for qid, _, docno, _, score, _ in rows]
     numbers = [number_of(row[3]) for row in rows] + [score for *_, score in found]
-    if None in numbers or len({row[:2] for row in found}) < len(found):
+    if (
+        None in numbers
+        or not all(math.isfinite(score) for *_, score in found)
+        or len({row[:2] for row in found}) < len(found)
+    ):
         return None
     return sorted(found)
 
@@ -97,7 +101,14 @@ def _judged(rows: list[tuple[str, str, int | None]]) -> Rows | None:
 
 def qrels(data: bytes) -> Rows | None:
     rows = fields_of(data, 4)
-    return None if rows is None else _judged([(qid, docno, label_of(label)) for qid, _, docno, label in rows])
+    return None if rows is None or _swapped(rows) else _judged([(q, d, label_of(label)) for q, _, d, label in rows])
+
+
+def _swapped(rows: list[list[str]]) -> bool:
+    """Whether all labels of five lines or more are equal, and the iterations are several whole numbers."""
+    iterations = {row[1] for row in rows}
+    whole = all(re.fullmatch("[+-]?[0-9]+", each) for each in iterations)
+    return len(rows) >= 5 and len({number_of(row[3]) for row in rows}) == 1 and whole and len(iterations) > 1
 
 
 def prels(data: bytes) -> Rows | None:
@@ -177,7 +188,7 @@ def topics(data: bytes) -> Rows | None:
     """``(qid, query)`` of a table if its first line names these columns, else of lines of two columns."""
     first = re.split("[\r\n]+", (text_of(data) or "").lstrip("\r\n \t"))[0]
     for separator in "\t,":
-        names = [name.strip(' "') for name in first.split(separator)]
+        names = [name.strip().strip(' "') for name in first.split(separator)]
         if len(names) > 1 and (names[0] == "qid" or {"qid", "query"} <= set(names)):
             return topic_table(data) if separator == "\t" else None
     rows = pairs(data)

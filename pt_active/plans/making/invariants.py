@@ -40,7 +40,7 @@ def check_tables(tables: Mapping[str, StoredTable], manifest: Manifest) -> None:
     judged = tables["assessments"]
     judged.texts("qid"), judged.texts("docno")
     judged.no_pair_twice("qid", "docno")
-    judged.length(manifest.counts.assessments, "document to judge")
+    judged.length(manifest.counts.assessments, "assessment")
 
 
 def check_assessments(assessments: StoredTable, pool: Pool, queries: pd.DataFrame, rounds: Sequence[Round]) -> None:
@@ -72,6 +72,8 @@ def _check_manifest(manifest: Manifest) -> None:
         amounts |= {f"{name} of round {number}": getattr(entry, name) for name in ("budget", "spent")}
         if np.isnan([entry.expected_variance, entry.comparable_variance or 0.0]).any():
             raise ValueError(f"{MANIFEST}: the variances of round {number} must be numbers")
+    if manifest.rounds and manifest.census and all(entry.expected_variance > 0 for entry in manifest.rounds):
+        raise ValueError(f"{MANIFEST}: a census needs a round that leaves nothing to chance")
     if wrong := [name for name, amount in amounts.items() if not amount >= 0]:
         raise ValueError(f"{MANIFEST}: {some(wrong)} must be at least 0")
 
@@ -99,6 +101,8 @@ def _check_queries(queries: StoredTable, manifest: Manifest) -> None:
     queries.must("q_importance", agrees, "agree with q_inclusion and q_weight")
     if not manifest.rounds and draws.sum() != manifest.counts.draws:
         raise ValueError(f"{queries.file} has {draws.sum()} draws, and manifest.json {manifest.counts.draws}")
+    if not manifest.rounds and manifest.census and not (drawn & (inclusion >= 1))[weight > 0].all():
+        raise ValueError(f"{queries.file} has queries that were left to chance, and manifest.json none (census)")
     _check_moments(queries, manifest.rankers)
     if "q_priority" in queries.frame.columns:
         _check_priorities(queries, drawn)

@@ -122,14 +122,18 @@ class Stored:
         try:
             content = (self.folder / file).read_bytes()
         except OSError as error:
-            raise self.damaged(f"{file} cannot be read ({_one_line(error)})") from error
+            raise self.damaged(f"{file} cannot be read ({_one_line(error)}); {self._remedy}") from error
         digests = self.values.get(DIGESTS)
         if digests is not None and hashlib.sha256(content).hexdigest() != digests.get(file):
             raise self._changed(file)
         try:
             return StoredTable(file, pd.read_parquet(io.BytesIO(content)))
         except Exception as error:  # Arrow and pandas raise almost anything on damaged pages and metadata.
-            raise self.damaged(f"{file} cannot be read ({_one_line(error)})") from error
+            raise self.damaged(f"{file} cannot be read ({_one_line(error)}); {self._remedy}") from error
+
+    @property
+    def _remedy(self) -> str:
+        return f"restore the folder from a copy, or make the {self.what} again from the same inputs and seed"
 
     def _check_manifest(self) -> None:
         if DIGESTS not in self.values:
@@ -139,10 +143,7 @@ class Stored:
             raise self._changed(MANIFEST)
 
     def _changed(self, file: str) -> ValueError:
-        return self.damaged(
-            f"{file} is not as it was saved (its SHA-256 differs); restore the folder from a copy, or make the "
-            f"{self.what} again from the same inputs and seed"
-        )
+        return self.damaged(f"{file} is not as it was saved (its SHA-256 differs); {self._remedy}")
 
 
 def _json_object(file: Path) -> dict[str, Any]:
