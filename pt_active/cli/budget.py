@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import pandas as pd
 import typer
@@ -97,12 +97,9 @@ def budget(
     else:
         table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
         hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
-    head: dict[str, Any] = {
-        "measure": str(outlook.measure),
-        "rankers": list(outlook.names),
-        "expected_from": outlook.source,
-    }
-    head |= {"notes": outlook.notes(table)} | ({"dropped": dropped} if dropped else {})
+    head: dict[str, Any] = {"measure": str(outlook.measure), "rankers": list(outlook.names)}
+    head |= {"expected_from": outlook.source, "notes": outlook.notes(table)}
+    head |= {"dropped": dropped} if dropped else {}
     counted = f"\nBudgets are {unit} of judging." if unit else ""
     return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted, hint)
 
