@@ -163,6 +163,14 @@ class Plan(KeptArtifact[PlanTables]):
         return self.tables.manifest.to_json()
 
     @property
+    def id(self) -> str:
+        """16 hexadecimal digits that name the sample, the same for its extensions and on every machine.
+
+        Plans from the same frames with the same arguments have the same id.
+        """
+        return self.tables.manifest.id
+
+    @property
     def measure(self) -> irm.Measure:
         """The measure that the sample was designed for."""
         return self.tables.measure
