@@ -16,6 +16,7 @@ from pt_active.cli.answers import compare, estimate, report, status
 from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
 from pt_active.cli.failures import DEBUG, failures_told
+from pt_active.cli.judge import judge
 from pt_active.cli.plans import export, extend, plan
 from pt_active.cli.replays import demo, simulate
 
@@ -25,6 +26,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     plan: "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
     "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
     export: "pt-active export my-plan --out judge-me.csv --format csv",
+    judge: "pt-active judge my-plan --judges ann,ben",
     status: "pt-active status my-plan judged-so-far.csv",
     extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     compare: "pt-active compare my-plan judged.csv",

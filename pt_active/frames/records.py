@@ -19,6 +19,9 @@ JUDGED, SKIPPED, UNJUDGEABLE = "judged", "skipped", "unjudgeable"
 STATUSES = (JUDGED, SKIPPED, UNJUDGEABLE)
 """What an annotator did with a document: gave it a grade, left it to others, or said that nobody can judge it."""
 
+ADJUDICATOR = "adjudicator"
+"""The annotator whose label settles a document, whatever others say of it: the organiser, where judges disagree."""
+
 _OPTIONAL = ("time", "note", "plan")
 """Columns that are empty where a frame lacks them."""
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown
-from pt_active.frames.records import checked_records, is_records, latest, refuse_rows
+from pt_active.frames.records import ADJUDICATOR, checked_records, is_records, latest, refuse_rows
 from pt_active.frames.strays import not_found
 from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_frequent, votes_of
 from pt_active.plans.making.kept import PlanTables
@@ -18,6 +18,8 @@ under Dawid and Skene's model of the judges' errors."""
 
 def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -> pd.DataFrame:
     """The qrels that follow from records: of each annotator the latest record, of each document one label.
+
+    A label of the annotator ``adjudicator`` settles its document.
 
     Args:
         records: Records of judgments; a document without a label of anybody is left out.
@@ -35,7 +37,7 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
         if value not in known:
             raise ValueError(f"unknown {name} {shown(value)}; it is one of {', '.join(known)}")
     each = latest(checked_records(records))
-    counted = each[each["label"].notna()].reset_index(drop=True)
+    counted = _without_overruled(each[each["label"].notna()]).reset_index(drop=True)
     pairs = counted[["qid", "docno"]].drop_duplicates()
     if counted.empty:
         return pairs.assign(label=np.array([], dtype=np.int64))
@@ -47,6 +49,12 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     else:
         label = (most_frequent if rule == "majority" else middle)(votes, ties)
     return pairs.assign(label=label).reset_index(drop=True)
+
+
+def _without_overruled(labels: pd.DataFrame) -> pd.DataFrame:
+    """The labels, without those of documents that the adjudicator has settled."""
+    keys, last = pd.MultiIndex.from_frame(labels[["qid", "docno"]]), (labels["annotator"] == ADJUDICATOR).to_numpy()
+    return labels[last | ~keys.isin(keys[last])]
 
 
 def as_qrels(given: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,213 @@
+"""What does the organiser see and decide: how far, how fast, how sure, and whether to go on?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from starlette.concurrency import run_in_threadpool
+
+from pt_active.frames.checks import how_many
+from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
+from pt_active.frames.visible import visible_field
+from pt_active.judging.records import qrels_of, record_line
+from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
+from pt_active.judging.server.worklist import Worklist
+from pt_active.plans.answers.pairwise import PairStatus
+from pt_active.plans.answers.status import Status
+from pt_active.plans.plan import Plan
+
+FAR_APART = 2
+"""Grades by which two judges differ until the organiser is asked."""
+
+_FRESH_SECONDS = 10.0
+"""An estimate that is younger is shown again, even if there are new labels."""
+
+_MAX_LISTED = 100
+"""Documents of a list on the organiser's pages, at most."""
+
+
+@dataclass
+class Organiser:
+    """The organiser's side of a campaign.
+
+    Attributes:
+        campaign: The campaign.
+        folder: The folder of its plan.
+        make_worklist: Makes the worklist of the extended plan.
+        texts: ``docno, text``, for documents that an extension adds; None if there are none.
+        margin: Differences up to this do not matter; a plan of one ranker needs it.
+    """
+
+    campaign: Campaign
+    folder: Path
+    make_worklist: Callable[[Plan, pd.DataFrame | None], Worklist]
+    texts: pd.DataFrame | None = None
+    margin: float | None = None
+    _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
+
+    def records(self) -> pd.DataFrame:
+        """All records."""
+        return self.campaign.store.records()
+
+    def record_lines(self) -> str:
+        """All records as JSON lines."""
+        return "".join(record_line(row) for row in self.records().itertuples(index=False, name=None))
+
+    def qrels(self) -> pd.DataFrame:
+        """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
+        return qrels_of(self.records())
+
+    def qrels_lines(self) -> str:
+        """`qrels` as lines of TREC qrels.
+
+        Raises:
+            ValueError: If an id holds white space, which such lines cannot hold.
+        """
+        qrels = self.qrels()
+        ids = pd.concat([qrels["qid"], qrels["docno"]])
+        if ids.str.contains(r"\s", regex=True).any():
+            raise ValueError("an id holds white space, which qrels cannot hold: download the records instead")
+        return "".join(f"{qid} 0 {docno} {label}\n" for qid, docno, label in qrels.itertuples(index=False, name=None))
+
+    async def overview(self) -> dict[str, Any]:
+        """Everything on the organiser's first page."""
+        campaign = self.campaign
+        judges = [self._about(name) for name in campaign.store.people() if not name.startswith(":")]
+        wanted = sum(map(campaign.sharing.wanted, range(len(campaign.work.documents))))
+        return {
+            "measure": campaign.plan.tables.manifest.arguments.measure,
+            "settled": campaign.sharing.settled,
+            "all": len(campaign.work.documents),
+            "records": campaign.kept,
+            "judges": judges,
+            "left": _time_left(judges, wanted),
+            "paused": campaign.paused,
+            "disagreements": len(self.disagreements()),
+            "waiting": self.waiting(),
+            "estimate": await self.estimate(),
+        }
+
+    def _about(self, name: str) -> dict[str, Any]:
+        campaign = self.campaign
+        done, sign = Counter(campaign.done_by(name)), campaign.sharing.last_seen(name)
+        ago = None if sign is None else campaign.clock() - sign
+        return {
+            "name": name,
+            "done": done[JUDGED],
+            "skipped": done[SKIPPED],
+            "unjudgeable": done[UNJUDGEABLE],
+            "pace": campaign.pace(name),
+            "there": ago is not None and ago < campaign.patience,
+            "seen": "never" if ago is None else f"{in_hours(ago)} ago",
+        }
+
+    async def estimate(self) -> dict[str, Any]:
+        """What `Plan.status` says of the labels so far, computed in another thread, since it takes a moment."""
+        campaign = self.campaign
+        if self._looked is not None:
+            at, kept, told = self._looked
+            if kept == campaign.kept or campaign.clock() - at < _FRESH_SECONDS:
+                return told
+        plan, kept, at = campaign.plan, campaign.kept, campaign.clock()
+        told = await run_in_threadpool(self._estimated, plan)
+        self._looked = at, kept, told
+        return told
+
+    def _estimated(self, plan: Plan) -> dict[str, Any]:
+        try:
+            status = plan.status(self.qrels(), margin=self.margin)
+        except ValueError as error:
+            return {"stop": False, "answer": str(error), "facts": [], "advice": ""}
+        one = status if isinstance(status, Status) else status.slowest
+        facts = [] if isinstance(status, PairStatus) else [fact for fact in status.facts() if fact[0] != "answer"]
+        return {"stop": status.resolved, "answer": status.answer, "facts": facts, "advice": one.advice}
+
+    def waiting(self) -> list[dict[str, str]]:
+        """The documents that somebody skipped, or could not judge, and that nobody has judged."""
+        listed = []
+        for place, said in enumerate(self.campaign.sharing.outcome):
+            if said and JUDGED not in said.values():
+                shown = shown_document(self.campaign.work.documents[place])
+                who = ", ".join(f"{visible_field(judge)} ({status})" for judge, status in said.items())
+                state = "waits for another judge" if self.campaign.sharing.wanted(place) else "left to the model"
+                listed.append({"topic": shown["topic"], "name": shown["name"], "who": who, "state": state})
+        return listed[:_MAX_LISTED]
+
+    def disagreements(self) -> list[int]:
+        """The places of documents on which judges differ by `FAR_APART` grades, and that are not settled."""
+        campaign = self.campaign
+        doubled = (place for place, said in enumerate(campaign.sharing.outcome) if len(said) > 1)
+        return [place for place in doubled if _apart(campaign, place) >= FAR_APART]
+
+    def queue(self) -> list[dict[str, Any]]:
+        """The documents to adjudicate, with what each judge said."""
+        listed = []
+        for place in self.disagreements()[:_MAX_LISTED]:
+            said = self.campaign.opinions(place).items()
+            opinions = [(judge, label, note) for judge, (status, label, note) in said if status == JUDGED]
+            listed.append(shown_document(self.campaign.work.documents[place]) | {"opinions": opinions})
+        return listed
+
+    async def extend(self, budget: float) -> str:
+        """Draw the next round, keep the longer plan beside the first, and go on with it.
+
+        Args:
+            budget: What may be spent on top, in the unit of the plan's cost.
+
+        Returns:
+            What was done, in one sentence.
+
+        Raises:
+            ValueError: If the plan cannot be extended.
+        """
+        plan, work = await run_in_threadpool(self._extended, budget)
+        new = len(work.documents) - len(self.campaign.work.documents)
+        self.campaign.store.set("folder", str(self.folder.absolute()))
+        self.campaign.go_on_with(plan, work)
+        self._looked = None
+        return f"The next round has {how_many('document', new)}."
+
+    def _extended(self, budget: float) -> tuple[Plan, Worklist]:
+        before = self.campaign
+        labels = self.qrels()
+        texts = _together(before.work, self.texts)
+        plan = before.plan.extend(budget, labels, texts=texts, missing="expected")
+        folder = _free(self.folder)
+        plan.save(folder)
+        self.folder = folder
+        return plan, self.make_worklist(plan, texts)
+
+
+def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:
+    """How long the judges who are there need for what is left, in words; empty if that cannot be told."""
+    pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
+    return in_hours(wanted / pace) if pace else ""
+
+
+def _apart(campaign: Campaign, place: int) -> int:
+    """The largest difference of two judges' grades; 0 if the adjudicator has settled it."""
+    said = campaign.opinions(place)
+    if ADJUDICATOR in said:
+        return 0
+    grades = [label for _, label, _ in said.values() if label is not None]
+    return max(grades) - min(grades) if grades else 0
+
+
+def _together(work: Worklist, texts: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The texts of a worklist and others; None if there is none."""
+    known = {} if texts is None else dict(zip(texts["docno"].map(str), texts["text"], strict=True))
+    known |= {each.docno: each.text for each in work.documents if each.text}
+    return pd.DataFrame({"docno": list(known), "text": list(known.values())}) if known else None
+
+
+def _free(folder: Path) -> Path:
+    """The first folder ``NAME-2``, ``NAME-3``, … that does not exist."""
+    stem, number = folder.name, 2
+    while (candidate := folder.with_name(f"{stem}-{number}")).exists():
+        number += 1
+    return candidate
