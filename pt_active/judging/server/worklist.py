@@ -118,41 +118,40 @@ def _seed_of(plan: Plan) -> int:
 
 
 def _asked_for(plan: Plan) -> pd.DataFrame:
-    """``qid, docno, round, whole, drawn``: what was drawn, in that order.
+    """``qid, docno, round, unit, drawn``: what was drawn, in that order.
 
-    ``whole`` says that a document is of no use without the others of its query.
+    Documents of one ``unit`` are next to each other and of no use without each other: those of a query, or of a step of
+    a cascade.
     """
     tables = plan.tables
     pool, wanted = tables.pool, wanted_documents(tables)
-    table = pool.keys[["qid", "docno"]].assign(round=0, whole=True, priority=0.0)
+    table = pool.keys[["qid", "docno"]].assign(round=0, priority=0.0)
     if tables.rounds:
         for number, each in enumerate(tables.rounds):
             table.loc[each.sample.drawn, "round"] = number
             if each.sample.priority is not None:
                 table.loc[each.sample.drawn, "priority"] = each.sample.priority[each.sample.drawn]
-                table.loc[each.sample.drawn, "whole"] = False
     else:
         wanted = wanted & pool.seen(tables.measure)
         if "q_priority" in tables.queries.columns:
             table["priority"] = np.nan_to_num(tables.queries["q_priority"].to_numpy())[pool.query_of_document]
     table = with_string_ids(table[wanted])
     table = table.sort_values(["round", "priority", "qid", "docno"], kind="stable").reset_index(drop=True)
-    return table.assign(drawn=np.arange(len(table)))
+    unit = table.groupby(["round", "priority", "qid"], sort=False).ngroup()
+    return table.assign(unit=unit, drawn=np.arange(len(table)))
 
 
 def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
     """int64[N], the block of each document, in the order drawn.
 
-    A block ends when it has enough documents, and where another round begins. Whole queries are not split.
+    A block ends when it has enough documents, and where another round begins. Units are not split.
     """
     block, inside, before = 0, 0, None
     numbers = np.empty(len(table), dtype=np.int64)
-    rows = zip(table["qid"], table["round"], table["whole"], strict=True)
-    for at, (qid, number, whole) in enumerate(rows):
-        splits = not whole or before is None or before[0] != qid
-        if before is not None and (before[1] != number or (inside >= size and splits)):
+    for at, here in enumerate(zip(table["round"], table["unit"], strict=True)):
+        if before is not None and (before[0] != here[0] or (inside >= size and before[1] != here[1])):
             block, inside = block + 1, 0
-        numbers[at], before, inside = block, (qid, number), inside + 1
+        numbers[at], before, inside = block, here, inside + 1
     return numbers
 
 

@@ -104,10 +104,11 @@
   // --- what is shown -------------------------------------------------------------------------------------------------
 
   const stem = (word) => (word.length > 3 ? word.toLowerCase().replace(/(es|s)$/, "") : word.toLowerCase());
+  const COMMON = new Set("and are but can does for from has have her his how its not she that the their they this was were what when where which who why will with you your".split(" ").map(stem));
   const WORD = /[\p{L}\p{N}]+/gu;
 
   const marked = (text, query) => {
-    const words = new Set((query.match(WORD) || []).filter((word) => word.length > 2 || /\d/.test(word)).map(stem));
+    const words = new Set((query.match(WORD) || []).filter((word) => word.length > 2 || /\d/.test(word)).map(stem).filter((word) => !COMMON.has(word)));
     const parts = [];
     let from = 0;
     for (const found of text.matchAll(WORD)) {
