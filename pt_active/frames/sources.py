@@ -160,16 +160,18 @@ def _pieces(content: bytes, end: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put the file's name in front of the message of any error in reading it.
+    """Put the file's name in front of the message of any error in reading it, unless it stands there already.
 
     Raises:
         ValueError: If the block raises a ValueError, or an error of a damaged compressed file.
     """
     try:
         yield
-    except ArgumentError as error:
-        raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error
     except (ValueError, *_DAMAGED) as error:
+        if str(error).startswith(f"{os.fspath(path)}: "):
+            raise
+        if isinstance(error, ArgumentError):
+            raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 

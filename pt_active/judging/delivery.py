@@ -6,8 +6,10 @@ import codecs
 import io
 import os
 import re
+import struct
 import warnings
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +23,18 @@ _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 _INSIDE = " › "
 """Between the name of an archive and that of a file in it."""
+
+_DAMAGED = (
+    zipfile.BadZipFile,
+    zlib.error,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    EOFError,
+    OSError,
+    UnicodeDecodeError,
+)
+"""What the library raises for archives that are damaged or encrypted."""
 
 _MAX_MEMBERS = 10_000
 """Files of an archive, at most."""
@@ -114,7 +128,7 @@ class Delivery:
             try:
                 with zipfile.ZipFile(io.BytesIO(self.content)) as archive:
                     return list(self._files(archive))
-            except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+            except _DAMAGED as error:
                 raise ValueError(f"the archive is damaged or encrypted: {str(error)[:200]}") from error
 
     def _files(self, archive: zipfile.ZipFile) -> Iterator[Delivery]:

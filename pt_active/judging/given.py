@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from pt_active.frames.checks import ArgumentError, shown
-from pt_active.frames.records import JUDGED, RECORD_COLUMNS, STATUSES, checked_records, place_of
+from pt_active.frames.records import JUDGED, RECORD_COLUMNS, SKIPPED, STATUSES, checked_records, place_of
 from pt_active.judging.grade_names import GradeNames
 
 _ISO = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)? ?(Z|[+-]\d\d:?\d\d|UTC)")
@@ -81,8 +81,10 @@ def _row(given: Given, names: GradeNames) -> list[object] | None:
         raise ValueError(f"{place}: {of}: expected a status of {', '.join(STATUSES)}; got {shown(given.status)}")
     if (status == JUDGED) != (grade is not None) or said not in ("", status):
         raise ValueError(f"{place}: {of}: the status is {shown(status)} and the label {shown(given.label)}")
-    if not status:
+    if not status and not given.note.strip():
         return None
+    # Who writes a note and gives no grade has looked at the document and left it.
+    status = status or SKIPPED
     return [given.qid, given.docno, grade, given.annotator, status, time, given.note, given.plan]
 
 
