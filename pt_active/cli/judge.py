@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import pandas as pd
 import typer
@@ -18,6 +19,11 @@ from pt_active.frames.checks import agreeing, how_many, positive, shown
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.topics import read_texts
 from pt_active.frames.visible import visible, visible_field
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.server.campaign import Campaign
+from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, texts_together
+from pt_active.judging.server.sharing import PATIENCE
+from pt_active.judging.server.store import Store
 from pt_active.plans.plan import Plan
 
 if TYPE_CHECKING:
@@ -72,6 +78,65 @@ class Address:
                 raise FileNotFoundError(f"there is no file {path}")
 
 
+@dataclass(frozen=True)
+class Setting:
+    """How a plan is judged.
+
+    Attributes:
+        folder: The folder of the plan.
+        store: The file in which judgments are kept.
+        texts: ``docno, text``; None if there are none but those of the plan.
+        order_of: Puts the documents of a plan in order.
+        names: The words for the grades.
+        guideline: A Markdown file; None if there is none.
+        patience: Seconds without a sign of a judge until the judge's documents go to others.
+        margin: Differences up to this do not matter; a plan of one ranker needs it.
+    """
+
+    folder: Path
+    store: Path
+    texts: pd.DataFrame | None
+    order_of: Callable[[Plan, pd.DataFrame | None], JudgingOrder]
+    names: GradeNames
+    guideline: Path | None
+    patience: float
+    margin: float | None
+
+    def site(self, plan: Plan, judges: list[str]) -> Site:
+        """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page.
+
+        Args:
+            plan: The plan.
+            judges: Judges who get a link, beside those who have one already.
+
+        Raises:
+            ValueError: If the plan has one ranker and there is no margin, or the store is of another plan.
+        """
+        from pt_active.judging.server.app import Site
+        from pt_active.judging.server.guideline import guideline_html
+        from pt_active.judging.server.organiser import Organiser
+        from pt_active.judging.server.security import ORGANISER
+
+        if len(plan.rankers) == 1 and self.margin is None:
+            raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
+        shown_guideline = "" if self.guideline is None else guideline_html(self.guideline)
+        work, store = self.order_of(plan, self.texts), Store(self.store, plan.id)
+        plan, folder, work = self._longer(plan, work, store)
+        store.token(ORGANISER)
+        for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
+            store.token(name)
+        campaign = Campaign(plan, work, store, self.names, self.patience)
+        return Site(campaign, Organiser(campaign, folder, self.order_of, self.texts, self.margin), shown_guideline)
+
+    def _longer(self, plan: Plan, work: JudgingOrder, store: Store) -> tuple[Plan, Path, JudgingOrder]:
+        """The plan that extends this one, if there is one, its folder and its documents."""
+        longer = store.setting("folder")
+        if longer is None or not Path(longer).is_dir() or Path(longer) == self.folder.absolute():
+            return plan, self.folder, work
+        extended = Plan.load(longer)
+        return extended, Path(longer), self.order_of(extended, texts_together(work, self.texts))
+
+
 def judge(
     plan: Annotated[
         Path | None, typer.Argument(metavar="PLAN", help="The folder of a plan; not needed with --demo.")
@@ -82,9 +147,7 @@ def judge(
     guideline: Annotated[
         Path | None, typer.Option(metavar="FILE", help="A Markdown file that judges see beside the documents.")
     ] = None,
-    grade_names: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Names of the grades from 0 on, separated by commas.")
-    ] = None,
+    grade_names: options.GradeWords = None,
     texts: options.Texts = None,
     demo: Annotated[bool, typer.Option("--demo", help="Judge a plan of simulated documents, made here.")] = False,
     port: Annotated[int, whole("--port", 0, _MAX_PORT, f"The port; default {PORT}, 0 for any that is free.")] = PORT,
@@ -99,11 +162,11 @@ def judge(
     store: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Where judgments are kept; default: PLAN.sqlite.")
     ] = None,
-    block: Annotated[int, whole("--block", 1, 1_000_000, "Documents of a block of the drawn order.")] = 50,
-    double: Annotated[float, typer.Option(metavar="X", help="The share of documents that two people judge.")] = 0.1,
+    block: Annotated[int, whole("--block", 1, 1_000_000, "Documents of a block of the drawn order.")] = BLOCK,
+    double: Annotated[float, typer.Option(metavar="X", help="The share of documents that two people judge.")] = DOUBLE,
     patience: Annotated[
         float, typer.Option(metavar="MINUTES", help="How long a judge may be away before others are asked.")
-    ] = 30.0,
+    ] = PATIENCE / 60,
     margin: options.Margin = None,
 ) -> Answer:
     """Let people judge a plan in their browsers, and see all the while what is known."""
@@ -113,11 +176,13 @@ def judge(
     given = None if texts is None else read_texts(texts)
     loaded, folder, given = _demo(given) if demo else _loaded(plan, given)
     kept = store or folder.with_name(f"{folder.name}.sqlite")
-    shares = {"block": block, "double": double}
-    site = _site(loaded, folder, kept, given, _names(judges), grade_names, guideline, shares, patience, margin)
+    order_of = partial(JudgingOrder.of, block=block, double=double)
+    seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
+    setting = Setting(folder, kept, given, order_of, names, guideline, seconds, margin)
+    site = setting.site(loaded, _names(judges))
     try:
         _serve(site, where)
-        return _ended(site, folder, kept)
+        return _ended(site, site.organiser.folder, kept)
     finally:
         site.campaign.store.close()
 
@@ -165,44 +230,6 @@ def _names(judges: str | None) -> list[str]:
         if names.count(name) > 1:
             raise ValueError(f"--judges: the name {shown(name)} occurs more than once")
     return names
-
-
-def _site(
-    plan: Plan,
-    folder: Path,
-    kept: Path,
-    texts: pd.DataFrame | None,
-    judges: list[str],
-    grade_names: str | None,
-    guideline: Path | None,
-    shares: dict[str, Any],
-    patience: float,
-    margin: float | None,
-) -> Site:
-    from pt_active.judging.server.app import Site
-    from pt_active.judging.server.campaign import Campaign
-    from pt_active.judging.server.guideline import guideline_html
-    from pt_active.judging.server.organiser import Organiser
-    from pt_active.judging.server.security import ORGANISER
-    from pt_active.judging.server.store import Store
-    from pt_active.judging.server.worklist import Worklist, grade_labels
-
-    if len(plan.rankers) == 1 and margin is None:
-        raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
-    seconds = 60 * positive("patience", patience)
-    grades = grade_labels(grade_names, plan.tables.pool.max_grade)
-    shown_guideline = "" if guideline is None else guideline_html(guideline)
-    work = Worklist.of(plan, texts, **shares)
-    store = Store(kept, plan.id)
-    if (longer := store.setting("folder")) and Path(longer).is_dir() and Path(longer) != folder.absolute():
-        folder = Path(longer)
-        plan = Plan.load(folder)
-        work = Worklist.of(plan, texts, **shares)
-    store.token(ORGANISER)
-    for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
-        store.token(name)
-    campaign = Campaign(plan, work, store, grades, seconds)
-    return Site(campaign, Organiser(campaign, folder, partial(Worklist.of, **shares), texts, margin), shown_guideline)
 
 
 def _serve(site: Site, where: Address) -> None:

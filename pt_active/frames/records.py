@@ -73,7 +73,7 @@ def refuse_rows(records: pd.DataFrame, wrong: np.ndarray | pd.Series, column: st
     """Raise if any row is marked.
 
     Args:
-        records: ``qid, docno`` and the column; the index holds the numbers of the rows.
+        records: ``qid, docno`` and the column; the index holds the numbers of the rows, or where they stand in words.
         wrong: bool[N], the rows that are not as they should be.
         column: The column that is wrong.
         expected: What its value should be, in words.
@@ -84,11 +84,16 @@ def refuse_rows(records: pd.DataFrame, wrong: np.ndarray | pd.Series, column: st
     marked = np.asarray(wrong, dtype=bool)
     if marked.any():
         at = int(np.argmax(marked))
-        row = records.iloc[at]
+        row, place = records.iloc[at], place_of(records.index[at])
         raise ValueError(
-            f"row {records.index[at]}: expected a {column} that is {expected}, for document {shown(row['docno'])} of "
-            f"query {shown(row['qid'])}; got {shown(row[column])}"
+            f"{place}: expected a {column} that is {expected}, for document {shown(row['docno'])} of query "
+            f"{shown(row['qid'])}; got {shown(row[column])}"
         )
+
+
+def place_of(label: object) -> str:
+    """Where a record stands, from the index: ``row 3`` for a number, and texts as they are."""
+    return label if isinstance(label, str) else f"row {label}"
 
 
 def latest(records: pd.DataFrame) -> pd.DataFrame:

@@ -68,9 +68,10 @@ def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.nd
     votes = votes_of(item, grade)
     truth = votes / votes.sum(axis=1, keepdims=True)
     judges, grades = int(judge.max()) + 1, votes.shape[1]
+    cell = judge * grades + grade
     for _ in range(_MAX_STEPS):
-        confusion = np.full((judges, grades, grades), _PRIOR)
-        np.add.at(confusion, (judge, slice(None), grade), truth[item])
+        counts = [np.bincount(cell, truth[item, g], judges * grades) for g in range(grades)]
+        confusion = np.stack(counts).reshape(grades, judges, grades).transpose(1, 0, 2) + _PRIOR
         confusion /= confusion.sum(axis=2, keepdims=True)
         log = np.tile(np.log(np.maximum(truth.mean(axis=0), 1e-300)), (len(votes), 1))
         np.add.at(log, item, np.log(confusion[judge, :, grade]))

@@ -33,6 +33,7 @@ from pt_active.plans.answers.status import Status, plan_status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
+from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.kept import PlanTables, in_words, read_plan, write_plan
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source
@@ -242,6 +243,7 @@ class Plan(KeptArtifact[PlanTables]):
                 grades; or if nothing is left to judge.
         """
         budget = positive("budget", budget)
+        qrels = None if qrels is None else as_qrels(qrels)
         if not self.tables.rounds:
             check_no_refit(grades, seed)
             return self._of(extended_by_queries(self.tables, budget, texts))
@@ -260,7 +262,7 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If the labels do not fit the plan, the first draw is not judged, or the plan has no order.
         """
-        return self._of(cut_to_judged(self.tables, qrels))
+        return self._of(cut_to_judged(self.tables, as_qrels(qrels)))
 
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
@@ -278,7 +280,7 @@ class Plan(KeptArtifact[PlanTables]):
         return self._of(with_rankers(self.tables, self.measure, runs))
 
     def export(
-        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str = "sorted"
+        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None
     ) -> Path:
         """Write the assessments for the judges, or write them with their labels for other tools.
 
@@ -286,8 +288,8 @@ class Plan(KeptArtifact[PlanTables]):
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
             qrels: Labels that are known already; the format ``prels`` writes them next to the inclusion probabilities.
-            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which queries were drawn or, if the
-                design is ``successive``, documents.
+            order: ``"drawn"``: in the order in which queries were drawn or, if the design is ``successive``, documents;
+                or ``"sorted"`` by qid and docno. If left out, ``"drawn"`` unless the plan has no order.
 
         Returns:
             The path.
@@ -298,7 +300,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         wanted = in_drawing_order(self.tables, order)
         if qrels is not None:
-            wanted = wanted.merge(checked_qrels(qrels), how="left", on=["qid", "docno"])
+            wanted = wanted.merge(checked_qrels(as_qrels(qrels)), how="left", on=["qid", "docno"])
         worklists.write_assessments(wanted, path, format)
         return Path(path)
 
@@ -332,7 +334,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        judged = labelled_plan(self.tables, qrels).judged(how)
+        judged = labelled_plan(self.tables, as_qrels(qrels)).judged(how)
         return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
     def compare(
@@ -358,7 +360,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         one, other = named_pair(self.rankers, first, second)
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return labelled_plan(self.tables, qrels).judged(how).compare(one, other, how)
+        return labelled_plan(self.tables, as_qrels(qrels)).judged(how).compare(one, other, how)
 
     def rank(
         self,
@@ -380,7 +382,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return rank_judged(labelled_plan(self.tables, qrels).judged(how), how, correction)
+        return rank_judged(labelled_plan(self.tables, as_qrels(qrels)).judged(how), how, correction)
 
     def status(
         self,
@@ -413,6 +415,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
+        qrels = as_qrels(qrels)
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
             return pair_status(self.tables, qrels, ALWAYS, confidence)
@@ -463,7 +466,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         check_page(Path(path))
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
-        report = Report.of(self, qrels, measure, estimator, confidence, missing, **about)
+        report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report
 
@@ -481,7 +484,7 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
-        return labelled_plan(self.tables, qrels).judged(asked(self.tables, measure, missing=missing))
+        return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
 
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import pandas as pd
 
 from pt_active import Plan
+from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.app import Site
 from pt_active.judging.server.campaign import Campaign
 from pt_active.judging.server.guideline import guideline_html
+from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.store import Store
-from pt_active.judging.server.worklist import Worklist, grade_labels
 
 
 class Clock:
@@ -44,16 +44,16 @@ def site_of(plan: Plan, folder: Path, judges: tuple[str, ...] = ("ann", "ben"), 
         plan: The plan.
         folder: A folder for the store and for extended plans.
         judges: Their names.
-        **how: ``texts, grade_names, guideline, margin``, and arguments of `Worklist.of`.
+        **how: ``texts, grade_names, guideline, margin``, and arguments of `JudgingOrder.of`.
     """
     texts, names, guideline = how.pop("texts", None), how.pop("grade_names", None), how.pop("guideline", None)
     margin = how.pop("margin", None)
     store = Store(folder / "plan.sqlite", plan.id)
     for name in (ORGANISER, *judges):
         store.token(name)
-    work = Worklist.of(plan, texts, **how)
-    campaign = Campaign(plan, work, store, grade_labels(names, plan.tables.pool.max_grade), clock=Clock())
-    organiser = Organiser(campaign, folder / "plan", partial(Worklist.of, **how), texts, margin)
+    work = JudgingOrder.of(plan, texts, **how)
+    campaign = Campaign(plan, work, store, GradeNames.parsed(names), clock=Clock())
+    organiser = Organiser(campaign, folder / "plan", partial(JudgingOrder.of, **how), texts, margin)
     return Site(campaign, organiser, "" if guideline is None else guideline_html(guideline))
 
 
@@ -118,8 +118,3 @@ def wait_for(url: str) -> None:
         except httpx.TransportError:
             time.sleep(0.05)
     raise AssertionError(f"{url} does not answer")
-
-
-def texts_of(demo: Any) -> pd.DataFrame:
-    """``docno, text`` of the demo's documents."""
-    return demo.documents[["docno", "text"]]

@@ -203,7 +203,7 @@ def test_hostile_texts_ids_names_and_notes_are_only_shown(graded, demo, tmp_path
     frame = frame.assign(qid=frame["qid"] + PAYLOAD, docno=frame["docno"] + PAYLOAD, query=frame["query"] + PAYLOAD)
     plan = Plan.create(frame, None, DCG @ 10, budget=30, level="document", seed=1)
     texts = demo.documents.assign(docno=demo.documents["docno"] + PAYLOAD, text=demo.documents["text"] + PAYLOAD)
-    names = ",".join(["<b>grade</b>"] * 4)
+    names = ",".join(f"<b>grade</b>{number}" for number in "abcd")
     guide = tmp_path / "guide.md"
     guide.write_text("# Guide\n\n<script>window.ran=1</script>\n\n[x](javascript:alert(1)) ![y](http://evil.test/z)\n")
     site = site_of(plan, tmp_path, ("<i>ann</i>", "ben"), texts=texts, grade_names=names, guideline=guide, double=1.0)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pt_active import DCG, ERR, Plan
 from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
+from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.server.sharing import MAX_PASSES, PATIENCE, Sharing
-from pt_active.judging.server.worklist import Document, Worklist, grade_labels
 from pt_active.plans.making.queries import in_drawing_order
 
 PLANS = {
@@ -30,8 +30,8 @@ def plan(request, graded) -> Plan:
     return Plan.create(graded, None, seed=5, **PLANS[request.param])
 
 
-def listed(sizes: list[list[int]], judges: int = 1, double: tuple[int, ...] = ()) -> Worklist:
-    """A worklist with queries of these sizes in each block."""
+def listed(sizes: list[list[int]], judges: int = 1, double: tuple[int, ...] = ()) -> JudgingOrder:
+    """Documents of queries of these sizes in each block."""
     documents, blocks = [], []
     for number, block in enumerate(sizes):
         blocks.append([])
@@ -40,15 +40,15 @@ def listed(sizes: list[list[int]], judges: int = 1, double: tuple[int, ...] = ()
             blocks[-1].append(places)
             names = [(f"q{number}-{query}", f"d{place}", 2 if place in double else judges) for place in places]
             documents += [Document(qid, docno, {}, "", times) for qid, docno, times in names]
-    return Worklist(documents, blocks)
+    return JudgingOrder(documents, blocks)
 
 
-# --- the worklist -----------------------------------------------------------------------------------------------------
+# --- the order --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("block", [1, 7, 50, 10_000])
 def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan: Plan, block: int) -> None:
-    work = Worklist.of(plan, block=block)
+    work = JudgingOrder.of(plan, block=block)
     pairs = [(each.qid, each.docno) for each in work.documents]
     assert sorted(pairs) == sorted(plan.assessments[["qid", "docno"]].itertuples(index=False, name=None))
     assert [place for queries in work.blocks for query in queries for place in query] == list(range(len(pairs)))
@@ -71,7 +71,7 @@ def test_status_counts_every_unit_of_the_blocks_that_are_done(plan: Plan, demo) 
     arguments = plan.manifest["arguments"]
     if arguments["replace"] or arguments["design"] == "spread":
         pytest.skip("the plan has no order")
-    work = Worklist.of(plan, block=40)
+    work = JudgingOrder.of(plan, block=40)
     count = sum(map(len, work.blocks[0])) + sum(map(len, work.blocks[1]))
     labels = demo.judge(plan.assessments).set_index(["qid", "docno"])
     some = labels.loc[[(each.qid, each.docno) for each in work.documents[:count]]].reset_index()
@@ -83,7 +83,7 @@ def test_the_order_within_a_query_tells_nothing_of_the_ranks(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 10, draws=60, seed=1)
     ranks = graded.set_index(["qid", "docno"])["rank_production"].to_dict()
     shown = {}
-    for each in Worklist.of(plan).documents:
+    for each in JudgingOrder.of(plan).documents:
         shown.setdefault(each.qid, []).append(ranks[each.qid, each.docno])
     correlations = [np.corrcoef(rank, range(len(rank)))[0, 1] for rank in shown.values() if not np.isnan(rank).any()]
     assert len(correlations) > 20
@@ -93,7 +93,7 @@ def test_the_order_within_a_query_tells_nothing_of_the_ranks(graded) -> None:
 def test_extensions_come_after_what_was_there(graded) -> None:
     for level, budget in (("query", 400), ("document", 300)):
         plan = Plan.create(graded, None, DCG @ 10, budget=budget, level=level, seed=5)
-        before, after = Worklist.of(plan), Worklist.of(plan.extend(150))
+        before, after = JudgingOrder.of(plan), JudgingOrder.of(plan.extend(150))
         first = {(each.qid, each.docno) for each in before.documents}
         places = [after.place[pair] for pair in first]
         assert len(after.documents) > len(first)
@@ -108,24 +108,17 @@ def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
     plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5)
     size = len(plan.assessments)
     for share in (0.0, 0.1, 0.5, 1.0):
-        doubled = sum(each.judges == 3 for each in Worklist.of(plan, double=share, judges=3).documents)
+        doubled = sum(each.judges == 3 for each in JudgingOrder.of(plan, double=share, judges=3).documents)
         assert abs(doubled - share * size) <= 3 * np.sqrt(share * (1 - share) * size)
 
 
 def test_texts_and_what_is_known_of_queries(graded, demo) -> None:
     frame = graded.assign(description=lambda table: "about " + table["qid"])
     plan = Plan.create(frame, demo.topics.assign(description="all of it"), DCG @ 10, budget=100)
-    bare = Worklist.of(plan).documents[0]
+    bare = JudgingOrder.of(plan).documents[0]
     assert (bare.text, bare.about["query"]) == ("", demo.topics.set_index("qid")["query"][bare.qid])
-    full = Worklist.of(plan, demo.documents).documents[0]
+    full = JudgingOrder.of(plan, demo.documents).documents[0]
     assert full.text == demo.documents.set_index("docno")["text"][full.docno]
-
-
-def test_names_of_grades() -> None:
-    assert grade_labels(None, 1) == ["", ""]
-    assert grade_labels("no, yes\u202e", 1) == ["no", "yes\\u202e"]
-    with pytest.raises(ValueError, match="expected 3 names of grades"):
-        grade_labels("no,yes", 2)
 
 
 # --- the judges -------------------------------------------------------------------------------------------------------

@@ -169,8 +169,7 @@ class Site:
         return self._page("organiser.html.jinja", said="", **await self.organiser.overview())
 
     async def _queue(self, request: Request) -> Response:
-        grades = list(enumerate(self.campaign.grade_names))
-        return self._page("adjudicate.html.jinja", queue=self.organiser.queue(), grades=grades)
+        return self._page("adjudicate.html.jinja", queue=self.organiser.queue(), grades=self.campaign.grades)
 
     async def _adjudicate(self, request: Request) -> Response:
         form = await _form(request)
@@ -220,7 +219,7 @@ def judge_values(campaign: Campaign, name: str, guideline: str) -> dict[str, Any
         name: The judge.
         guideline: HTML that `guideline.guideline_html` made.
     """
-    grades = [(grade, label, str(grade) if grade <= 9 else "") for grade, label in enumerate(campaign.grade_names)]
+    grades = [(grade, word, str(grade) if grade <= 9 else "") for grade, word in campaign.grades]
     return {
         "judge": name,
         "grades": grades,

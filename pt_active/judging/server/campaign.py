@@ -16,9 +16,10 @@ import numpy as np
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import ADJUDICATOR, JUDGED, STATUSES
 from pt_active.frames.visible import visible, visible_field
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.server.sharing import PATIENCE, Sharing
 from pt_active.judging.server.store import Entry, Store
-from pt_active.judging.server.worklist import Document, Worklist
 from pt_active.plans.plan import Plan
 
 MAX_NOTE = 2000
@@ -49,7 +50,7 @@ class Answer:
 
     Attributes:
         key: The key of the record, chosen by the judge's browser.
-        place: The place of the document in the worklist.
+        place: The place of the document in the order.
         status: One of `STATUSES`.
         label: The grade; None unless the status is ``judged``.
         note: What the judge remarked; may be empty.
@@ -64,22 +65,22 @@ class Answer:
 
 @dataclass
 class Campaign:
-    """The judging of a plan: its worklist, its store, and who has what.
+    """The judging of a plan: its documents, its store, and who has what.
 
     Attributes:
         plan: The plan.
         work: Its documents.
         store: Where judgments are kept.
-        grade_names: The names of the grades from 0 on; empty where they have none.
+        names: The words for the grades.
         patience: Seconds without a sign of a judge until the judge's documents go to others.
         clock: Returns the time, in seconds since 1970.
         sharing: Who has which document.
     """
 
     plan: Plan
-    work: Worklist
+    work: JudgingOrder
     store: Store
-    grade_names: Sequence[str]
+    names: GradeNames = field(default_factory=GradeNames)
     patience: float = PATIENCE
     clock: Callable[[], float] = time.time
     sharing: Sharing = field(init=False)
@@ -92,8 +93,8 @@ class Campaign:
     def __post_init__(self) -> None:
         self.go_on_with(self.plan, self.work)
 
-    def go_on_with(self, plan: Plan, work: Worklist) -> None:
-        """Take up a worklist: the first one, or that of the extended plan. All that is kept counts."""
+    def go_on_with(self, plan: Plan, work: JudgingOrder) -> None:
+        """Take up the documents of a plan, or of the plan that extends it. All that is kept counts."""
         self.plan, self.work, self.sharing = plan, work, Sharing(work, self.patience)
         self._labels, self._done = [{} for _ in work.documents], defaultdict(dict)
         self._times, self.kept = defaultdict(lambda: deque(maxlen=_PACE_OF)), 0
@@ -119,6 +120,13 @@ class Campaign:
     def max_grade(self) -> int:
         """The highest grade."""
         return self.plan.tables.pool.max_grade
+
+    @property
+    def grades(self) -> list[tuple[int, str]]:
+        """Each grade with its word, which is empty if it has none."""
+        return [
+            (grade, word if (word := self.names.of(grade)) != str(grade) else "") for grade in range(self.max_grade + 1)
+        ]
 
     def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""

@@ -16,7 +16,7 @@ from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.frames.visible import visible_field
 from pt_active.judging.records import qrels_of, record_line
 from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
-from pt_active.judging.server.worklist import Worklist
+from pt_active.judging.server.order import JudgingOrder, texts_together
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
 from pt_active.plans.plan import Plan
@@ -38,14 +38,14 @@ class Organiser:
     Attributes:
         campaign: The campaign.
         folder: The folder of its plan.
-        make_worklist: Makes the worklist of the extended plan.
+        order_of: Puts the documents of the extended plan in order.
         texts: ``docno, text``, for documents that an extension adds; None if there are none.
         margin: Differences up to this do not matter; a plan of one ranker needs it.
     """
 
     campaign: Campaign
     folder: Path
-    make_worklist: Callable[[Plan, pd.DataFrame | None], Worklist]
+    order_of: Callable[[Plan, pd.DataFrame | None], JudgingOrder]
     texts: pd.DataFrame | None = None
     margin: float | None = None
     _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
@@ -172,15 +172,15 @@ class Organiser:
         self._looked = None
         return f"The next round has {how_many('document', new)}."
 
-    def _extended(self, budget: float) -> tuple[Plan, Worklist]:
+    def _extended(self, budget: float) -> tuple[Plan, JudgingOrder]:
         before = self.campaign
         labels = self.qrels()
-        texts = _together(before.work, self.texts)
+        texts = texts_together(before.work, self.texts)
         plan = before.plan.extend(budget, labels, texts=texts, missing="expected")
         folder = _free(self.folder)
         plan.save(folder)
         self.folder = folder
-        return plan, self.make_worklist(plan, texts)
+        return plan, self.order_of(plan, texts)
 
 
 def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:
@@ -196,13 +196,6 @@ def _apart(campaign: Campaign, place: int) -> int:
         return 0
     grades = [label for _, label, _ in said.values() if label is not None]
     return max(grades) - min(grades) if grades else 0
-
-
-def _together(work: Worklist, texts: pd.DataFrame | None) -> pd.DataFrame | None:
-    """The texts of a worklist and others; None if there is none."""
-    known = {} if texts is None else dict(zip(texts["docno"].map(str), texts["text"], strict=True))
-    known |= {each.docno: each.text for each in work.documents if each.text}
-    return pd.DataFrame({"docno": list(known), "text": list(known.values())}) if known else None
 
 
 def _free(folder: Path) -> Path:

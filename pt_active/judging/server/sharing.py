@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pt_active.frames.records import JUDGED
-from pt_active.judging.server.worklist import Worklist
+from pt_active.judging.server.order import JudgingOrder
 
 AHEAD = 10
 """Documents that a judge's browser holds, so that a lost connection does not stop the judge."""
@@ -34,7 +34,7 @@ class Sharing:
         holders: Of each document, the judges who were given it and have not answered yet, with the time.
     """
 
-    work: Worklist
+    work: JudgingOrder
     patience: float = PATIENCE
     outcome: list[dict[str, str]] = field(init=False)
     holders: list[dict[str, float]] = field(init=False)

@@ -35,6 +35,9 @@ CREATE TRIGGER IF NOT EXISTS no_removal BEFORE DELETE ON records BEGIN SELECT RA
 
 _ALL = f"SELECT {', '.join(RECORD_COLUMNS)} FROM records ORDER BY number"
 
+_SQLITE = b"SQLite format 3\0"
+"""How a database begins."""
+
 _WAIT_SECONDS = 10
 """How long to wait for another process that writes."""
 
@@ -160,6 +163,15 @@ class Store:
     def records(self) -> pd.DataFrame:
         """All records, in the order in which they came. It may be called from any thread."""
         return stored_records(self.path)
+
+
+def is_store(path: str | Path) -> bool:
+    """Whether a file is a database such as that of a judging server."""
+    path = Path(path)
+    if not path.is_file():
+        return False
+    with path.open("rb") as stream:
+        return stream.read(len(_SQLITE)) == _SQLITE
 
 
 def stored_records(path: str | Path) -> pd.DataFrame:

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many, shown
-from pt_active.frames.records import ADJUDICATOR, checked_records, is_records, latest, refuse_rows
+from pt_active.frames.records import ADJUDICATOR, checked_records, is_records, latest, place_of, refuse_rows
 from pt_active.frames.strays import not_found
 from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_frequent, votes_of
 from pt_active.plans.making.kept import PlanTables
@@ -86,10 +86,10 @@ def records_of_plan(tables: PlanTables, plan: str, records: pd.DataFrame) -> pd.
     keys = pd.MultiIndex.from_frame(tables.pool.keys[["qid", "docno"]])
     unknown = ~pd.MultiIndex.from_frame(checked[["qid", "docno"]]).isin(keys)
     if unknown.any():
-        row, number = checked[unknown].iloc[0], int(unknown.sum())
+        row, place, number = checked[unknown].iloc[0], checked.index[unknown][0], int(unknown.sum())
         complaint = (
-            f"row {checked.index[unknown][0]}: document {shown(row['docno'])} of query {shown(row['qid'])} is not in "
-            f"the plan; {how_many('record', number)} {agreeing('is', number)} of such documents"
+            f"{place_of(place)}: document {shown(row['docno'])} of query {shown(row['qid'])} is not in the plan; "
+            f"{how_many('record', number)} {agreeing('is', number)} of such documents"
         )
         raise not_found(complaint, tables.pool.keys, checked[unknown].head(1))
     highest = tables.pool.max_grade

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from hashlib import blake2b
@@ -11,10 +10,9 @@ from itertools import groupby
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError, data_frame, whole_number, within
+from pt_active.frames.checks import data_frame, whole_number, within
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.visible import visible
 from pt_active.plans.making.labelled import wanted_documents
 from pt_active.plans.plan import Plan
 
@@ -51,7 +49,7 @@ class Document:
 
 
 @dataclass(frozen=True)
-class Worklist:
+class JudgingOrder:
     """The documents of a plan in the order in which they are shown.
 
     Attributes:
@@ -78,7 +76,7 @@ class Worklist:
         block: int = BLOCK,
         double: float = DOUBLE,
         judges: int = 2,
-    ) -> Worklist:
+    ) -> JudgingOrder:
         """The documents that a plan and its extensions ask for.
 
         Blocks follow the order in which the plan drew. In a block, the order of documents of a query is that of a hash
@@ -187,19 +185,8 @@ def _about_queries(plan: Plan) -> dict[str, dict[str, str]]:
     return {qid: {str(name): str(value) for name, value in row.items() if str(value)} for qid, row in named}
 
 
-def grade_labels(names: str | None, max_grade: int) -> list[str]:
-    """The names of the grades 0 to ``max_grade``, empty where there are none.
-
-    Args:
-        names: The names from grade 0 on, separated by commas; None if they have none.
-        max_grade: The highest grade.
-
-    Raises:
-        ValueError: If there are more or fewer names than grades.
-    """
-    if names is None:
-        return [""] * (max_grade + 1)
-    listed = [visible(name.strip()) for name in names.split(",")]
-    if len(listed) != max_grade + 1:
-        raise ArgumentError(f"expected {max_grade + 1} names of grades, from 0 to {max_grade}; got {json.dumps(names)}")
-    return listed
+def texts_together(work: JudgingOrder, texts: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The texts of all documents and others; None if there is none."""
+    known = {} if texts is None else dict(zip(texts["docno"].map(str), texts["text"], strict=True))
+    known |= {each.docno: each.text for each in work.documents if each.text}
+    return pd.DataFrame({"docno": list(known), "text": list(known.values())}) if known else None

@@ -1,0 +1,125 @@
+"""Commands between the plan and the labels: export and import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.command_line import Answer, check_names, check_new, command_line, new_path, next_answer, next_look
+from pt_active.cli.options import one_of
+from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.records import STATUSES
+from pt_active.frames.topics import read_texts
+from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
+from pt_active.judging.files import import_records, read_labels, write_worklist
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.records import write_records
+from pt_active.judging.tools.registry import TOOLS
+from pt_active.judging.worklist import Worklist
+from pt_active.plans.making.judgments import as_qrels
+from pt_active.plans.making.queries import ORDERS, has_order, in_drawing_order
+from pt_active.plans.plan import Plan
+
+FILES = (*FORMATS, *(name for name in TOOLS if name not in FORMATS))
+"""The values of ``--format``."""
+
+_SHOW_NO_TEXTS = ("trec", "prels", "strata")
+"""Formats that hold no texts in any case."""
+
+_TABLES = ("csv", "xlsx")
+"""Formats that come back in the file that was written."""
+
+
+def export(
+    plan: options.PlanFolder,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
+    format: Annotated[str, one_of(FILES, "One of {}.")] = FORMAT,
+    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are already known.")] = None,
+    order: Annotated[
+        str | None, one_of(ORDERS, "One of {}; default: drawn, whose labels status can use, if the plan has an order.")
+    ] = None,
+    texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, if the plan has none.")] = None,
+    grade_names: options.GradeWords = None,
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who judges, for a table with that column.")] = "",
+) -> Answer:
+    """Write the documents of a plan to a file for people, or for a tool in which they judge."""
+    check_new(out)
+    check_names({"--format": (format, FILES)})
+    loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
+    documents = _with_texts(in_drawing_order(loaded.tables, order), texts)
+    worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
+    if format in FORMATS and not (format == TABLE_FORMAT and annotator):
+        if annotator or names.grades:
+            raise ValueError(f"--annotator and --grade-names are not for --format {format}")
+        if labels is not None:
+            known = checked_qrels(as_qrels(read_labels([labels], loaded)))
+            documents = documents.merge(known, how="left", on=["qid", "docno"])
+        write_assessments(documents, out, format)
+        written = [out]
+    elif labels is not None:
+        raise ValueError(f"--labels is for --format {', '.join(FORMATS)}")
+    else:
+        written = write_worklist(worklist, out, format)
+    return _exported(loaded, plan, written, worklist, format)
+
+
+def _with_texts(documents: pd.DataFrame, texts: Path | None) -> pd.DataFrame:
+    """The documents with the texts of a file in place of their own; as they are if there is none."""
+    if texts is None:
+        return documents
+    by_docno = with_string_ids(read_texts(texts)).drop_duplicates("docno").set_index("docno")["text"]
+    return documents.assign(text=documents["docno"].map(by_docno))
+
+
+def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist, format: str) -> Answer:
+    """The answer of an export: the files, whether judges see texts, and what to type when labels come back."""
+    count, out = len(worklist.documents), written[0]
+    content: dict[str, Any] = {"file": str(out), "format": format, "assessments": count, "texts": worklist.has_texts}
+    text = f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}."
+    if len(written) > 1:
+        content["beside"] = [str(each) for each in written[1:]]
+        text += f" Beside it, for the tool: {', '.join(content['beside'])}."
+    if not worklist.has_texts and format not in _SHOW_NO_TEXTS:
+        text += "\nThe plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made."
+    records = new_path(out.with_name(f"{out.stem}-records.jsonl"))
+    labels, hint = (out, "") if format in (*FORMATS, *_TABLES) else (records, _import_line(format, plan, records))
+    answer = next_answer(loaded, plan, labels)
+    if has_order(loaded.tables) or len(loaded.tables.rounds) > 1 or loaded.tables.manifest.extensions:
+        look = next_look(loaded, plan, labels)
+        return Answer(content, text, f"{hint}Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}")
+    return Answer(content, text, f"{hint}Next, when the labels are filled in:\n  {answer}")
+
+
+def _import_line(format: str, plan: Path, records: Path) -> str:
+    line = command_line("import", format, "EXPORTED-FILE", "--plan", plan, "--out", records)
+    return f"Import what the tool exports:\n  {line}\n"
+
+
+def import_(
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help=f"One of {', '.join(TOOLS)}.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE…", help="What the tool exported.")],
+    folder: Annotated[Path, typer.Option("--plan", metavar="PLAN", help="The folder of the plan.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The records to make: .jsonl or .parquet.")],
+    grade_names: options.GradeWords = None,
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who judged, where the file does not say so.")] = "",
+) -> Answer:
+    """Read what a judging tool exported, and keep it as records: who said what of which document, and when."""
+    check_new(out)
+    check_names({"TOOL": (tool, TOOLS)})
+    loaded = Plan.load(folder)
+    records = import_records(tool, files, loaded, GradeNames.parsed(grade_names), annotator)
+    if records.empty:
+        raise ValueError(f"{', '.join(map(str, files))}: nothing is judged")
+    write_records(records, out)
+    counts = {status: int((records["status"] == status).sum()) for status in STATUSES}
+    people = records["annotator"].nunique()
+    content = {"file": str(out), "records": len(records), **counts, "annotators": people}
+    said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
+    text = f"{how_many('record', len(records))} of {how_many('annotator', people)} in {out}: {said}."
+    return Answer(content, text, f"Next:\n  {next_look(loaded, folder, out)}\n  {next_answer(loaded, folder, out)}")
