@@ -79,11 +79,11 @@ def test_a_full_disk_loses_nothing_that_was_kept(tmp_path: Path) -> None:
     store = Store(tmp_path / "s.sqlite", "p")
     store.append([entry(1)])
     # The file may not grow, which is what a full disk says.
-    pages = store._connection.execute("PRAGMA page_count").fetchone()[0]
-    store._connection.execute(f"PRAGMA max_page_count = {pages}")
+    pages = store._records.execute("PRAGMA page_count").fetchone()[0]
+    store._records.execute(f"PRAGMA max_page_count = {pages}")
     with pytest.raises(sqlite3.OperationalError, match="full"):
         store.append([entry(number, note="x" * 2000) for number in range(2, 50)])
-    store._connection.execute(f"PRAGMA max_page_count = {pages + 100}")
+    store._records.execute(f"PRAGMA max_page_count = {pages + 100}")
     store.append([entry(2)])
     assert stored_records(tmp_path / "s.sqlite")["docno"].tolist() == ["d1", "d2"]
 

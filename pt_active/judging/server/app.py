@@ -26,6 +26,7 @@ from starlette.routing import Route
 
 from pt_active.frames.visible import json_text, visible
 from pt_active.judging.server.campaign import Campaign, Refused
+from pt_active.judging.server.keeper import Keeper
 from pt_active.judging.server.organiser import Organiser
 from pt_active.judging.server.security import (
     ORGANISER,
@@ -81,6 +82,7 @@ class Site:
 
     def __post_init__(self) -> None:
         self._templates, self._tokens = environment(), Tokens(self.campaign.store.people())
+        self._keeper = Keeper(self.campaign.store)
 
     def application(self) -> Starlette:
         """The application."""
@@ -157,11 +159,13 @@ class Site:
         if body is None:
             raise HTTPException(415, "Expected JSON of at most a megabyte.")
         try:
-            return _json(self.campaign.keep(request.state.name, json.loads(body)))
+            sent = self.campaign.check(request.state.name, json.loads(body))
         except (ValueError, RecursionError):
             raise HTTPException(400, "Expected a JSON list of records.") from None
         except Refused as reason:
             raise HTTPException(400, str(reason)) from None
+        await self._keeper.append(sent.entries)
+        return _json(self.campaign.take(sent))
 
     # --- the organiser ------------------------------------------------------------------------------------------------
 
@@ -174,9 +178,11 @@ class Site:
     async def _adjudicate(self, request: Request) -> Response:
         form = await _form(request)
         try:
-            self.campaign.adjudicate(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
+            sent = self.campaign.adjudication(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
         except (ValueError, Refused) as reason:
             raise HTTPException(400, f"This was not kept: {reason}.") from None
+        await self._keeper.append(sent.entries)
+        self.campaign.take(sent)
         return RedirectResponse("adjudicate", 303)
 
     async def _pause(self, request: Request) -> Response:

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from typing import Any
 
@@ -61,6 +61,27 @@ class Answer:
     status: str
     label: int | None
     note: str
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What one request wants to have kept.
+
+    Attributes:
+        judge: Who sent it.
+        keys: The keys of all that is or will be kept.
+        refused: Key → why it is not kept.
+        answers: Those that the store does not have yet.
+        entries: Their records.
+        seconds: Their times, in seconds since 1970.
+    """
+
+    judge: str
+    keys: list[str]
+    refused: dict[str, str]
+    answers: list[Answer]
+    entries: list[Entry]
+    seconds: list[float]
 
 
 @dataclass
@@ -160,19 +181,15 @@ class Campaign:
         gaps = gaps[(gaps > 0) & (gaps <= _MAX_GAP)]
         return float(np.median(gaps)) if len(gaps) else None
 
-    def keep(self, judge: str, sent: object) -> dict[str, Any]:
-        """Keep what a judge's browser sent.
+    def check(self, judge: str, sent: object) -> Sent:
+        """Check what a judge's browser sent.
 
         Args:
             judge: The judge.
             sent: A list of objects with ``key, qid, docno, status, label, note``.
 
-        Returns:
-            ``kept``, the keys of what is on disk now; ``refused``, key → why it is not; and the progress.
-
         Raises:
             Refused: If it is no such list.
-            sqlite3.Error: If it cannot be written; then nothing of it is kept.
         """
         if not isinstance(sent, list) or not 0 < len(sent) <= MAX_AT_ONCE:
             raise Refused(f"expected a list of 1 to {MAX_AT_ONCE} records")
@@ -183,32 +200,41 @@ class Campaign:
                 answers.append(self._checked(key, each, judge))
             except Refused as reason:
                 refused[key] = str(reason)
-        self._keep(judge, answers)
-        return {"kept": [each.key for each in answers], "refused": refused, "progress": self.progress(judge)}
+        return self._sent(judge, answers, refused)
 
-    def adjudicate(self, qid: str, docno: str, label: int) -> None:
-        """Settle a document on which judges disagree.
+    def adjudication(self, qid: str, docno: str, label: int) -> Sent:
+        """Check what the organiser decided about a document on which judges disagree.
 
         Raises:
             Refused: If there is no such document, or the label is not one of the grades.
         """
         place = self._place(qid, docno)
-        self._keep(ADJUDICATOR, [Answer(secrets.token_hex(16), place, JUDGED, self._grade(JUDGED, label), "")])
+        answer = Answer(secrets.token_hex(16), place, JUDGED, self._grade(JUDGED, label), "")
+        return self._sent(ADJUDICATOR, [answer], {})
 
-    def _keep(self, judge: str, answers: Sequence[Answer]) -> None:
+    def _sent(self, judge: str, answers: Sequence[Answer], refused: dict[str, str]) -> Sent:
         # A key is a judge's own, so that nobody's browser can take that of somebody else's record.
         keyed = {f"{judge} {each.key}": each for each in answers}
         fresh = {key: each for key, each in keyed.items() if not self.store.has(key)}
-        stamps = [self._stamp() for _ in fresh]
-        entries = []
-        for (key, each), (_, stamp) in zip(fresh.items(), stamps, strict=True):
-            document = self.work.documents[each.place]
+        entries, seconds = [], []
+        for key, each in fresh.items():
+            document, (moment, stamp) = self.work.documents[each.place], self._stamp()
             said = each.label, judge, each.status, stamp, each.note
             entries.append(Entry(key, document.qid, document.docno, *said, self.plan.id))
-        if entries:
-            self.store.append(entries)
-        for each, (seconds, _) in zip(fresh.values(), stamps, strict=True):
-            self._note(judge, each, seconds)
+            seconds.append(moment)
+        return Sent(judge, [each.key for each in answers], refused, list(fresh.values()), entries, seconds)
+
+    def take(self, sent: Sent) -> dict[str, Any]:
+        """Take into account what is on disk now.
+
+        Returns:
+            ``kept``, the keys of what is kept; ``refused``, key → why it is not; and the progress of the judge.
+        """
+        for answer, entry, seconds in zip(sent.answers, sent.entries, sent.seconds, strict=True):
+            # Where the plan was extended in the meantime, the document has another place.
+            place = self.work.place[entry.qid, entry.docno]
+            self._note(sent.judge, replace(answer, place=place), seconds)
+        return {"kept": sent.keys, "refused": sent.refused, "progress": self.progress(sent.judge)}
 
     def _stamp(self) -> tuple[float, str]:
         """The time as a number and as ISO 8601, later than that of any record before, even if the clock was set."""

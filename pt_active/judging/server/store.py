@@ -80,7 +80,8 @@ class Store:
             raise ValueError(f"{self.path}: expected the judgments of a judging server; {error}") from error
 
     def _open(self) -> None:
-        self._connection = self._connected()
+        # Two connections, so that a commit that waits for the disk in another thread holds up no question.
+        self._records, self._connection = self._connected("FULL"), self._connected("NORMAL")
         tables = {name for (name,) in self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if tables and "about" not in tables:
             raise sqlite3.DatabaseError("it is another database")
@@ -88,11 +89,10 @@ class Store:
         self._check("format", _FORMAT, "the judgments of this version's judging server")
         self._check("plan", self.plan, f"judgments of the plan {self.plan}")
 
-    def _connected(self) -> sqlite3.Connection:
-        # The server's event loop is the only user, but it need not run in the thread that opened the file.
+    def _connected(self, synchronous: str) -> sqlite3.Connection:
         connection = sqlite3.connect(self.path, timeout=_WAIT_SECONDS, check_same_thread=False)
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA synchronous = {synchronous}")
         return connection
 
     def _check(self, name: str, value: str, expected: str) -> None:
@@ -104,6 +104,7 @@ class Store:
 
     def close(self) -> None:
         """Close the file; what was acknowledged is on disk already."""
+        self._records.close()
         self._connection.close()
 
     def setting(self, name: str) -> str | None:
@@ -133,10 +134,12 @@ class Store:
     def append(self, entries: Sequence[Entry]) -> None:
         """Keep records. When this returns, the disk has them, or had those with the same keys already.
 
+        It may be called from another thread, but not twice at the same time.
+
         Raises:
             sqlite3.Error: If they cannot be written, such as on a full disk; then none of them is kept.
         """
-        with self._connection as change:
+        with self._records as change:
             change.executemany(
                 "INSERT OR IGNORE INTO records (key, qid, docno, label, annotator, status, time, note, plan) "
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
