@@ -93,6 +93,7 @@ class Site:
             Route(f"{judge}/work", self._for_judge(self._work)),
             Route(f"{judge}/records", self._for_judge(self._keep), methods=["POST"]),
             Route(f"{organise}/", self._for_organiser(self._overview)),
+            Route(f"{organise}/state", self._for_organiser(self._state)),
             Route(f"{organise}/adjudicate", self._for_organiser(self._queue)),
             Route(f"{organise}/adjudicate", self._for_organiser(self._adjudicate), methods=["POST"]),
             Route(f"{organise}/pause", self._for_organiser(self._pause), methods=["POST"]),
@@ -128,7 +129,7 @@ class Site:
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if request.url.path.endswith(("/work", "/records")):
+        if request.url.path.endswith(("/work", "/records", "/state")):
             return _json({"error": error.detail}, error.status_code)
         said = error.detail if error.status_code != 404 else "There is nothing here. Open the link that you were given."
         return self._page("message.html.jinja", error.status_code, title=str(error.status_code), message=said)
@@ -171,6 +172,9 @@ class Site:
 
     async def _overview(self, request: Request) -> Response:
         return self._page("organiser.html.jinja", said="", **await self.organiser.overview())
+
+    async def _state(self, request: Request) -> Response:
+        return _json(await self.organiser.overview())
 
     async def _queue(self, request: Request) -> Response:
         return self._page("adjudicate.html.jinja", queue=self.organiser.queue(), grades=self.campaign.grades)

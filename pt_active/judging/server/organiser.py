@@ -24,8 +24,8 @@ from pt_active.plans.plan import Plan
 FAR_APART = 2
 """Grades by which two judges differ until the organiser is asked."""
 
-_FRESH_SECONDS = 10.0
-"""An estimate that is younger is shown again, even if there are new labels."""
+_REST = 5.0
+"""An estimate is shown again for so many times as long as it took, so that looking leaves the server to the judges."""
 
 _MAX_LISTED = 100
 """Documents of a list on the organiser's pages, at most."""
@@ -110,12 +110,13 @@ class Organiser:
         """What `Plan.status` says of the labels so far, computed in another thread, since it takes a moment."""
         campaign = self.campaign
         if self._looked is not None:
-            at, kept, told = self._looked
-            if kept == campaign.kept or campaign.clock() - at < _FRESH_SECONDS:
+            until, kept, told = self._looked
+            if kept == campaign.kept or campaign.clock() < until:
                 return told
-        plan, kept, at = campaign.plan, campaign.kept, campaign.clock()
-        told = await run_in_threadpool(self._estimated, plan)
-        self._looked = at, kept, told
+        plan, kept, begin = campaign.plan, campaign.kept, campaign.clock()
+        told = {"records": kept} | await run_in_threadpool(self._estimated, plan)
+        now = campaign.clock()
+        self._looked = now + _REST * (now - begin), kept, told
         return told
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
