@@ -20,7 +20,7 @@ from pt_active.cli.command_line import (
     rounded_up,
 )
 from pt_active.cli.options import AT_THE_END, look_choices, one_of
-from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.qrels import MISSING_LABELS, MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.several_judges import TIES
@@ -90,13 +90,18 @@ def status(
     first: options.First = None,
     second: options.Second = None,
     confidence: options.Confidence = 0.95,
+    missing: Annotated[
+        str, one_of(MISSING_LABELS, "What to do about documents that were passed over: {}.")
+    ] = MISSING_LABELS[0],
     grade_names: options.GradeWords = None,
     rule: options.Rule = RULES[0],
     ties: options.Ties = TIES[0],
 ) -> Answer:
     """Say whether the labels so far are enough to stop judging."""
-    loaded, labels, _ = read_judged(plan, qrels, False, grade_names, rule, ties)
-    state = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
+    loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
+    state = loaded.status(
+        labels, _often(looks), margin, confidence, first=first, second=second, missing=missing, records=records
+    )
     asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:

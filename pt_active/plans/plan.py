@@ -15,12 +15,14 @@ import pyterrier as pt
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
+from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.forewarned import forewarning
+from pt_active.plans.answers.gaps import filled, gaps_of
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
@@ -393,11 +395,13 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
+        missing: str = "error",
+        records: pd.DataFrame | None = None,
     ) -> Status | PairStatus:
         """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 14].
 
         Args:
-            qrels: The labels so far; may be empty.
+            qrels: The labels so far, or records of judgments; may be empty.
             looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
                 sample size. ``"asymptotic"``: at any time, by a normal approximation, from 50 degrees of freedom on. A
                 name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when all is
@@ -406,6 +410,10 @@ class Plan(KeptArtifact[PlanTables]):
             confidence: Level of all intervals together.
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
+            missing: What to do about documents that were passed over: ``"error"`` stops before the first of them and
+                names them, ``"nonrelevant"`` takes grade 0. With records, these are the documents that somebody
+                skipped or found unjudgeable; without, all that have no label and come before the last one that has.
+            records: The records that the qrels follow from, to say who passed a document over.
 
         Returns:
             The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
@@ -415,12 +423,19 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
-        qrels = as_qrels(qrels)
+        check_policy(missing, MISSING_LABELS)
+        said = qrels if records is None and is_records(qrels) else records
+        labels = as_qrels(qrels)
+        gaps = gaps_of(self.tables, labels, said)
+        labels = labels if missing == MISSING_LABELS[0] else filled(labels, gaps)
+        state: Status | PairStatus
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
-            return pair_status(self.tables, qrels, ALWAYS, confidence)
-        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
+            state = pair_status(self.tables, labels, ALWAYS, confidence)
+        else:
+            pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
+            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence))
+        return state.with_gaps(gaps, missing)
 
     def follow(
         self,
