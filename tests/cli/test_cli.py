@@ -27,6 +27,7 @@ COMMANDS = (
     "budget",
     "plan",
     "export",
+    "judge",
     "import",
     "status",
     "extend",

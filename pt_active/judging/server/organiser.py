@@ -121,7 +121,7 @@ class Organiser:
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
         try:
-            status = plan.status(self.qrels(), margin=self.margin)
+            status = plan.status(self.records(), margin=self.margin)
         except ValueError as error:
             return {"stop": False, "answer": str(error), "facts": [], "advice": ""}
         one = status if isinstance(status, Status) else status.slowest
