@@ -7,7 +7,6 @@ import re
 import shutil
 import signal
 import socket
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,15 +16,11 @@ from pt_active import DCG, Plan
 from pt_active.judging.server.store import stored_records
 
 selenium = pytest.importorskip("selenium")
-pytest.importorskip("uvicorn")
 
 from selenium import webdriver
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from serving import served
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")

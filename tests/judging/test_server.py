@@ -11,15 +11,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-
-pytest.importorskip("starlette")
-pytest.importorskip("httpx")
-
-from starlette.testclient import TestClient
-
-sys.path.insert(0, str(Path(__file__).parent))
-
 from serving import link, record, site_of
+from starlette.testclient import TestClient
 
 from pt_active import DCG, Plan
 from pt_active.judging.records import checked_records, qrels_of, read_records
@@ -332,7 +325,19 @@ def test_a_request_that_is_too_large_is_refused(client: TestClient, site: Site) 
 def test_a_document_that_was_never_given_is_refused(client: TestClient, site: Site) -> None:
     document = work(client, site, "ann")[0]
     answer = send(client, site, "ben", record(document, 1, "key-00000001")).json()
-    assert answer["refused"] == {"key-00000001": "this document was given to somebody else in the meantime"}
+    assert answer["refused"] == {"key-00000001": "this document was not given to you"}
+
+
+def test_a_label_that_comes_late_counts(plan: Plan, demo, tmp_path: Path) -> None:
+    """The judge was away until the document went to another, and the page was loaded again before the label came."""
+    site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
+    client = TestClient(site.application())
+    document = work(client, site, "ann")[0]
+    site.campaign.clock.now += 3600
+    assert document in work(client, site, "ben")
+    assert document not in work(client, site, "ann")
+    assert send(client, site, "ann", record(document, 1, "key-00000001")).json()["kept"] == ["key-00000001"]
+    assert document not in work(client, site, "ben")
 
 
 def test_a_correction_is_a_new_record_and_an_undo_takes_a_label_back(client: TestClient, site: Site) -> None:

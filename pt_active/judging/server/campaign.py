@@ -262,7 +262,7 @@ class Campaign:
         if not isinstance(note, str) or len(note) > MAX_NOTE:
             raise Refused(f"expected a note of at most {MAX_NOTE} characters")
         if not self.sharing.was_given(place, judge):
-            raise Refused("this document was given to somebody else in the meantime")
+            raise Refused("this document was not given to you")
         # A lone surrogate cannot be written as UTF-8.
         note = note.encode("utf-8", "replace").decode("utf-8")
         return Answer(key, place, status, self._grade(status, sent.get("label")), note)

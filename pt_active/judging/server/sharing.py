@@ -38,6 +38,7 @@ class Sharing:
     patience: float = PATIENCE
     outcome: list[dict[str, str]] = field(init=False)
     holders: list[dict[str, float]] = field(init=False)
+    _given: list[set[str]] = field(init=False)
     _held: dict[str, set[int]] = field(init=False)
     _seen: dict[str, float] = field(init=False)
     _block: list[int] = field(init=False)
@@ -46,6 +47,7 @@ class Sharing:
     def __post_init__(self) -> None:
         size = len(self.work.documents)
         self.outcome, self.holders = [{} for _ in range(size)], [{} for _ in range(size)]
+        self._given = [set() for _ in range(size)]
         self._held, self._seen = defaultdict(set), {}
         self._block = [number for number, block in enumerate(self.work.blocks) for query in block for _ in query]
         self._unsettled = [sum(map(len, block)) for block in self.work.blocks]
@@ -73,6 +75,7 @@ class Sharing:
     def hold(self, place: int, judge: str, now: float) -> None:
         """Note that a judge was given a document."""
         self.seen(judge, now)
+        self._given[place].add(judge)
         if judge not in self.outcome[place]:
             self.holders[place][judge] = now
             self._held[judge].add(place)
@@ -87,8 +90,8 @@ class Sharing:
         self._unsettled[self._block[place]] += (self.wanted(place) > 0) - before
 
     def was_given(self, place: int, judge: str) -> bool:
-        """Whether a judge has a document, or has answered for it."""
-        return judge in self.holders[place] or judge in self.outcome[place]
+        """Whether a judge was ever given a document: an answer may come late, when others have it too."""
+        return judge in self._given[place] or judge in self.outcome[place]
 
     def next_for(self, judge: str, now: float, ahead: int = AHEAD) -> tuple[list[int], list[int]]:
         """The documents that a judge should judge next.
