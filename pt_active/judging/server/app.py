@@ -11,12 +11,9 @@ import math
 import sqlite3
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -24,7 +21,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from pt_active.frames.visible import json_text, visible
+from pt_active.frames.visible import json_text
 from pt_active.judging.server.campaign import Campaign, Refused
 from pt_active.judging.server.keeper import Keeper
 from pt_active.judging.server.organiser import Organiser
@@ -34,36 +31,14 @@ from pt_active.judging.server.security import (
     Tokens,
     body_of,
     from_another_site,
-    local_key,
 )
-
-PAGES = Path(__file__).parent / "pages"
-"""The templates, the style sheet and the script."""
-
-FILES = {"judge.js": "text/javascript", "style.css": "text/css"}
-"""The files that pages load, with their types."""
+from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
 
 _NOT_KEPT = "the server could not write to its disk, so nothing was kept"
 
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 Page = Callable[[Request], Awaitable[Response]]
-
-
-def environment() -> Environment:
-    """The templates, in which every text is escaped."""
-
-    def shown(value: Any) -> Any:
-        return visible(value) if type(value) is str else value
-
-    return Environment(
-        loader=PackageLoader("pt_active.judging.server", "pages"),
-        autoescape=True,
-        finalize=shown,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
 
 
 @dataclass
@@ -150,7 +125,8 @@ class Site:
 
     async def _judge_page(self, request: Request) -> Response:
         name = request.state.name
-        return self._page("judge.html.jinja", **judge_values(self.campaign, name, self.guideline), files="../../files/")
+        values = judge_values(self.campaign.plan.id, name, self.campaign.grades, self.guideline)
+        return self._page("judge.html.jinja", **values, offline=None)
 
     async def _work(self, request: Request) -> Response:
         return _json(self.campaign.work_for(request.state.name))
@@ -219,23 +195,6 @@ class Site:
 
     async def _records(self, request: Request) -> Response:
         return _download(self.organiser.record_lines(), "records.jsonl", "application/x-ndjson")
-
-
-def judge_values(campaign: Campaign, name: str, guideline: str) -> dict[str, Any]:
-    """What the template of a judge's page needs.
-
-    Args:
-        campaign: What is judged.
-        name: The judge.
-        guideline: HTML that `guideline.guideline_html` made.
-    """
-    grades = [(grade, word, str(grade) if grade <= 9 else "") for grade, word in campaign.grades]
-    return {
-        "judge": name,
-        "grades": grades,
-        "key": local_key(campaign.plan.id, name),
-        "guideline": Markup(guideline),
-    }
 
 
 def _json(content: Mapping[str, Any], code: int = 200) -> Response:

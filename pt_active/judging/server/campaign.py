@@ -20,6 +20,7 @@ from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.server.order import Document, JudgingOrder
 from pt_active.judging.server.sharing import PATIENCE, Sharing
 from pt_active.judging.server.store import Entry, Store
+from pt_active.judging.server.templates import named_grades
 from pt_active.plans.plan import Plan
 
 MAX_NOTE = 2000
@@ -145,9 +146,7 @@ class Campaign:
     @property
     def grades(self) -> list[tuple[int, str]]:
         """Each grade with its word, which is empty if it has none."""
-        return [
-            (grade, word if (word := self.names.of(grade)) != str(grade) else "") for grade in range(self.max_grade + 1)
-        ]
+        return named_grades(self.names, self.max_grade)
 
     def work_for(self, judge: str) -> dict[str, Any]:
         """What a judge's page shows: the documents to judge, the judge's own last ones, and how far everything is."""

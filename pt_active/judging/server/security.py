@@ -74,11 +74,6 @@ def _hashed(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-def local_key(plan: str, name: str) -> str:
-    """The name under which a judge's browser keeps what is not sent yet; it tells nothing about the token."""
-    return hashlib.sha256(f"{plan} {name}".encode("utf-8", "surrogateescape")).hexdigest()[:16]
-
-
 def from_another_site(headers: Headers) -> bool:
     """Whether a browser says that another site's page made it send a request."""
     fetched = headers.get("sec-fetch-site")
