@@ -1,4 +1,4 @@
-"""Commands between the plan and the labels: export and import."""
+"""Commands for those who collect labels: export, import and agreement."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from pt_active.cli.options import one_of
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.records import STATUSES
+from pt_active.frames.records import STATUSES, is_records
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.judging.files import import_records, read_labels, write_worklist
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import write_records
@@ -67,6 +68,31 @@ def export(
     else:
         written = write_worklist(worklist, out, format)
     return _exported(loaded, plan, written, worklist, format)
+
+
+def agreement(
+    plan: options.PlanFolder,
+    records: Annotated[
+        list[Path], typer.Argument(metavar="RECORDS", help="Records, or exports of a tool that say who judged.")
+    ],
+    measure: options.Measure = None,
+    estimator: options.Estimator = ESTIMATOR,
+    confidence: options.Confidence = 0.95,
+    first: options.First = None,
+    second: options.Second = None,
+    grade_names: options.GradeWords = None,
+) -> Answer:
+    """Say how far the judges agree, who is far from the others, and whether the verdict hangs on one of them."""
+    loaded = Plan.load(plan)
+    judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
+    if not is_records(judged):
+        raise ValueError(f"{', '.join(map(str, records))}: the labels do not say who judged")
+    agree = loaded.agreement(judged)
+    content, text = agree.to_dict(), str(agree)
+    if len(agree.judges) > 1 and (len(loaded.rankers) <= 2 or (first and second)):
+        without = loaded.without_judges(judged, measure, estimator, confidence, first=first, second=second)
+        content["without"], text = without.to_dict(), f"{text}\n\n{without}"
+    return Answer(content, text)
 
 
 def _with_texts(documents: pd.DataFrame, texts: Path | None) -> pd.DataFrame:

@@ -25,7 +25,7 @@ from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.gaps import filled, gaps_of
-from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.judges_error import JudgesError
@@ -36,6 +36,7 @@ from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
+from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
@@ -417,6 +418,34 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If a record is malformed, or is not of this plan.
         """
         return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
+
+    def without_judges(
+        self,
+        records: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> WithoutJudges:
+        """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
+
+        Args:
+            records: Records of judgments. Documents that a judge alone has judged are left to the grade model without
+                him, as with ``missing="expected"``.
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
+            confidence: 1 minus it is the level of the verdicts.
+            first: The first ranker; can be left out if the plan has one or two.
+            second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
+
+        Raises:
+            ValueError: If an argument is unknown, the records do not fit the plan, or there is one judge.
+        """
+        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        how = asked(self.tables, measure, estimator, confidence, "expected")
+        return without_judges(self.tables, records_of_plan(self.tables, self.id, records), Contrast(*pair), how)
 
     def status(
         self,

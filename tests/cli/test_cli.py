@@ -29,6 +29,7 @@ COMMANDS = (
     "export",
     "import",
     "status",
+    "agreement",
     "extend",
     "compare",
     "estimate",

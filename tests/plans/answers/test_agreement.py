@@ -254,3 +254,44 @@ def test_a_census_with_judges_has_an_interval_of_their_errors() -> None:
     low, high = result.confidence_interval()
     assert low < result.difference < high
     assert "so there is no sampling error; the interval is that of the judges' errors" in result.note
+
+
+def test_the_jackknife_over_judges_by_hand() -> None:
+    plan, truth = population("query")
+    wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    rng = np.random.default_rng(6)
+    names = rng.choice(["a", "b", "c"], len(wanted))
+    records = wanted.assign(annotator=names, status="judged")
+    second = records.head(30).assign(annotator="d", label=0)
+    records = pd.concat([records, second], ignore_index=True)
+    whole = plan.without_judges(records)
+    assert whole.value == plan.compare(qrels_of(records)).difference
+    assert whole.what == "a − b"
+    table = whole.table.set_index("annotator")
+    for name in "abcd":
+        rest = records[records["annotator"] != name]
+        expected = plan.compare(qrels_of(rest), missing="expected")
+        assert table.loc[name, "value"] == expected.difference
+        assert table.loc[name, "winner"] == expected.winner
+        assert table.loc[name, "labels"] == (records["annotator"] == name).sum()
+        assert table.loc[name, "alone"] == len(qrels_of(records)) - len(qrels_of(rest))
+    values = table["value"].to_numpy()
+    assert whole.standard_error == pytest.approx(np.sqrt(3 / 4 * ((values - values.mean()) ** 2).sum()))
+    assert whole.decisive == tuple(name for name in "abcd" if table.loc[name, "winner"] != whole.winner)
+    assert f"a: {values[0]:+.4f}" in str(whole)
+    with pytest.raises(ValueError, match="the labels are of 1 judge; none can be left out"):
+        plan.without_judges(records[records["annotator"] == "a"])
+
+
+def test_a_verdict_that_hangs_on_one_judge_says_so() -> None:
+    plan, truth = population("census")
+    ranks = plan.tables.pool.document_frame()[["qid", "docno", "rank_a", "rank_b"]]
+    loyal = truth.merge(ranks, on=["qid", "docno"])
+    loyal = loyal.assign(label=2 * (loyal["rank_a"] < loyal["rank_b"]), annotator="fan", status="judged")
+    reverse = loyal.assign(label=2 * (loyal["rank_a"] > loyal["rank_b"]), annotator="foe")
+    half = loyal["qid"].isin(loyal["qid"].unique()[:30])
+    whole = plan.without_judges(pd.concat([loyal[half], reverse[~half]], ignore_index=True))
+    assert whole.winner == "a"
+    assert "fan" in whole.decisive
+    assert "the verdict hangs on fan" in str(whole)
+    assert whole.to_dict()["judges"][0]["alone"] == 180
