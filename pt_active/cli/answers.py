@@ -45,8 +45,8 @@ def estimate(
     ties: options.Ties = TIES[0],
 ) -> Answer:
     """Estimate how good each ranker is."""
-    loaded, labels, _ = read_judged(plan, qrels, so_far, grade_names, rule, ties)
-    estimates = loaded.estimate(labels, measure, estimator, confidence, missing)
+    loaded, labels, records = read_judged(plan, qrels, so_far, grade_names, rule, ties)
+    estimates = loaded.estimate(labels, measure, estimator, confidence, missing, records=records)
     rows = {name: estimate.to_dict() for name, estimate in estimates.items()}
     return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, so_far))
 
@@ -69,16 +69,20 @@ def compare(
     ties: options.Ties = TIES[0],
 ) -> Answer:
     """Compare two rankers: which is better, by how much, and how sure that is. Without two names, rank all of many."""
-    loaded, labels, _ = read_judged(plan, qrels, so_far, grade_names, rule, ties)
+    loaded, labels, records = read_judged(plan, qrels, so_far, grade_names, rule, ties)
     result: Comparison | Ranking
     if len(loaded.rankers) == 1:
         raise ValueError(f"the plan has one ranker, {loaded.rankers[0]}: use {command_line('estimate', plan, *qrels)}")
     if len(loaded.rankers) > 2 and first is None and second is None:
-        result = loaded.rank(labels, measure, estimator, confidence, missing, correction=correction or "holm")
+        result = loaded.rank(
+            labels, measure, estimator, confidence, missing, correction=correction or "holm", records=records
+        )
     elif correction is not None:
         raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
     else:
-        result = loaded.compare(labels, measure, estimator, confidence, missing, first=first, second=second)
+        result = loaded.compare(
+            labels, measure, estimator, confidence, missing, first=first, second=second, records=records
+        )
     return Answer(result.to_dict(), str(result), _report_next(plan, qrels, so_far))
 
 

@@ -17,7 +17,7 @@ from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
 from pt_active.cli.failures import DEBUG, failures_told
 from pt_active.cli.judge import judge
-from pt_active.cli.judging import export, import_
+from pt_active.cli.judging import agreement, export, import_
 from pt_active.cli.plans import extend, plan
 from pt_active.cli.replays import demo, simulate
 
@@ -30,6 +30,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     judge: "pt-active judge my-plan --judges ann,ben",
     import_: "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     status: "pt-active status my-plan judged-so-far.csv",
+    agreement: "pt-active agreement my-plan records.jsonl",
     extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     compare: "pt-active compare my-plan judged.csv",
     estimate: "pt-active estimate my-plan judged.csv",

@@ -179,7 +179,7 @@ def judge(
     order_of = partial(JudgingOrder.of, block=block, double=double)
     seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
     setting = Setting(folder, kept, given, order_of, names, guideline, seconds, margin)
-    site = setting.site(loaded, _names(judges))
+    site = setting.site(loaded, judge_names(judges))
     try:
         _serve(site, where)
         return _ended(site, site.organiser.folder, kept)
@@ -212,8 +212,11 @@ def _demo(texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
     return plan, DEMO_FOLDER, collection.documents if texts is None else texts
 
 
-def _names(judges: str | None) -> list[str]:
+def judge_names(judges: str | None) -> list[str]:
     """The names of the judges.
+
+    Args:
+        judges: The names as they are typed; None for none.
 
     Raises:
         ValueError: If a name is empty, too long, holds a colon or characters that do not print, or occurs twice.

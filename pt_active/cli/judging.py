@@ -1,4 +1,4 @@
-"""Commands between the plan and the labels: export and import."""
+"""Commands for those who collect labels: export, import and agreement."""
 
 from __future__ import annotations
 
@@ -10,23 +10,32 @@ import typer
 
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line, new_path, next_answer, next_look
+from pt_active.cli.judge import judge_names
 from pt_active.cli.options import one_of
+from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.records import STATUSES
+from pt_active.frames.records import STATUSES, is_records
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
+from pt_active.inference.estimators import ESTIMATOR
 from pt_active.judging.files import import_records, read_labels, write_worklist
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.records import write_records
+from pt_active.judging.server.guideline import guideline_html
+from pt_active.judging.server.offline import offline_page
+from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import ORDERS, has_order, in_drawing_order
 from pt_active.plans.plan import Plan
 
-FILES = (*FORMATS, *(name for name in TOOLS if name not in FORMATS))
+OFFLINE = "html"
+"""The value of ``--format`` for a page that works without a server."""
+
+FILES = (*FORMATS, *(name for name in TOOLS if name not in FORMATS), OFFLINE)
 """The values of ``--format``."""
 
 _SHOW_NO_TEXTS = ("trec", "prels", "strata")
@@ -46,11 +55,17 @@ def export(
     ] = None,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, if the plan has none.")] = None,
     grade_names: options.GradeWords = None,
-    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who judges, for a table with that column.")] = "",
+    annotator: Annotated[str, typer.Option(metavar="NAME", help="Who judges, for html, or a table with it.")] = "",
+    judges: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="For html: all judges, to share the documents out.")
+    ] = None,
+    guideline: Annotated[Path | None, typer.Option(metavar="FILE", help="For html: a Markdown file.")] = None,
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
     check_names({"--format": (format, FILES)})
+    if format != OFFLINE and (judges is not None or guideline is not None):
+        raise ValueError(f"--judges and --guideline are for --format {OFFLINE}")
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
     documents = _with_texts(in_drawing_order(loaded.tables, order), texts)
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
@@ -64,9 +79,53 @@ def export(
         written = [out]
     elif labels is not None:
         raise ValueError(f"--labels is for --format {', '.join(FORMATS)}")
+    elif format == OFFLINE:
+        if order is not None:
+            raise ValueError(
+                f"--order is not for --format {OFFLINE}, whose documents come in blocks of the drawn order"
+            )
+        given = None if texts is None else read_texts(texts)
+        page = _offline(loaded, given, annotator, judge_names(judges), names, guideline)
+        write_file(out, page)
+        written = [out]
     else:
         written = write_worklist(worklist, out, format)
     return _exported(loaded, plan, written, worklist, format)
+
+
+def _offline(
+    plan: Plan, texts: pd.DataFrame | None, annotator: str, judges: list[str], names: GradeNames, guideline: Path | None
+) -> str:
+    """The page of one judge."""
+    if not annotator:
+        raise ValueError(f"--format {OFFLINE} is for one judge: say --annotator")
+    shown_guideline = "" if guideline is None else guideline_html(guideline)
+    return offline_page(plan, JudgingOrder.of(plan, texts), annotator, judges, names, shown_guideline)
+
+
+def agreement(
+    plan: options.PlanFolder,
+    records: Annotated[
+        list[Path], typer.Argument(metavar="RECORDS", help="Records, or exports of a tool that say who judged.")
+    ],
+    measure: options.Measure = None,
+    estimator: options.Estimator = ESTIMATOR,
+    confidence: options.Confidence = 0.95,
+    first: options.First = None,
+    second: options.Second = None,
+    grade_names: options.GradeWords = None,
+) -> Answer:
+    """Say how far the judges agree, who is far from the others, and whether the verdict hangs on one of them."""
+    loaded = Plan.load(plan)
+    judged = read_labels(records, loaded, GradeNames.parsed(grade_names))
+    if not is_records(judged):
+        raise ValueError(f"{', '.join(map(str, records))}: the labels do not say who judged")
+    agree = loaded.agreement(judged)
+    content, text = agree.to_dict(), str(agree)
+    if len(agree.judges) > 1 and (len(loaded.rankers) <= 2 or (first and second)):
+        without = loaded.without_judges(judged, measure, estimator, confidence, first=first, second=second)
+        content["without"], text = without.to_dict(), f"{text}\n\n{without}"
+    return Answer(content, text)
 
 
 def _with_texts(documents: pd.DataFrame, texts: Path | None) -> pd.DataFrame:
@@ -89,6 +148,8 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
         text += "\nThe plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made."
     records = new_path(out.with_name(f"{out.stem}-records.jsonl"))
     labels, hint = (out, "") if format in (*FORMATS, *_TABLES) else (records, _import_line(format, plan, records))
+    if format == OFFLINE:
+        labels, hint = records, "Send it to the judge, who opens it in a browser and sends the saved file back.\n"
     answer = next_answer(loaded, plan, labels)
     if has_order(loaded.tables) or len(loaded.tables.rounds) > 1 or loaded.tables.manifest.extensions:
         look = next_look(loaded, plan, labels)

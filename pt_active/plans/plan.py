@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,14 @@ from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.judges_error import JudgesError
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.progress import Question, cut_to_judged
@@ -32,10 +36,11 @@ from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
+from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
-from pt_active.plans.making.judgments import as_qrels
+from pt_active.plans.making.judgments import as_qrels, records_of_plan
 from pt_active.plans.making.kept import PlanTables, in_words, read_plan, write_plan
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source
@@ -314,6 +319,8 @@ class Plan(KeptArtifact[PlanTables]):
         confidence: float = 0.95,
         missing: str = "error",
         reference: str = "auto",
+        *,
+        records: pd.DataFrame | None = None,
     ) -> dict[str, Estimate]:
         """Estimate the performance of every ranker over the whole pool [theory 5].
 
@@ -328,6 +335,8 @@ class Plan(KeptArtifact[PlanTables]):
             reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
                 or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
                 this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
+            records: The records that the qrels follow from. If some documents have two judges or more, the standard
+                error contains the judges' variance [theory 12]. Records in place of the qrels do both, by the majority.
 
         Returns:
             Ranker name → estimate.
@@ -336,7 +345,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        judged = labelled_plan(self.tables, as_qrels(qrels)).judged(how)
+        judged = self._judged(qrels, records, how)
         return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
     def compare(
@@ -350,6 +359,7 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
+        records: pd.DataFrame | None = None,
     ) -> Comparison:
         """Estimate and test the difference of two rankers, first minus second [theory 5].
 
@@ -362,7 +372,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         one, other = named_pair(self.rankers, first, second)
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return labelled_plan(self.tables, as_qrels(qrels)).judged(how).compare(one, other, how)
+        return self._judged(qrels, records, how).compare(one, other, how)
 
     def rank(
         self,
@@ -374,6 +384,7 @@ class Plan(KeptArtifact[PlanTables]):
         reference: str = "auto",
         *,
         correction: str = "holm",
+        records: pd.DataFrame | None = None,
     ) -> Ranking:
         """Estimate all rankers, test all their differences, and find those that cannot be told apart [theory 5].
 
@@ -384,7 +395,57 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return rank_judged(labelled_plan(self.tables, as_qrels(qrels)).judged(how), how, correction)
+        return rank_judged(self._judged(qrels, records, how), how, correction)
+
+    def _judged(
+        self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]
+    ) -> JudgedQueries | JudgedDocuments:
+        """The sample with its labels, and with the error of the judges if there are records."""
+        said = qrels if records is None and is_records(qrels) else records
+        labelled = labelled_plan(self.tables, as_qrels(qrels))
+        judged: JudgedQueries | JudgedDocuments = labelled.judged(how)
+        if said is None:
+            return judged
+        return replace(judged, judges=JudgesError(labelled, records_of_plan(self.tables, self.id, said), how).added)
+
+    def agreement(self, records: pd.DataFrame) -> Agreement:
+        """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
+
+        Args:
+            records: Records of judgments; the latest of each annotator on a document counts.
+
+        Raises:
+            ValueError: If a record is malformed, or is not of this plan.
+        """
+        return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
+
+    def without_judges(
+        self,
+        records: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> WithoutJudges:
+        """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
+
+        Args:
+            records: Records of judgments. Documents that a judge alone has judged are left to the grade model without
+                him, as with ``missing="expected"``.
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
+            confidence: 1 minus it is the level of the verdicts.
+            first: The first ranker; can be left out if the plan has one or two.
+            second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
+
+        Raises:
+            ValueError: If an argument is unknown, the records do not fit the plan, or there is one judge.
+        """
+        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        how = asked(self.tables, measure, estimator, confidence, "expected")
+        return without_judges(self.tables, records_of_plan(self.tables, self.id, records), Contrast(*pair), how)
 
     def status(
         self,

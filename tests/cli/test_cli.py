@@ -30,6 +30,7 @@ COMMANDS = (
     "judge",
     "import",
     "status",
+    "agreement",
     "extend",
     "compare",
     "estimate",

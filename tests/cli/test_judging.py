@@ -86,6 +86,11 @@ def test_the_loop_through_a_tool(run: Callable[..., str], tmp_path: Path, plan: 
         assert json.loads(run("status", "plan", file, "--json"))["judged"] == 8
     assert "estimate" in run("estimate", "plan", "export.json")
     run("report", "plan", "export.json", "--out", "report.html")
+    said = run("agreement", "plan", "tasks-records.jsonl")
+    assert "1.000 (ordinal)" in said
+    assert "1, 2: kappa 1.000, 24 documents, 100% the same" in said
+    assert "it hangs on no single judge" in said
+    assert json.loads(run("agreement", "plan", "export.json", "--json"))["without"]["standard_error"] == 0
 
 
 def test_the_drawn_order_is_the_default(run: Callable[..., str], tmp_path: Path, plan: Plan) -> None:

@@ -381,7 +381,10 @@ def judged_by_two(client: TestClient, site: Site, labels: tuple[int, int]) -> di
 @pytest.mark.parametrize(("labels", "asked"), [((0, 2), 1), ((3, 0), 1), ((1, 2), 0), ((2, 2), 0)])
 def test_disagreements_by_two_grades_are_adjudicated(client: TestClient, site: Site, labels, asked: int) -> None:
     document = judged_by_two(client, site, labels)
-    assert f"Adjudicate ({asked})" in opened(client, site)
+    page = opened(client, site)
+    assert f"Adjudicate ({asked})" in page
+    assert "<dt>pair</dt><dd>ann, ben: 1 document" in re.sub(r"kappa [^,]+, ", "", page)
+    assert "<caption>ann in rows, ben in columns</caption>" in page
     queue = opened(client, site, "adjudicate")
     assert queue.count('class="dispute"') == asked
     if not asked:

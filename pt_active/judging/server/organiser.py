@@ -107,7 +107,7 @@ class Organiser:
         }
 
     async def estimate(self) -> dict[str, Any]:
-        """What `Plan.status` says of the labels so far, computed in another thread, since it takes a moment."""
+        """What `Plan.status` and `Plan.agreement` say so far, computed in another thread, since it takes a moment."""
         campaign = self.campaign
         if self._looked is not None:
             until, kept, told = self._looked
@@ -120,13 +120,17 @@ class Organiser:
         return told
 
     def _estimated(self, plan: Plan) -> dict[str, Any]:
+        records = self.records()
+        agreed = plan.agreement(records)
+        counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
+        told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
-            status = plan.status(self.records(), margin=self.margin)
+            status = plan.status(records, margin=self.margin)
         except ValueError as error:
-            return {"stop": False, "answer": str(error), "facts": [], "advice": ""}
+            return told | {"stop": False, "answer": str(error), "facts": [], "advice": ""}
         one = status if isinstance(status, Status) else status.slowest
         facts = [] if isinstance(status, PairStatus) else [fact for fact in status.facts() if fact[0] != "answer"]
-        return {"stop": status.resolved, "answer": status.answer, "facts": facts, "advice": one.advice}
+        return told | {"stop": status.resolved, "answer": status.answer, "facts": facts, "advice": one.advice}
 
     def waiting(self) -> list[dict[str, str]]:
         """The documents that somebody skipped, or could not judge, and that nobody has judged."""
