@@ -13,6 +13,10 @@ from pathlib import Path
 import pytest
 
 from pt_active import DCG, Plan
+from pt_active.frames.records import latest
+from pt_active.judging.files import read_labels
+from pt_active.judging.server.offline import offline_page
+from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.store import stored_records
 
 selenium = pytest.importorskip("selenium")
@@ -98,7 +102,7 @@ class Page:
         return f"{self.text('query')} {self.text('name')}"
 
 
-def latest(plan: Path) -> list[tuple]:
+def kept_in(plan: Path) -> list[tuple]:
     records = stored_records(plan.with_name(f"{plan.name}.sqlite"))
     return [
         (row.docno, None if row.status != "judged" else int(row.label), row.annotator, row.status, row.note)
@@ -125,7 +129,7 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         page.until(lambda: page.here != third)
         fourth = page.here
         page.kept()
-        said = latest(plan)
+        said = kept_in(plan)
         assert [each[1:] for each in said] == [
             (2, "ann", "judged", ""),
             (None, "ann", "skipped", ""),
@@ -135,7 +139,7 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         page.press("u")
         page.until(lambda: page.here == third)
         page.kept()
-        assert latest(plan)[-1] == (said[2][0], None, "ann", "skipped", "taken back")
+        assert kept_in(plan)[-1] == (said[2][0], None, "ann", "skipped", "taken back")
         page.press("0")
         page.until(lambda: page.here == fourth)
         # Back shows the last one as it was judged, and changes nothing unless it is judged again.
@@ -149,7 +153,7 @@ def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
         page.press("b", "b", "b", "3")
         page.until(lambda: page.here == fourth)
         page.kept()
-        assert latest(plan)[-2:] == [(said[2][0], 0, "ann", "judged", ""), (said[0][0], 3, "ann", "judged", "")]
+        assert kept_in(plan)[-2:] == [(said[2][0], 0, "ann", "judged", ""), (said[0][0], 3, "ann", "judged", "")]
         # A page that is loaded again goes on where it was, and knows the last answers.
         page = Page(browser, links["ann"])
         assert page.here == fourth
@@ -165,7 +169,7 @@ def test_labels_survive_a_lost_connection(plan: Path, browser) -> None:
     words = ("--judges", "ann,ben", "--port", port)
     with served(plan, *words) as (run, links):
         page = Page(browser, links["ben"])
-        before = len(latest(plan))
+        before = len(kept_in(plan))
         run.send_signal(signal.SIGKILL)
         run.wait()
         for grade in ("1", "2", "0"):
@@ -173,14 +177,14 @@ def test_labels_survive_a_lost_connection(plan: Path, browser) -> None:
             page.press(grade)
             page.until(lambda here=here: page.here != here)
         page.until(lambda: "3 labels kept in this browser" in page.text("kept"))
-        assert len(latest(plan)) == before
+        assert len(kept_in(plan)) == before
         # The page is closed and opened again: what was not sent is still in the browser.
         browser.execute_script("window.onbeforeunload = null")
         stored = "return Object.keys(localStorage).filter(name => name !== 'pt-active theme').length"
         assert browser.execute_script(stored) == 3
     with served(plan, *words):
         page.kept()
-        assert [each[1] for each in latest(plan)[before:]] == [1, 2, 0]
+        assert [each[1] for each in kept_in(plan)[before:]] == [1, 2, 0]
         assert browser.execute_script(stored) == 0
 
 
@@ -209,6 +213,33 @@ def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path
         assert browser.execute_script("return window.ran") is None
         page = Page(browser, links["ann"])
         assert "paused" in page.text("idle")
+
+
+def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> None:
+    loaded = Plan.load(plan)
+    file = tmp_path / "ann.html"
+    file.write_text(offline_page(loaded, JudgingOrder.of(loaded), "ann"), encoding="utf-8")
+    page = Page(browser, file.as_uri())
+    first = page.here
+    for key in ("2", "s", "0"):
+        here = page.here
+        page.press(key)
+        page.until(lambda here=here: page.here != here)
+    page.press("u", "1")
+    assert page.text("kept") == "5 answers kept in this browser"
+    # The answers are there when the file is opened again.
+    page = Page(browser, file.as_uri())
+    page.press("b", "b", "b")
+    page.until(lambda: page.here == first)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.element("save").click()
+    saved = tmp_path / f"ann-{loaded.id}.jsonl"
+    page.until(saved.exists)
+    records = read_labels([saved], loaded)
+    assert records["label"].fillna(-1).tolist() == [2, -1, 0, -1, 1]
+    assert records["annotator"].unique().tolist() == ["ann"]
+    assert latest(records)["label"].fillna(-1).tolist() == [2, -1, 1]
+    assert browser.execute_script("return window.ran") is None
 
 
 @pytest.mark.parametrize("width", [1280, 390])
