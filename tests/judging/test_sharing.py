@@ -203,6 +203,9 @@ def test_everything_is_done_whoever_comes_and_goes(sizes, judges, seed, skips) -
             answered[place, name] += 1
     assert max(answered.values()) == 1
     assert sharing.settled == size - sum(sharing.wanted(place) > 0 for place in range(size))
+    assert sharing.left == sum(sharing.wanted(place) for place in range(size))
+    assert sharing.passed == {p for p, said in enumerate(sharing.outcome) if said and JUDGED not in said.values()}
+    assert sharing.shared == {p for p, said in enumerate(sharing.outcome) if len(said) > 1}
     for place in range(size):
         if len(sharing.outcome[place]) < judges:
             assert sharing.wanted(place) == 0

@@ -22,6 +22,9 @@ BLOCK = 50
 DOUBLE = 0.1
 """The share of documents that several people judge, unless another share is given."""
 
+MAX_JUDGES = 100
+"""How many people may judge a document, at most."""
+
 _ABOUT_QUERIES = ("query", "description", "narrative")
 """Columns of a plan's queries that judges read."""
 
@@ -94,7 +97,7 @@ class JudgingOrder:
             ValueError: If an argument is out of range.
         """
         size, share = whole_number("block", block, 1), within("double", double, 0, 1)
-        several = whole_number("judges_per_double", judges, 2, 100)
+        several = whole_number("judges", judges, 2, MAX_JUDGES)
         if share == 1:
             share = np.nextafter(1, 0)
         table = _asked_for(plan)

@@ -78,14 +78,13 @@ class Organiser:
         """Everything on the organiser's first page."""
         campaign = self.campaign
         judges = [self._about(name) for name in campaign.store.people() if not name.startswith(":")]
-        wanted = sum(map(campaign.sharing.wanted, range(len(campaign.work.documents))))
         return {
             "measure": campaign.plan.tables.manifest.arguments.measure,
             "settled": campaign.sharing.settled,
             "all": len(campaign.work.documents),
             "records": campaign.kept,
             "judges": judges,
-            "left": _time_left(judges, wanted),
+            "left": _time_left(judges, campaign.sharing.left),
             "paused": campaign.paused,
             "disagreements": len(self.disagreements()),
             "waiting": self.waiting(),
@@ -134,20 +133,18 @@ class Organiser:
 
     def waiting(self) -> list[dict[str, str]]:
         """The documents that somebody skipped, or could not judge, and that nobody has judged."""
-        listed = []
-        for place, said in enumerate(self.campaign.sharing.outcome):
-            if said and JUDGED not in said.values():
-                shown = shown_document(self.campaign.work.documents[place])
-                who = ", ".join(f"{visible_field(judge)} ({status})" for judge, status in said.items())
-                state = "waits for another judge" if self.campaign.sharing.wanted(place) else "left to the model"
-                listed.append({"topic": shown["topic"], "name": shown["name"], "who": who, "state": state})
-        return listed[:_MAX_LISTED]
+        sharing, listed = self.campaign.sharing, []
+        for place in sorted(sharing.passed)[:_MAX_LISTED]:
+            shown = shown_document(self.campaign.work.documents[place])
+            who = ", ".join(f"{visible_field(judge)} ({status})" for judge, status in sharing.outcome[place].items())
+            state = "waits for another judge" if sharing.wanted(place) else "left to the model"
+            listed.append({"topic": shown["topic"], "name": shown["name"], "who": who, "state": state})
+        return listed
 
     def disagreements(self) -> list[int]:
         """The places of documents on which judges differ by `FAR_APART` grades, and that are not settled."""
         campaign = self.campaign
-        doubled = (place for place, said in enumerate(campaign.sharing.outcome) if len(said) > 1)
-        return [place for place in doubled if _apart(campaign, place) >= FAR_APART]
+        return sorted(place for place in campaign.sharing.shared if _apart(campaign, place) >= FAR_APART)
 
     def queue(self) -> list[dict[str, Any]]:
         """The documents to adjudicate, with what each judge said."""

@@ -32,12 +32,18 @@ class Sharing:
         patience: Seconds without a sign of a judge until the judge's documents go to others.
         outcome: Of each document, judge → the status of the latest record.
         holders: Of each document, the judges who were given it and have not answered yet, with the time.
+        left: How many judgments are still needed, of all documents together.
+        passed: The documents that somebody skipped, or could not judge, and that nobody has judged.
+        shared: The documents for which several judges have answered.
     """
 
     work: JudgingOrder
     patience: float = PATIENCE
     outcome: list[dict[str, str]] = field(init=False)
     holders: list[dict[str, float]] = field(init=False)
+    left: int = field(init=False)
+    passed: set[int] = field(init=False)
+    shared: set[int] = field(init=False)
     _given: list[set[str]] = field(init=False)
     _held: dict[str, set[int]] = field(init=False)
     _seen: dict[str, float] = field(init=False)
@@ -48,6 +54,7 @@ class Sharing:
         size = len(self.work.documents)
         self.outcome, self.holders = [{} for _ in range(size)], [{} for _ in range(size)]
         self._given = [set() for _ in range(size)]
+        self.left, self.passed, self.shared = sum(each.judges for each in self.work.documents), set(), set()
         self._held, self._seen = defaultdict(set), {}
         self._block = [number for number, block in enumerate(self.work.blocks) for query in block for _ in query]
         self._unsettled = [sum(map(len, block)) for block in self.work.blocks]
@@ -83,11 +90,16 @@ class Sharing:
     def answer(self, place: int, judge: str, status: str, now: float) -> None:
         """Note what a judge did with a document; a later answer replaces the earlier one."""
         self.seen(judge, now)
-        before = self.wanted(place) > 0
+        before, said = self.wanted(place), self.outcome[place]
         self.holders[place].pop(judge, None)
         self._held[judge].discard(place)
-        self.outcome[place][judge] = status
-        self._unsettled[self._block[place]] += (self.wanted(place) > 0) - before
+        said[judge] = status
+        after = self.wanted(place)
+        self.left += after - before
+        self._unsettled[self._block[place]] += (after > 0) - (before > 0)
+        (self.passed.discard if JUDGED in said.values() else self.passed.add)(place)
+        if len(said) > 1:
+            self.shared.add(place)
 
     def was_given(self, place: int, judge: str) -> bool:
         """Whether a judge was ever given a document: an answer may come late, when others have it too."""
