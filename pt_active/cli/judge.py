@@ -38,6 +38,9 @@ DEMO_FOLDER = Path("demo-plan")
 PORT = 8765
 """The default of ``--port``."""
 
+_ORGANISER = "organiser"
+"""How the organiser's link is called."""
+
 _MAX_PORT = 65535
 
 _MAX_NAME = 60
@@ -200,7 +203,8 @@ def _check_extra() -> None:
 def _loaded(folder: Path | None, texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
     if folder is None:
         raise ValueError("say the folder of a plan, or --demo")
-    return Plan.load(folder), folder, texts
+    # What is kept beside the folder is called after it, which "." and ".." are not.
+    return Plan.load(folder), folder if folder.name not in ("", "..") else folder.resolve(), texts
 
 
 def _demo(texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
@@ -225,10 +229,11 @@ def judge_names(judges: str | None) -> list[str]:
         return []
     names = [name.strip() for name in judges.split(",")]
     for name in names:
-        if not 0 < len(name) <= _MAX_NAME or ":" in name or visible_field(name) != name or name == ADJUDICATOR:
+        taken = name in (_ORGANISER, ADJUDICATOR)
+        if not 0 < len(name) <= _MAX_NAME or ":" in name or visible_field(name) != name or taken:
             raise ValueError(
                 f"--judges: expected names of 1 to {_MAX_NAME} characters without colons, separated by commas, and "
-                f"none of them {ADJUDICATOR!r}; got {shown(name)}"
+                f"none of them {_ORGANISER} or {ADJUDICATOR}; got {shown(name)}"
             )
         if names.count(name) > 1:
             raise ValueError(f"--judges: the name {shown(name)} occurs more than once")
@@ -249,7 +254,7 @@ def _serve(site: Site, where: Address) -> None:
     if untold:
         typer.echo(f"warning: {how_many('document', untold, 'has')} no text; give --texts", err=True)
     wide = max(map(len, people)) + 2
-    named = {("organiser" if name == ORGANISER else name): link for name, link in lines.items()}
+    named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
     told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())
     typer.echo(f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=True)
     serve(site.application(), opened, where.certificate, where.key)

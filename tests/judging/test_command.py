@@ -56,7 +56,7 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
     assert "say the folder of a plan, or --demo" in complaint()
     assert "there is no plan at" in complaint(tmp_path / "none")
     store = ("--store", tmp_path / "s.sqlite")
-    for names in ("ann,,ben", "a:b", "x" * 61, "adjudicator", "a\u202e", ""):
+    for names in ("ann,,ben", "a:b", "x" * 61, "adjudicator", "organiser", "a\u202e", ""):
         assert "--judges: expected names of 1 to 60 characters" in complaint(plan, *store, "--judges", names)
     assert "the name 'ann' occurs more than once" in complaint(plan, *store, "--judges", "ann, ann")
     assert "--block must be at least 1, got 0" in complaint(plan, *store, "--block", "0")

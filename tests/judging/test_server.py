@@ -408,7 +408,7 @@ def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) 
         send(client, site, "ann", record(document, 1, f"key-{number:08}", "judged"))
     send(client, site, "ann", record(documents[5], None, "key-00000010", "skipped"))
     page = re.sub(r"<[^>]+>", " ", opened(client, site))
-    assert re.search(r"ann\s+5\s+1\s+0\s+12\s+0 minutes ago", page)
+    assert re.search(r"ann\s+5\s+1\s+0\s+12\s+now", page)
     assert re.search(r"ben\s+0\s+0\s+0\s+–\s+never", page)
     left = 2 * 120 - 5
     assert f"0 of 120 documents are done; at the present pace the rest takes {round(left * 12 / 60)} minutes" in page
@@ -440,6 +440,31 @@ def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_p
     records = read_records(saved, plan)
     assert len(records) == number == 120
     assert qrels_of(records).sort_values(["qid", "docno"])["label"].tolist() == labels.sort_index().tolist()
+
+
+def test_plans_of_one_and_of_many_rankers_have_their_page(graded, demo, tmp_path: Path) -> None:
+    third = graded.assign(rank_noisy=graded.groupby("qid")["docno"].rank().astype(int) - 1)
+    one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
+    for name, frame, margin, looks in (("three", third, None, "always"), ("one", one, 0.5, "asymptotic")):
+        plan = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=5)
+        folder = tmp_path / name
+        folder.mkdir()
+        site = site_of(plan, folder, texts=demo.documents, margin=margin)
+        client = TestClient(site.application())
+        documents = work(client, site, "ann")
+        send(client, site, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents)])
+        page = opened(client, site)
+        assert plan.status(site.organiser.records(), looks, margin).answer[1:] in page
+        assert page.count("<dt>next</dt>") == 1
+        assert ("<dt>production − noisy</dt>" in page) == (name == "three")
+
+
+def test_what_nothing_can_be_proved_of_is_said(graded, demo, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=10, replace=True)
+    site = site_of(plan, tmp_path, texts=demo.documents)
+    client = TestClient(site.application())
+    work(client, site, "ann")
+    assert "he plan draws with replacement, so its sample has no order" in opened(client, site)
 
 
 def test_pausing_stops_the_giving_out_and_keeps_what_comes(client: TestClient, site: Site) -> None:

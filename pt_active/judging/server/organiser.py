@@ -14,11 +14,14 @@ from starlette.concurrency import run_in_threadpool
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
 from pt_active.frames.visible import visible_field
+from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.judging.records import qrels_of, record_line
 from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
 from pt_active.judging.server.order import JudgingOrder, texts_together
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.artifact import Facts
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 
 FAR_APART = 2
@@ -27,8 +30,14 @@ FAR_APART = 2
 _REST = 5.0
 """An estimate is shown again for so many times as long as it took, so that looking leaves the server to the judges."""
 
+_NOW_SECONDS = 60.0
+"""A judge who gave a sign of life in these seconds is there now."""
+
 _MAX_LISTED = 100
 """Documents of a list on the organiser's pages, at most."""
+
+_MAX_PAIRS = 15
+"""Pairs of rankers on the organiser's page, at most; those that are not settled first."""
 
 
 @dataclass
@@ -49,6 +58,7 @@ class Organiser:
     texts: pd.DataFrame | None = None
     margin: float | None = None
     _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
+    _extending: bool = field(default=False, init=False)
 
     def records(self) -> pd.DataFrame:
         """All records."""
@@ -102,7 +112,7 @@ class Organiser:
             "unjudgeable": done[UNJUDGEABLE],
             "pace": campaign.pace(name),
             "there": ago is not None and ago < campaign.patience,
-            "seen": "never" if ago is None else f"{in_hours(ago)} ago",
+            "seen": "never" if ago is None else "now" if ago < _NOW_SECONDS else f"{in_hours(ago)} ago",
         }
 
     async def estimate(self) -> dict[str, Any]:
@@ -124,12 +134,11 @@ class Organiser:
         counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
         told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
         try:
-            status = plan.status(records, margin=self.margin)
+            looks = ALWAYS if has_order(plan.tables) else ASYMPTOTIC
+            status = plan.status(records, looks, self.margin)
         except ValueError as error:
-            return told | {"stop": False, "answer": str(error), "facts": [], "advice": ""}
-        one = status if isinstance(status, Status) else status.slowest
-        facts = [] if isinstance(status, PairStatus) else [fact for fact in status.facts() if fact[0] != "answer"]
-        return told | {"stop": status.resolved, "answer": status.answer, "facts": facts, "advice": one.advice}
+            return told | {"stop": False, "answer": str(error), "facts": []}
+        return told | {"stop": status.resolved, "answer": status.answer, "facts": _facts(status)}
 
     def waiting(self) -> list[dict[str, str]]:
         """The documents that somebody skipped, or could not judge, and that nobody has judged."""
@@ -167,22 +176,35 @@ class Organiser:
         Raises:
             ValueError: If the plan cannot be extended.
         """
-        plan, work = await run_in_threadpool(self._extended, budget)
+        if self._extending:
+            raise ValueError("another extension is under way")
+        self._extending = True
+        try:
+            plan, work, self.folder = await run_in_threadpool(self._extended, budget)
+        finally:
+            self._extending = False
         new = len(work.documents) - len(self.campaign.work.documents)
         self.campaign.store.set("folder", str(self.folder.absolute()))
         self.campaign.go_on_with(plan, work)
         self._looked = None
         return f"The next round has {how_many('document', new)}."
 
-    def _extended(self, budget: float) -> tuple[Plan, JudgingOrder]:
+    def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
         before = self.campaign
-        labels = self.qrels()
         texts = texts_together(before.work, self.texts)
-        plan = before.plan.extend(budget, labels, texts=texts, missing="expected")
+        plan = before.plan.extend(budget, self.qrels(), texts=texts, missing="expected")
         folder = _free(self.folder)
         plan.save(folder)
-        self.folder = folder
-        return plan, self.order_of(plan, texts)
+        return plan, self.order_of(plan, texts), folder
+
+
+def _facts(status: Status | PairStatus) -> Facts:
+    """What the page tells of a state, beside its answer."""
+    if isinstance(status, Status):
+        return [fact for fact in status.facts() if fact[0] != "answer"]
+    pairs = [each for each in status.pairs if not each.resolved] or list(status.pairs)
+    told = [(each.what, f"[{each.low:.4f}, {each.high:.4f}]: {each.answer}") for each in pairs[:_MAX_PAIRS]]
+    return [*told, ("next", status.advice)]
 
 
 def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:
