@@ -69,7 +69,7 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path, format: str = "csv") ->
     """Saves a plan, exports it, reads its labels back, asks all that can be asked of them, and returns the report."""
     plan = Plan.load(plan.save(folder / "plan").path)
     judged = wanted(plan, labels)
-    plan.export(folder / "judge-me", format, qrels=judged)
+    plan.export(folder / "judge-me", format, qrels=judged, order="sorted")
     back = worklists.read_judgments(folder / "judge-me")
     pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
     found = plan.compare(back)

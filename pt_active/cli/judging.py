@@ -27,9 +27,6 @@ from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import ORDERS, has_order, in_drawing_order
 from pt_active.plans.plan import Plan
 
-FILES = (*FORMATS, *(name for name in TOOLS if name not in FORMATS))
-"""The values of ``--format``."""
-
 _SHOW_NO_TEXTS = ("trec", "prels", "strata")
 """Formats that hold no texts in any case."""
 
@@ -37,10 +34,15 @@ _TABLES = ("csv", "xlsx")
 """Formats that come back in the file that was written."""
 
 
+def file_formats() -> tuple[str, ...]:
+    """The values of ``--format``: formats of worklists, and tools."""
+    return *FORMATS, *(name for name in TOOLS if name not in FORMATS)
+
+
 def export(
     plan: options.PlanFolder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
-    format: Annotated[str, one_of(FILES, "One of {}.")] = FORMAT,
+    format: Annotated[str, one_of(file_formats, "One of {}.")] = FORMAT,
     labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are already known.")] = None,
     order: Annotated[
         str | None, one_of(ORDERS, "One of {}; default: drawn, whose labels status can use, if the plan has an order.")
@@ -51,7 +53,7 @@ def export(
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
-    check_names({"--format": (format, FILES)})
+    check_names({"--format": (format, file_formats())})
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
     documents = _with_texts(in_drawing_order(loaded.tables, order), texts)
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
