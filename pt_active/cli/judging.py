@@ -35,9 +35,6 @@ from pt_active.plans.plan import Plan
 OFFLINE = "html"
 """The value of ``--format`` for a page that works without a server."""
 
-FILES = (*FORMATS, *(name for name in TOOLS if name not in FORMATS), OFFLINE)
-"""The values of ``--format``."""
-
 _SHOW_NO_TEXTS = ("trec", "prels", "strata")
 """Formats that hold no texts in any case."""
 
@@ -45,10 +42,15 @@ _TABLES = ("csv", "xlsx")
 """Formats that come back in the file that was written."""
 
 
+def file_formats() -> tuple[str, ...]:
+    """The values of ``--format``: formats of worklists, tools, and a page that works without a server."""
+    return *FORMATS, *(name for name in TOOLS if name not in FORMATS), OFFLINE
+
+
 def export(
     plan: options.PlanFolder,
     out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
-    format: Annotated[str, one_of(FILES, "One of {}.")] = FORMAT,
+    format: Annotated[str, one_of(file_formats, "One of {}.")] = FORMAT,
     labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are already known.")] = None,
     order: Annotated[
         str | None, one_of(ORDERS, "One of {}; default: drawn, whose labels status can use, if the plan has an order.")
@@ -63,7 +65,7 @@ def export(
 ) -> Answer:
     """Write the documents of a plan to a file for people, or for a tool in which they judge."""
     check_new(out)
-    check_names({"--format": (format, FILES)})
+    check_names({"--format": (format, file_formats())})
     if format != OFFLINE and (judges is not None or guideline is not None):
         raise ValueError(f"--judges and --guideline are for --format {OFFLINE}")
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)

@@ -3,15 +3,9 @@
 from __future__ import annotations
 
 import pandas as pd
+from judging_round_trips import DOCUMENTS
 
-DOCUMENTS = pd.DataFrame(
-    {
-        "qid": ["007", "007", "q,2", "=q3", "q3"],
-        "docno": ["0012", "d:1/a b", 'd"2', "-d", "żółć"],
-        "query": ["wooden lamp", "wooden lamp", 'a "quick" <b>', "=1+1", "@home"],
-        "text": ["plain", "several\nlines; <script>alert(1)</script>", "=HYPERLINK(1)", "x & y", "\ttab"],
-    }
-)
+__all__ = ["DOCUMENTS", "said"]
 
 
 def said(records: pd.DataFrame) -> list[tuple[object, ...]]:

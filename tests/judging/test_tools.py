@@ -7,15 +7,16 @@ import io
 import json
 import re
 import zipfile
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 
+import judging_round_trips
 import pandas as pd
 import pytest
+from judging_round_trips import JUDGED_IN, Row, suffix
 from small_plan import DOCUMENTS, said
 
+import pt_active
 from pt_active import Plan
 from pt_active.frames.records import RECORD_COLUMNS
 from pt_active.judging.delivery import Delivery
@@ -23,198 +24,6 @@ from pt_active.judging.files import import_records, read_file, tool_of, write_wo
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
-
-Row = tuple[str, str, "int | None", str, str, str]
-
-
-def word(row: Row) -> str:
-    """The label of a tool without a button to skip."""
-    return {"judged": str(row[2]), "skipped": "skip", "unjudgeable": "unjudgeable"}[row[4]]
-
-
-def label_studio(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The full JSON export: annotators by number in the tool, or as objects; skips are cancelled annotations."""
-    tasks = json.loads(path.read_text(encoding="utf-8"))
-    for number, task in enumerate(tasks, start=11):
-        mine = [row for row in judged if row[:2] == (task["data"]["qid"], task["data"]["docno"])]
-        task |= {"id": number, "annotations": [], "drafts": [], "predictions": [], "cancelled_annotations": 0}
-        for row in mine:
-            result: list[dict[str, Any]] = []
-            if row[4] != "skipped":
-                value = {"choices": [word(row)]}
-                result.append({"from_name": "label", "to_name": "text", "type": "choices", "value": value})
-            if row[5]:
-                value = {"text": row[5].split("\n")}
-                result.append({"from_name": "note", "to_name": "text", "type": "textarea", "value": value})
-            task["annotations"].append(
-                {
-                    "id": 900 + number,
-                    "completed_by": {"id": 3, "email": row[3], "first_name": "", "last_name": ""},
-                    "result": result,
-                    "was_cancelled": row[4] == "skipped",
-                    "lead_time": 3.25,
-                    "created_at": "2026-03-01T09:30:00.123456Z",
-                    "updated_at": "2026-03-01T09:30:05.250000Z",
-                    "unique_id": "5f0c",
-                }
-            )
-    (folder / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
-    return [folder / "export.json"]
-
-
-def quepid(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The exported book: a judge who puts a pair off is a skip."""
-    book = json.loads(path.read_text(encoding="utf-8"))
-    for pair in book["query_doc_pairs"]:
-        ids = pair["options"]["pt_active"]
-        pair["judgements"] = [
-            {
-                "rating": None if row[2] is None else float(row[2]),
-                "unrateable": row[4] == "unjudgeable",
-                "judge_later": row[4] == "skipped",
-                "user_email": row[3],
-                "explanation": row[5] or None,
-            }
-            for row in judged
-            if row[:2] == (ids["qid"], ids["docno"])
-        ]
-    with zipfile.ZipFile(folder / "book.json.zip", "w") as archive:
-        archive.writestr("book.json", json.dumps(book))
-    return [folder / "book.json.zip"]
-
-
-def doccano(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """An archive with one file for each annotator."""
-    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    with zipfile.ZipFile(folder / "export.zip", "w") as archive:
-        for annotator in ("ann", "bob"):
-            text = ""
-            for number, line in enumerate(lines, start=1):
-                row = next(row for row in judged if row[:2] == (line["qid"], line["docno"]) and row[3] == annotator)
-                rest = {"label": [word(row)], "Comments": [row[5]] if row[5] else []}
-                text += json.dumps({"id": number, **line, **rest}, ensure_ascii=False) + "\n"
-            archive.writestr(f"{annotator}.jsonl", text)
-    return [folder / "export.zip"]
-
-
-def potato(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The state of each user, whose answers are pairs of a label and its value."""
-    items = [json.loads(line)["id"] for line in path.read_text(encoding="utf-8").splitlines()]
-    ids = dict(zip(zip(DOCUMENTS["qid"], DOCUMENTS["docno"], strict=True), items, strict=True))
-    files = []
-    for annotator in ("ann", "bob"):
-        answers = {}
-        for row in judged:
-            if row[3] == annotator:
-                answers[ids[row[:2]]] = [[{"schema": "label", "name": word(row)}, "true"]]
-                answers[ids[row[:2]]] += [[{"schema": "note", "name": "text_box"}, row[5]]] if row[5] else []
-        state = {"user_id": annotator, "instance_id_ordering": items, "instance_id_to_label_to_value": answers}
-        file = folder / annotator / "user_state.json"
-        file.parent.mkdir()
-        file.write_text(json.dumps(state), encoding="utf-8")
-        files.append(file)
-    return files
-
-
-def argilla(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The flat records, which have the status of each response."""
-    records = []
-    for record in json.loads(path.read_text(encoding="utf-8")):
-        rows = [row for row in judged if row[:2] == (record["metadata"]["qid"], record["metadata"]["docno"])]
-        graded, noted = [row for row in rows if row[4] != "skipped"], [row for row in rows if row[5]]
-        flat = {"id": record["id"], "_server_id": "0f3a", **record["fields"], **record["metadata"]}
-        flat["label.responses"] = [word(row) for row in graded]
-        flat["label.responses.users"] = [row[3] for row in graded]
-        flat["label.responses.status"] = ["submitted" for _ in graded]
-        skipped = [row for row in rows if row[4] == "skipped"]
-        flat["note.responses"] = [row[5] for row in noted] + ["" for row in skipped if not row[5]]
-        flat["note.responses.users"] = [row[3] for row in [*noted, *(row for row in skipped if not row[5])]]
-        flat["note.responses.status"] = ["discarded" for _ in flat["note.responses.users"]]
-        records.append(flat)
-    (folder / "records.json").write_text(json.dumps(records), encoding="utf-8")
-    return [folder / "records.json"]
-
-
-def mturk(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """The results of a batch, with all cells in quotation marks."""
-    with path.open(encoding="utf-8", newline="") as stream:
-        inputs = list(csv.DictReader(stream))
-    rows = []
-    for number, given in enumerate(inputs):
-        pair = DOCUMENTS.iloc[number]
-        for row in judged:
-            if row[:2] == (pair.qid, pair.docno):
-                about = {
-                    "HITId": f"3K{number}",
-                    "AssignmentId": "3R",
-                    "WorkerId": row[3],
-                    "AssignmentStatus": "Approved",
-                }
-                about |= {"SubmitTime": "Tue Mar 03 14:05:14 PST 2026", "WorkTimeInSeconds": "21"}
-                about |= {f"Input.{name}": value for name, value in given.items()}
-                rows.append(about | {"Answer.label": word(row), "Answer.note": row[5], "Approve": "", "Reject": ""})
-    with (folder / "Batch_1_batch_results.csv").open("w", encoding="utf-8", newline="") as stream:
-        writer = csv.DictWriter(stream, list(rows[0]), quoting=csv.QUOTE_ALL)
-        writer.writeheader()
-        writer.writerows(rows)
-    return [folder / "Batch_1_batch_results.csv"]
-
-
-def guard(text: str) -> str:
-    return f"'{text}" if text.startswith("=") else text
-
-
-def fill_table(table: pd.DataFrame, judged: list[Row], annotator: str) -> pd.DataFrame:
-    mine = [row for row in judged if row[3] == annotator]
-    return table.assign(
-        label=["" if row[2] is None else str(row[2]) for row in mine],
-        status=["" if row[4] == "judged" else row[4] for row in mine],
-        annotator=annotator,
-        note=[guard(row[5]) for row in mine],
-    )
-
-
-def table_csv(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """One file for each judge, one as Excel saves it and one in upper case."""
-    table = pd.read_csv(path, dtype=str, keep_default_na=False)
-    ann, bob = (fill_table(table, judged, name) for name in ("ann", "bob"))
-    ann.to_csv(folder / "ann.csv", index=False, sep=";", encoding="utf-16", lineterminator="\r\n")
-    bob.rename(columns=str.upper).to_csv(folder / "bob.tsv", index=False, sep="\t", encoding="utf-8-sig")
-    return [folder / "ann.csv", folder / "bob.tsv"]
-
-
-def table_xlsx(folder: Path, path: Path, judged: list[Row]) -> list[Path]:
-    """One file for each judge, filled in as a spreadsheet keeps numbers: 2 and 2.0."""
-    openpyxl = pytest.importorskip("openpyxl")
-    files = []
-    for annotator in ("ann", "bob"):
-        book = openpyxl.load_workbook(path)
-        sheet = book.worksheets[0]
-        columns = {cell.value: cell.column for cell in sheet[1]}
-        table = fill_table(pd.DataFrame(index=range(len(DOCUMENTS))), judged, annotator)
-        for number, row in enumerate(table.to_dict("records"), start=2):
-            for name, value in row.items():
-                cell = sheet.cell(number, columns[name])
-                cell.value = float(value) if name == "label" and value else value or None
-        files.append(folder / f"{annotator}.xlsx")
-        book.save(files[-1])
-    return files
-
-
-JUDGED_IN: dict[str, Callable[[Path, Path, list[Row]], list[Path]]] = {
-    "label-studio": label_studio,
-    "quepid": quepid,
-    "doccano": doccano,
-    "potato": potato,
-    "argilla": argilla,
-    "mturk": mturk,
-    "csv": table_csv,
-    "xlsx": table_xlsx,
-}
-
-
-def suffix(tool: str) -> str:
-    return {"csv": ".csv", "mturk": ".csv", "xlsx": ".xlsx", "doccano": ".jsonl", "potato": ".jsonl"}.get(tool, ".json")
 
 
 @pytest.mark.parametrize("tool", list(TOOLS))
@@ -341,3 +150,10 @@ def test_archives_of_other_files_are_not_read(tmp_path: Path, plan: Plan) -> Non
     (tmp_path / "cut.zip").write_bytes((tmp_path / "photos.zip").read_bytes()[:40])
     with pytest.raises(ValueError, match="cut.zip: the archive is damaged"):
         read_file(tmp_path / "cut.zip", plan)
+
+
+def test_the_table_of_round_trips_is_that_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("openpyxl")
+    judging_round_trips.main()
+    page = Path(pt_active.__file__).parent / "pt_docs" / "judging.md"
+    assert capsys.readouterr().out.strip() in page.read_text(encoding="utf-8")

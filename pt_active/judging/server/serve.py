@@ -29,8 +29,10 @@ def listening(host: str, port: int) -> socket.socket:
         OSError: If the address is not one of this machine, or the port is taken.
     """
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        opened = socket.socket(family, kind)
+        # asyncio sends answers at once, rather than after the last is acknowledged, on sockets that say they are TCP.
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        opened = socket.socket(family, kind, protocol)
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         opened.bind(address)
         opened.listen(_BACKLOG)

@@ -116,7 +116,7 @@ class Basis:
         if self.error_of_judges is None:
             return "no document has two judges, so their error is not in the interval"
         share = f"{self.judged_twice:.1%} of the documents have two or more"
-        return f"{self.error_of_judges:.4f} of the standard error is theirs; {share}"
+        return f"their part of the error is {self.error_of_judges:.4f}; {share}"
 
     @property
     def _rounds(self) -> str:

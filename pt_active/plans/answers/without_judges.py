@@ -96,8 +96,9 @@ def without_judges(
     for name in names:
         mine = labels["annotator"] == name
         rows.append((name, int(mine.sum()), int((mine & alone).sum()), *_result(tables, labels[~mine], contrast, how)))
-    table = pd.DataFrame(rows, columns=["annotator", "labels", "alone", "value", "winner"]).astype({"winner": object})
-    table["winner"] = [row[-1] for row in rows]
+    table = pd.DataFrame(rows, columns=["annotator", "labels", "alone", "value", "winner"])
+    # A column that pandas infers would turn None into NaN.
+    table["winner"] = pd.Series([row[-1] for row in rows], dtype=object)
     values = table["value"].to_numpy(dtype=np.float64)
     error = float(np.sqrt((len(names) - 1) / len(names) * ((values - values.mean()) ** 2).sum()))
     return WithoutJudges(contrast.named(tables.pool.names), value, winner, error, table)
