@@ -24,6 +24,10 @@ from pt_active.frames import worklists
 from pt_active.inference import estimators, weightings
 from pt_active.inference.methods import Method
 from pt_active.inference.stopping import boundaries, looks
+from pt_active.judging.delivery import Delivery
+from pt_active.judging.given import Given
+from pt_active.judging.tools.registry import TOOLS, Tool
+from pt_active.judging.worklist import Worklist
 from pt_active.relevance import costs, losses, measures
 from pt_active.relevance.grades import learned
 from pt_active.relevance.grades.models import GradeModel, PriorGrades
@@ -69,7 +73,7 @@ def road(plan: Plan, labels: pd.DataFrame, folder: Path, format: str = "csv") ->
     """Saves a plan, exports it, reads its labels back, asks all that can be asked of them, and returns the report."""
     plan = Plan.load(plan.save(folder / "plan").path)
     judged = wanted(plan, labels)
-    plan.export(folder / "judge-me", format, qrels=judged)
+    plan.export(folder / "judge-me", format, qrels=judged, order="sorted")
     back = worklists.read_judgments(folder / "judge-me")
     pd.testing.assert_frame_equal(back[["qid", "docno", "label"]], judged, check_dtype=False)
     found = plan.compare(back)
@@ -236,9 +240,42 @@ def test_a_judging_format(
     plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1)
     road(plan, labels, tmp_path, "bars")
     assert "bars" in completed("export", "format")
-    assert "'bars'" in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "xlsx")
+    assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
     done = CliRunner().invoke(app, ["compare", str(tmp_path / "plan"), str(tmp_path / "judge-me"), "--json"])
     assert json.loads(done.stdout)["difference"] == plan.compare(wanted(plan, labels)).difference
+
+
+# --- judging tool ---------------------------------------------------------------------------------------------------
+
+
+def _write_ticks(worklist: Worklist) -> dict[str, str | bytes]:
+    return {"": "".join(f"#{item.qid}#{item.docno}#\n" for item in worklist)}
+
+
+def _read_ticks(delivery: Delivery) -> list[Given]:
+    cells = [(place, line.rstrip("\n").split("#")) for place, line in delivery.source.lines()]
+    return [Given(place, qid, docno, label, "ann") for place, (_, qid, docno, label) in cells]
+
+
+def test_a_judging_tool(
+    pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ticks = Tool("Ticks", lambda delivery: delivery.first_line.startswith("#"), _read_ticks, _write_ticks)
+    monkeypatch.setitem(TOOLS, "ticks", ticks)
+    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1).save(tmp_path / "plan")
+    assert "ticks" in completed("export", "format")
+    assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
+    done = CliRunner().invoke(app, ["export", str(plan.path), "--out", str(tmp_path / "work"), "--format", "ticks"])
+    assert done.exit_code == 0
+    known = {(row.qid, row.docno): row.label for row in wanted(plan, labels).itertuples()}
+    lines = (tmp_path / "work").read_text(encoding="utf-8").splitlines()
+    filled = [f"{line}{known[tuple(line.split('#')[1:3])]}\n" for line in lines]
+    (tmp_path / "filled").write_text("".join(filled), encoding="utf-8")
+    words = ["import", "ticks", str(tmp_path / "filled"), "--plan", str(plan.path), "--out", str(tmp_path / "r.jsonl")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    for file in ("filled", "r.jsonl"):
+        done = CliRunner().invoke(app, ["compare", str(plan.path), str(tmp_path / file), "--json"])
+        assert json.loads(done.stdout)["difference"] == plan.compare(wanted(plan, labels)).difference
 
 
 # --- loss -----------------------------------------------------------------------------------------------------------

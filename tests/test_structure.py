@@ -18,7 +18,7 @@ ORDER = (
     ("sampling",),
     ("inference",),
     ("plans",),
-    ("risk", "rounds"),
+    ("risk", "rounds", "judging"),
     ("transformers", "experiment"),
     ("studies", "demo"),
     ("cli",),
@@ -28,7 +28,7 @@ ORDER = (
 ALLOWED = {("demo", "studies")}
 """The demo replays its evaluation, which is what ``studies`` is for."""
 
-ROOT_ENTRIES = 14
+ROOT_ENTRIES = 15
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
 

@@ -20,14 +20,16 @@ from pt_active.cli.command_line import (
     rounded_up,
 )
 from pt_active.cli.options import AT_THE_END, look_choices, one_of
-from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.qrels import MISSING_LABELS, MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
+from pt_active.plans.making.judgments import RULES
 
 
 def estimate(
@@ -38,10 +40,13 @@ def estimate(
     confidence: options.Confidence = 0.95,
     missing: options.Missing = MISSING_POLICIES[0],
     so_far: options.SoFar = False,
+    grade_names: options.GradeWords = None,
+    rule: options.Rule = RULES[0],
+    ties: options.Ties = TIES[0],
 ) -> Answer:
     """Estimate how good each ranker is."""
-    loaded, labels = read_judged(plan, qrels, so_far)
-    estimates = loaded.estimate(labels, measure, estimator, confidence, missing)
+    loaded, labels, records = read_judged(plan, qrels, so_far, grade_names, rule, ties)
+    estimates = loaded.estimate(labels, measure, estimator, confidence, missing, records=records)
     rows = {name: estimate.to_dict() for name, estimate in estimates.items()}
     return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, so_far))
 
@@ -59,18 +64,25 @@ def compare(
         str | None, typer.Option(metavar="NAME", help="For many rankers: holm (default), tukey, …")
     ] = None,
     so_far: options.SoFar = False,
+    grade_names: options.GradeWords = None,
+    rule: options.Rule = RULES[0],
+    ties: options.Ties = TIES[0],
 ) -> Answer:
     """Compare two rankers: which is better, by how much, and how sure that is. Without two names, rank all of many."""
-    loaded, labels = read_judged(plan, qrels, so_far)
+    loaded, labels, records = read_judged(plan, qrels, so_far, grade_names, rule, ties)
     result: Comparison | Ranking
     if len(loaded.rankers) == 1:
         raise ValueError(f"the plan has one ranker, {loaded.rankers[0]}: use {command_line('estimate', plan, *qrels)}")
     if len(loaded.rankers) > 2 and first is None and second is None:
-        result = loaded.rank(labels, measure, estimator, confidence, missing, correction=correction or "holm")
+        result = loaded.rank(
+            labels, measure, estimator, confidence, missing, correction=correction or "holm", records=records
+        )
     elif correction is not None:
         raise ValueError("--correction is for more than two rankers, with neither --first nor --second")
     else:
-        result = loaded.compare(labels, measure, estimator, confidence, missing, first=first, second=second)
+        result = loaded.compare(
+            labels, measure, estimator, confidence, missing, first=first, second=second, records=records
+        )
     return Answer(result.to_dict(), str(result), _report_next(plan, qrels, so_far))
 
 
@@ -82,10 +94,18 @@ def status(
     first: options.First = None,
     second: options.Second = None,
     confidence: options.Confidence = 0.95,
+    missing: Annotated[
+        str, one_of(MISSING_LABELS, "What to do about documents that were passed over: {}.")
+    ] = MISSING_LABELS[0],
+    grade_names: options.GradeWords = None,
+    rule: options.Rule = RULES[0],
+    ties: options.Ties = TIES[0],
 ) -> Answer:
     """Say whether the labels so far are enough to stop judging."""
-    loaded, labels = read_judged(plan, qrels)
-    state = loaded.status(labels, _often(looks), margin, confidence, first=first, second=second)
+    loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
+    state = loaded.status(
+        labels, _often(looks), margin, confidence, first=first, second=second, missing=missing, records=records
+    )
     asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
@@ -105,6 +125,9 @@ def report(
     confidence: options.Confidence = 0.95,
     missing: options.Missing = MISSING_POLICIES[0],
     so_far: options.SoFar = False,
+    grade_names: options.GradeWords = None,
+    rule: options.Rule = RULES[0],
+    ties: options.Ties = TIES[0],
     looks: Annotated[str | None, one_of(look_choices, "With --so-far, how often one may look: {}.")] = None,
     margin: Annotated[
         float | None, typer.Option(metavar="X", help="With --so-far, differences up to this do not matter.")
@@ -118,7 +141,7 @@ def report(
     check_new(out)
     if not so_far and (looks is not None or margin is not None):
         raise ValueError("--looks and --margin are for --so-far")
-    loaded, labels = read_judged(plan, qrels)
+    loaded, labels, _ = read_judged(plan, qrels, False, grade_names, rule, ties)
     if so_far and len(loaded.rankers) > 2 and (first is None or second is None):
         raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
     state = None

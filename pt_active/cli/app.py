@@ -16,7 +16,9 @@ from pt_active.cli.answers import compare, estimate, report, status
 from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
 from pt_active.cli.failures import DEBUG, failures_told
-from pt_active.cli.plans import export, extend, plan
+from pt_active.cli.judge import judge
+from pt_active.cli.judging import agreement, export, import_
+from pt_active.cli.plans import extend, plan
 from pt_active.cli.replays import demo, simulate
 
 EXAMPLES: dict[Callable[..., Answer], str] = {
@@ -25,7 +27,10 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     plan: "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
     "    --train-qrels old.qrels --measure DCG@10 --budget 300 --out my-plan",
     export: "pt-active export my-plan --out judge-me.csv --format csv",
+    judge: "pt-active judge my-plan --judges ann,ben",
+    import_: "pt-active import label-studio export.json --plan my-plan --out records.jsonl",
     status: "pt-active status my-plan judged-so-far.csv",
+    agreement: "pt-active agreement my-plan records.jsonl",
     extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     compare: "pt-active compare my-plan judged.csv",
     estimate: "pt-active estimate my-plan judged.csv",
@@ -73,10 +78,12 @@ def _about(
 ) -> None:
     """Which ranker is better, and by how much, from as few human judgments as possible.
 
-    The steps: budget, plan, export, let people judge, status, compare, report. To see them on simulated data:
+    The steps: budget, plan, export, let people judge, import, status, compare, report. To see them on simulated data:
     pt-active demo
     """
 
 
 for _command, _example in EXAMPLES.items():
-    app.command(help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(printed(_command))
+    app.command(_command.__name__.removesuffix("_"), help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(
+        printed(_command)
+    )

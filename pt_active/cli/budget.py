@@ -85,7 +85,7 @@ def budget(
         again, priced, unit = [*source.words(), "--measure", measure, *prices], repr(price), unit_of(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
-        loaded, labels = read_judged(plan, qrels or [], so_far)
+        loaded, labels, _ = read_judged(plan, qrels or [], so_far)
         dropped = []
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()

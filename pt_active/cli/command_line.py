@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,13 @@ from typer.core import TyperGroup
 
 from pt_active.cli.failures import failures_told, in_one_line, naming_stdout
 from pt_active.frames.checks import Argument, ArgumentError, Named, shown
+from pt_active.frames.records import is_records
 from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import json_text, visible
-from pt_active.frames.worklists import read_judgments
+from pt_active.inference.several_judges import TIES
+from pt_active.judging.files import read_labels
+from pt_active.judging.grade_names import GradeNames
+from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.plans.plan import Plan
 
 
@@ -178,54 +182,52 @@ def extended_from(plan: Plan) -> float:
     return manifest.spent + (last.budget - last.spent if rounds[-1].sample.priority is not None else 0.0)
 
 
-def read_judged(folder: Path, paths: Sequence[Path], so_far: bool = False) -> tuple[Plan, pd.DataFrame]:
+class Labelled(NamedTuple):
+    """A plan with its labels.
+
+    Attributes:
+        plan: The plan, cut if only what is judged so far is asked for.
+        qrels: The labels.
+        records: The records that the labels follow from; None if no file says who judged.
+    """
+
+    plan: Plan
+    qrels: pd.DataFrame
+    records: pd.DataFrame | None = None
+
+
+def read_judged(
+    folder: Path,
+    paths: Sequence[Path],
+    so_far: bool = False,
+    names: str | None = None,
+    rule: str = RULES[0],
+    ties: str = TIES[0],
+) -> Labelled:
     """A plan and its labels.
 
     Args:
         folder: The folder of the plan.
         paths: The files of the labels; there may be none.
         so_far: Whether to cut the plan to what is judged.
+        names: The words for grades, as they are typed.
+        rule: How the labels of several judges become one.
+        ties: Where ties of judges go.
 
     Raises:
         FileNotFoundError: If there is no such file or plan.
         ValueError: If the labels do not fit the plan, or the plan should be cut and there are no labels.
     """
+    check_names({"--rule": (rule, RULES), "--ties": (ties, TIES)})
     plan = Plan.load(folder)
     if not paths:
         if so_far:
             raise ValueError("--so-far needs the labels so far: say the file that holds them after the plan")
-        return plan, pd.DataFrame(columns=["qid", "docno", "label"])
-    labels = read_labels(paths)
-    return (plan.so_far(labels) if so_far else plan), labels
-
-
-def read_labels(paths: Sequence[Path]) -> pd.DataFrame:
-    """The labels of several files as one table.
-
-    Raises:
-        ValueError: If a file holds no labels, or two files have different labels for a document.
-    """
-    read = {path: read_judgments(path)[["qid", "docno", "label"]] for path in paths}
-    for path, labels in read.items():
-        if labels.empty:
-            raise ValueError(f"{path}: no label is filled in")
-    together = pd.concat([labels.assign(path=str(path)) for path, labels in read.items()], ignore_index=True)
-    _check_agreement(together)
-    return together[["qid", "docno", "label"]]
-
-
-def _check_agreement(labels: pd.DataFrame) -> None:
-    """Raise if a document has different labels in different files.
-
-    Raises:
-        ValueError: If there is such a document; the message names the first one and its files.
-    """
-    different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
-    if different.any():
-        row = labels.loc[different.index[different][0]]
-        each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
-        said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
-        raise ValueError(f"document {shown(row['docno'])} of query {shown(row['qid'])} has different labels: {said}")
+        return Labelled(plan, pd.DataFrame(columns=["qid", "docno", "label"]))
+    labels = read_labels(paths, plan, GradeNames.parsed(names))
+    records = labels if is_records(labels) else None
+    qrels = labels if records is None else qrels_of(records, rule, ties)
+    return Labelled(plan.so_far(qrels) if so_far else plan, qrels, records)
 
 
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:

@@ -13,7 +13,9 @@ from pt_active.cli.pools import DEFAULT_GRADES
 from pt_active.frames.checks import MAX_SEED, MAX_WHOLE, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.inference.estimators import ESTIMATORS
+from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import look_names
+from pt_active.plans.making.judgments import RULES
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.sampling.designs import DESIGNS
@@ -80,8 +82,17 @@ def look_choices() -> tuple[str, ...]:
 PlanFolder = Annotated[Path, typer.Argument(metavar="PLAN", help="The folder of a plan.")]
 
 Judgments = Annotated[
-    list[Path], typer.Argument(metavar="QRELS", help="Qrels, or filled-in exports of any format, of all rounds.")
+    list[Path], typer.Argument(metavar="QRELS", help="Qrels, records, or filled-in exports of any tool, of all rounds.")
 ]
+
+GradeWords = Annotated[
+    str | None,
+    typer.Option("--grade-names", metavar="NAMES", help="Words for grades: bad,fair,good, or bad=0,good=2."),
+]
+
+Rule = Annotated[str, one_of(RULES, "How the labels of several judges become one: {}.")]
+
+Ties = Annotated[str, one_of(TIES, "Where a tie of judges goes: {}.")]
 
 Measure = Annotated[str | None, one_of(MEASURES, "The measure, if not the plan's; the judgments are the same.")]
 

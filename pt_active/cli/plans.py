@@ -1,4 +1,4 @@
-"""Commands that choose what people should judge: plan, extend and export."""
+"""Commands that choose what people should judge: plan and extend."""
 
 from __future__ import annotations
 
@@ -14,17 +14,16 @@ from pt_active.cli.command_line import (
     check_new,
     command_line,
     new_path,
-    next_answer,
-    next_look,
-    read_labels,
 )
 from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import PoolFiles, read_pool
-from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, agreeing, how_many
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
-from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT
-from pt_active.plans.making.queries import ORDERS, has_order
+from pt_active.frames.worklists import TABLE_FORMAT
+from pt_active.judging.files import read_labels
+from pt_active.plans.making.judgments import as_qrels
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import LEVELS, Plan
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
@@ -121,29 +120,10 @@ def extend(
     """Choose more to judge: the next queries, or a round of documents that learns from the labels so far."""
     check_new(out)
     refitted, text = None if grades is None else read_pool(grades), None if texts is None else read_texts(texts)
-    labels = read_labels(qrels) if qrels else None
-    made = Plan.load(plan).extend(budget, labels, refitted, texts=text, seed=seed, missing=missing).save(out)
-    return _planned(made, out)
-
-
-def export(
-    plan: options.PlanFolder,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
-    format: Annotated[str, one_of(FORMATS, "One of {}.")] = FORMAT,
-    labels: Annotated[Path | None, typer.Option(metavar="FILE", help="Labels that are already known.")] = None,
-    order: Annotated[str, one_of(ORDERS, "One of {}. status can use labels in the order drawn.")] = ORDERS[0],
-) -> Answer:
-    """Write the documents of a plan to a file in which people fill in the labels."""
-    check_new(out)
     loaded = Plan.load(plan)
-    loaded.export(out, format, None if labels is None else read_labels([labels]), order)
-    count, answer = len(loaded.assessments), next_answer(loaded, plan, out)
-    hint = f"Next, when the labels are filled in:\n  {answer}"
-    if order == "drawn" or len(loaded.tables.rounds) > 1 or loaded.tables.manifest.extensions:
-        look = next_look(loaded, plan, out)
-        hint = f"Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}"
-    content = {"file": str(out), "format": format, "assessments": count}
-    return Answer(content, f"{how_many('document', count)} to judge {agreeing('is', count)} in {out}.", hint)
+    labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
+    made = loaded.extend(budget, labels, refitted, texts=text, seed=seed, missing=missing).save(out)
+    return _planned(made, out)
 
 
 def _check_level(level: str, design: str | None) -> None:

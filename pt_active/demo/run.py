@@ -203,6 +203,19 @@ def run_demo(seed: int, budget: float | None = None) -> Demo:
     return Demo(seed, budget, collection, truth, answers, repeat(population, budget, seed))
 
 
+def demo_plan(seed: int = 7, queries: int = 600, budget: float = 1500) -> tuple[Plan, DemoCollection]:
+    """A plan of documents of the simulated collection, to try out how judging goes.
+
+    Args:
+        seed: Random seed of the collection and of the draws.
+        queries: How many queries the collection has.
+        budget: How many documents may be judged.
+    """
+    collection = demo_collection(seed, queries)
+    pool = _graded_pool(collection)
+    return Plan.create(pool, collection.topics, MEASURE, budget=budget, level="document", seed=seed), collection
+
+
 def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:
     """The pool with the hidden truth."""
     labelled = pool.merge(collection.judge(pool), on=["qid", "docno"])

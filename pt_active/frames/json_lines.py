@@ -34,6 +34,23 @@ def read_json_lines(source: Source, keys: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index", columns=list(keys), dtype=object)
 
 
+def json_value(text: str) -> Any:
+    """The value of a whole JSON text.
+
+    Args:
+        text: The text.
+
+    Raises:
+        ValueError: If it is not JSON, an object has a key twice, or values are nested too deeply.
+    """
+    try:
+        return json.loads(text, object_pairs_hook=_each_once, parse_constant=_refused)
+    except RecursionError:
+        raise ValueError("expected JSON; got values nested too deeply") from None
+    except ValueError as error:
+        raise ValueError(f"expected JSON; got {str(error)[:200]}") from error
+
+
 def _values(line: str, number: int, keys: tuple[str, ...]) -> list[object]:
     """The values of some keys of the JSON object in a line."""
     wanted = f"line {number}: expected a JSON object with the keys {some(keys)}"

@@ -11,7 +11,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -160,16 +160,18 @@ def _pieces(content: bytes, end: bytes) -> Iterator[bytes]:
 
 @contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Put the file's name in front of the message of any error in reading it.
+    """Put the file's name in front of the message of any error in reading it, unless it stands there already.
 
     Raises:
         ValueError: If the block raises a ValueError, or an error of a damaged compressed file.
     """
     try:
         yield
-    except ArgumentError as error:
-        raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error
     except (ValueError, *_DAMAGED) as error:
+        if str(error).startswith(f"{os.fspath(path)}: "):
+            raise
+        if isinstance(error, ArgumentError):
+            raise ArgumentError(f"{os.fspath(path)}: ", *error.parts) from error
         raise ValueError(f"{os.fspath(path)}: {error}") from error
 
 
@@ -195,6 +197,44 @@ def read_source(path: str | Path, no_limit: bool = False) -> Source:
         return Source(str(path), content, limits)
 
 
+def read_delivered(path: str | Path, no_limit: bool = False) -> bytes:
+    """Read what another program wrote, once: a text in any encoding, or a zip archive. It is decompressed.
+
+    Args:
+        path: The file, or a stream.
+        no_limit: Whether to read it whatever its size.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        IsADirectoryError: If it is a folder.
+        ValueError: If it is larger than the limits allow, or is damaged.
+    """
+    limits = NO_LIMITS if no_limit or _LIFTED.get() else LIMITS
+    refused = {magic: name for magic, name in _ARCHIVES.items() if magic not in _DELIVERED}
+    with naming(path), opened(path, refused) as (stream, packed):
+        return b"".join(_blocks(stream, limits, packed))
+
+
+def source_of(path: str | Path, content: bytes, long_lines: bool = False) -> Source:
+    """The source of a text that was read already.
+
+    Args:
+        path: Where it came from.
+        content: Its bytes.
+        long_lines: Whether lines may be of any length.
+
+    Raises:
+        ValueError: If it holds a NUL character, or a line is longer than the limits allow.
+    """
+    limits = NO_LIMITS if _LIFTED.get() else LIMITS
+    lines = limits._replace(line=sys.maxsize) if long_lines else limits
+    while content.startswith(codecs.BOM_UTF8):
+        content = content.removeprefix(codecs.BOM_UTF8)
+    with naming(path):
+        blocks = (content[start : start + _BLOCK] for start in range(0, len(content), _BLOCK))
+        return Source(os.fspath(path), b"".join(_text_blocks(blocks, lines)), limits)
+
+
 def read_bytes(path: str | Path, no_limit: bool = False) -> bytes:
     """Read a binary file or a stream once.
 
@@ -218,8 +258,14 @@ def size_limit(no_limit: bool = False) -> int:
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
+def opened(
+    path: str | Path, refused: Mapping[bytes, str] | None = None
+) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
     """Open a file or a stream to read its bytes, decompressed; and the compressed stream, None if there is none.
+
+    Args:
+        path: The file.
+        refused: First bytes of what is not read → its name; archives and encodings other than UTF-8 if left out.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -228,7 +274,7 @@ def opened(path: str | Path) -> Iterator[tuple[IO[bytes], IO[bytes] | None]]:
     """
     with file_path("path", path).open("rb") as stream:
         start = stream.peek(16)[:16]
-        for magic, name in _ARCHIVES.items():
+        for magic, name in (_ARCHIVES if refused is None else refused).items():
             if start.startswith(magic):
                 raise ValueError(f"this is {name}, which is not read as text; unpack it or save it as UTF-8 text first")
         packed = next((suffix for magic, suffix in _MAGIC.items() if start.startswith(magic)), Path(path).suffix)
@@ -263,14 +309,20 @@ _MAGIC = {
 }
 """First bytes of a compressed stream → its suffix."""
 
+ZIP = b"PK\x03\x04"
+"""First bytes of a zip archive."""
+
 _ARCHIVES = {
-    b"PK\x03\x04": "a zip archive or a spreadsheet file",
+    ZIP: "a zip archive or a spreadsheet file",
     b"\x28\xb5\x2f\xfd": "a file compressed by Zstandard",
     b"PAR1": "a Parquet file without the suffix .parquet",
     b"\xff\xfe": "UTF-16 text",
     b"\xfe\xff": "UTF-16 text",
 }
 """First bytes of what is not read → its name."""
+
+_DELIVERED = (ZIP, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""First bytes of what `read_delivered` reads and `read_source` does not."""
 
 
 def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) -> Iterator[bytes]:

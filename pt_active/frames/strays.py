@@ -112,6 +112,43 @@ def not_found(complaint: str, keys: pd.DataFrame, qrels: pd.DataFrame) -> ValueE
     return ValueError(f"{complaint}; {hint}" if hint else complaint)
 
 
+def restored_zeros(keys: pd.DataFrame, given: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Give ids back the leading zeros that a spreadsheet took, where one document alone can be meant.
+
+    Args:
+        keys: ``qid, docno`` of the documents of a plan, string ids.
+        given: ``qid, docno`` (+ ``annotator``) and other columns, string ids; the index holds the rows' numbers.
+
+    Returns:
+        The rows with ids of documents of the plan where they can be told, and each change in words.
+
+    Raises:
+        ValueError: If two documents of the plan are the same without leading zeros, and a judge has two rows for them.
+    """
+    known, meant = set(zip(keys["qid"], keys["docno"], strict=True)), defaultdict(set)
+    for qid, docno in known:
+        meant[_as_number(qid), _as_number(docno)].add((qid, docno))
+    names = [name for name in ("qid", "docno", "annotator") if name in given.columns]
+    twice = given.duplicated(names, keep=False).to_numpy()
+    pairs, changes = [], dict[str, None]()
+    for row, pair, again in zip(given.index, zip(given["qid"], given["docno"], strict=True), twice, strict=True):
+        may_be = meant.get((_as_number(pair[0]), _as_number(pair[1])), set())
+        if len(may_be) > 1 and again:
+            both = " or ".join(shown(docno) for _, docno in sorted(may_be))
+            raise ValueError(f"row {row}: the spreadsheet has removed leading zeros, and {both} can be meant")
+        if pair not in known and len(may_be) == 1:
+            changes[" ".join(map(shown, pair)) + " → " + " ".join(map(shown, next(iter(may_be))))] = None
+            pair = next(iter(may_be))
+        pairs.append(pair)
+    ids = pd.DataFrame(pairs, columns=["qid", "docno"], index=given.index, dtype=object)
+    return given.assign(qid=ids["qid"], docno=ids["docno"]), tuple(changes)
+
+
+def _as_number(name: str) -> str:
+    """An id of digits without its leading zeros, as a spreadsheet shows it; any other id as it is."""
+    return name.lstrip("0") or "0" if name.isascii() and name.isdigit() else name
+
+
 def _hint(given: tuple[str, str], meant: tuple[str, str]) -> str:
     (qid, docno), (its_qid, its_docno) = ((shown(q), shown(d)) for q, d in (given, meant))
     if docno == its_docno:

@@ -130,10 +130,21 @@ def read_judgments(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         ValueError: If the file is empty, a line does not fit its format, a label is not a grade, a pair has two
             labels, or a pair occurs twice in a ``prels`` or ``strata`` file.
     """
-    source = read_source(path, no_limit)
+    return judgments_in(read_source(path, no_limit))
+
+
+def judgments_in(source: Source) -> pd.DataFrame:
+    """The labels in a file that was read already, as `read_judgments` returns them.
+
+    Args:
+        source: The filled-in file.
+
+    Raises:
+        ValueError: If the file is malformed.
+    """
     format = _format_of(source)
     given = _given_in(source, format)
-    with naming(path):
+    with naming(source):
         labels = _grades(given, format.place)
         qrels = checked_qrels(given.assign(label=labels))
     for name in format.design:

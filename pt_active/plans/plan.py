@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,14 +16,19 @@ import pyterrier as pt
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import checked_qrels
+from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
+from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.forewarned import forewarning
+from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.plans.answers.judges_error import JudgesError
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.progress import Question, cut_to_judged
@@ -30,9 +36,11 @@ from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status, plan_status
+from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
+from pt_active.plans.making.judgments import as_qrels, records_of_plan
 from pt_active.plans.making.kept import PlanTables, in_words, read_plan, write_plan
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.manifest import PlanArguments, Source
@@ -163,6 +171,14 @@ class Plan(KeptArtifact[PlanTables]):
         return self.tables.manifest.to_json()
 
     @property
+    def id(self) -> str:
+        """16 hexadecimal digits that name the sample, the same for its extensions and on every machine.
+
+        Plans from the same frames with the same arguments have the same id.
+        """
+        return self.tables.manifest.id
+
+    @property
     def measure(self) -> irm.Measure:
         """The measure that the sample was designed for."""
         return self.tables.measure
@@ -234,6 +250,7 @@ class Plan(KeptArtifact[PlanTables]):
                 grades; or if nothing is left to judge.
         """
         budget = positive("budget", budget)
+        qrels = None if qrels is None else as_qrels(qrels)
         if not self.tables.rounds:
             check_no_refit(grades, seed)
             return self._of(extended_by_queries(self.tables, budget, texts))
@@ -252,7 +269,7 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If the labels do not fit the plan, the first draw is not judged, or the plan has no order.
         """
-        return self._of(cut_to_judged(self.tables, qrels))
+        return self._of(cut_to_judged(self.tables, as_qrels(qrels)))
 
     def with_rankers(self, **runs: pd.DataFrame) -> Plan:
         """The plan with more rankers, to estimate them from the same labels.
@@ -270,7 +287,7 @@ class Plan(KeptArtifact[PlanTables]):
         return self._of(with_rankers(self.tables, self.measure, runs))
 
     def export(
-        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str = "sorted"
+        self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None
     ) -> Path:
         """Write the assessments for the judges, or write them with their labels for other tools.
 
@@ -278,8 +295,8 @@ class Plan(KeptArtifact[PlanTables]):
             path: A new file.
             format: A name in `worklists.FORMATS`, such as ``csv``.
             qrels: Labels that are known already; the format ``prels`` writes them next to the inclusion probabilities.
-            order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which queries were drawn or, if the
-                design is ``successive``, documents.
+            order: ``"drawn"``: in the order in which queries were drawn or, if the design is ``successive``, documents;
+                or ``"sorted"`` by qid and docno. If left out, ``"drawn"`` unless the plan has no order.
 
         Returns:
             The path.
@@ -290,7 +307,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         wanted = in_drawing_order(self.tables, order)
         if qrels is not None:
-            wanted = wanted.merge(checked_qrels(qrels), how="left", on=["qid", "docno"])
+            wanted = wanted.merge(checked_qrels(as_qrels(qrels)), how="left", on=["qid", "docno"])
         worklists.write_assessments(wanted, path, format)
         return Path(path)
 
@@ -302,6 +319,8 @@ class Plan(KeptArtifact[PlanTables]):
         confidence: float = 0.95,
         missing: str = "error",
         reference: str = "auto",
+        *,
+        records: pd.DataFrame | None = None,
     ) -> dict[str, Estimate]:
         """Estimate the performance of every ranker over the whole pool [theory 5].
 
@@ -316,6 +335,8 @@ class Plan(KeptArtifact[PlanTables]):
             reference: The reference distribution of the intervals: ``auto`` for t on the effective degrees of freedom,
                 or for the hull of it and of replays under the grade model where there are few draws; ``simulated`` for
                 this hull; ``effective`` for that t alone; ``t`` for t on n − 1, or ``normal``.
+            records: The records that the qrels follow from. If some documents have two judges or more, the standard
+                error contains the judges' variance [theory 12]. Records in place of the qrels do both, by the majority.
 
         Returns:
             Ranker name → estimate.
@@ -324,7 +345,7 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        judged = labelled_plan(self.tables, qrels).judged(how)
+        judged = self._judged(qrels, records, how)
         return {name: judged.estimate(s, how) for s, name in enumerate(judged.names)}
 
     def compare(
@@ -338,6 +359,7 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
+        records: pd.DataFrame | None = None,
     ) -> Comparison:
         """Estimate and test the difference of two rankers, first minus second [theory 5].
 
@@ -350,7 +372,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         one, other = named_pair(self.rankers, first, second)
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return labelled_plan(self.tables, qrels).judged(how).compare(one, other, how)
+        return self._judged(qrels, records, how).compare(one, other, how)
 
     def rank(
         self,
@@ -362,6 +384,7 @@ class Plan(KeptArtifact[PlanTables]):
         reference: str = "auto",
         *,
         correction: str = "holm",
+        records: pd.DataFrame | None = None,
     ) -> Ranking:
         """Estimate all rankers, test all their differences, and find those that cannot be told apart [theory 5].
 
@@ -372,7 +395,57 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the plan has one ranker.
         """
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
-        return rank_judged(labelled_plan(self.tables, qrels).judged(how), how, correction)
+        return rank_judged(self._judged(qrels, records, how), how, correction)
+
+    def _judged(
+        self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]
+    ) -> JudgedQueries | JudgedDocuments:
+        """The sample with its labels, and with the error of the judges if there are records."""
+        said = qrels if records is None and is_records(qrels) else records
+        labelled = labelled_plan(self.tables, as_qrels(qrels))
+        judged: JudgedQueries | JudgedDocuments = labelled.judged(how)
+        if said is None:
+            return judged
+        return replace(judged, judges=JudgesError(labelled, records_of_plan(self.tables, self.id, said), how).added)
+
+    def agreement(self, records: pd.DataFrame) -> Agreement:
+        """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
+
+        Args:
+            records: Records of judgments; the latest of each annotator on a document counts.
+
+        Raises:
+            ValueError: If a record is malformed, or is not of this plan.
+        """
+        return agreement_of(records_of_plan(self.tables, self.id, records), self.tables.pool.max_grade)
+
+    def without_judges(
+        self,
+        records: pd.DataFrame,
+        measure: str | irm.Measure | None = None,
+        estimator: str = ESTIMATOR,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+    ) -> WithoutJudges:
+        """The result without each judge in turn, which says whether the verdict hangs on one [theory 12].
+
+        Args:
+            records: Records of judgments. Documents that a judge alone has judged are left to the grade model without
+                him, as with ``missing="expected"``.
+            measure: A measure to estimate from the same labels; the plan's own if left out.
+            estimator: ``regression``, ``snis``, ``ht`` or ``difference``; for plans of documents all but ``snis``.
+            confidence: 1 minus it is the level of the verdicts.
+            first: The first ranker; can be left out if the plan has one or two.
+            second: The second ranker, subtracted from the first; can be left out if the plan has one or two.
+
+        Raises:
+            ValueError: If an argument is unknown, the records do not fit the plan, or there is one judge.
+        """
+        pair = named_pair(self.rankers, first, second) if len(self.rankers) > 1 else (0,)
+        how = asked(self.tables, measure, estimator, confidence, "expected")
+        return without_judges(self.tables, records_of_plan(self.tables, self.id, records), Contrast(*pair), how)
 
     def status(
         self,
@@ -383,11 +456,13 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
+        missing: str = "error",
+        records: pd.DataFrame | None = None,
     ) -> Status | PairStatus:
         """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 14].
 
         Args:
-            qrels: The labels so far; may be empty.
+            qrels: The labels so far, or records of judgments; may be empty.
             looks: When the state is looked at. ``"always"``: at any time, by bets that hold for any data at every
                 sample size. ``"asymptotic"``: at any time, by a normal approximation, from 50 degrees of freedom on. A
                 name in `boundaries.SPENDING`, such as ``"pocock"``: after each fifth of the queries. None: when all is
@@ -396,6 +471,10 @@ class Plan(KeptArtifact[PlanTables]):
             confidence: Level of all intervals together.
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
+            missing: What to do about documents that were passed over: ``"error"`` stops before the first of them and
+                names them, ``"nonrelevant"`` takes grade 0. With records, these are the documents that somebody
+                skipped or found unjudgeable; without, all that have no label and come before the last one that has.
+            records: The records that the qrels follow from, to say who passed a document over.
 
         Returns:
             The state of the only ranker or of a pair. If the plan has more than two rankers and none is named, that of
@@ -405,11 +484,19 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
+        check_policy(missing, MISSING_LABELS)
+        said = qrels if records is None and is_records(qrels) else records
+        labels = as_qrels(qrels)
+        gaps = gaps_of(self.tables, labels, said)
+        labels = labels if missing == MISSING_LABELS[0] else filled(labels, gaps)
+        state: Status | PairStatus
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
-            return pair_status(self.tables, qrels, ALWAYS, confidence)
-        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-        return plan_status(self.tables, qrels, Question(pair, self.measure, looks, margin, confidence))
+            state = pair_status(self.tables, labels, ALWAYS, confidence)
+        else:
+            pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
+            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence))
+        return state.with_gaps(gaps, missing)
 
     def follow(
         self,
@@ -455,7 +542,7 @@ class Plan(KeptArtifact[PlanTables]):
         """
         check_page(Path(path))
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
-        report = Report.of(self, qrels, measure, estimator, confidence, missing, **about)
+        report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report
 
@@ -473,7 +560,7 @@ class Plan(KeptArtifact[PlanTables]):
         Raises:
             ValueError: If an argument is unknown or the labels do not fit the plan.
         """
-        return labelled_plan(self.tables, qrels).judged(asked(self.tables, measure, missing=missing))
+        return labelled_plan(self.tables, as_qrels(qrels)).judged(asked(self.tables, measure, missing=missing))
 
     def model_means(self, measure: irm.Measure) -> np.ndarray:
         """``M(x)`` of every ranker and query under the grade model, float64[m, k], for any measure."""

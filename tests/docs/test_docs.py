@@ -33,6 +33,8 @@ from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.intervals import REFERENCES
 from pt_active.inference.stopping.looks import look_names
 from pt_active.inference.weightings import round_estimators
+from pt_active.judging.tools.registry import TOOLS
+from pt_active.plans.making.judgments import RULES
 from pt_active.relevance import costs, measures
 from pt_active.relevance.grades.learned import GRADES
 from pt_active.relevance.losses import LOSSES
@@ -207,6 +209,8 @@ LISTED = {
     "binomial references": ("auditing", BINOMIAL_REFERENCES),
     "objectives": ("documents", document_design.OBJECTIVES),
     "populations": ("stopping", POPULATIONS),
+    "judging tools": ("judging", TOOLS),
+    "rules": ("judging", RULES),
 }
 
 

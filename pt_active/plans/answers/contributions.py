@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -154,19 +155,37 @@ def _label_effects(
     labelled: LabelledPlan[JudgedQueries], pull: np.ndarray, contrast: np.ndarray, how: How[irm.Measure]
 ) -> pd.DataFrame:
     """The effect of each labelled document, ``a (ℓ − Σ_y P(y) ℓ(y instead of its label))``."""
+    pool, label = labelled.tables.pool, labelled.label
+    effect, use = np.zeros(len(label)), np.zeros(len(label), dtype=bool)
+    for weight, (rows, values, value) in zip(pull, values_by_label(labelled, contrast, how), strict=True):
+        effect[rows] = weight * (value - (values * pool.grades[rows]).sum(axis=1))
+        use[rows] = True
+    return _documents(pool, use, label, np.full(len(label), np.nan), effect)
+
+
+def values_by_label(
+    labelled: LabelledPlan[JudgedQueries], contrast: np.ndarray, how: How[irm.Measure]
+) -> Iterator[tuple[np.ndarray, np.ndarray, float]]:
+    """What each drawn query would be worth if one of its documents had another label.
+
+    Args:
+        labelled: The plan with its labels.
+        contrast: float64[k].
+        how: The measure.
+
+    Yields:
+        For each drawn query its d labelled documents above the cutoff, int64[d]; its value with each grade of each in
+        place of its label, float64[d, G+1]; and its value as it is.
+    """
     pool, label, measure = labelled.tables.pool, labelled.label, how.measure
-    evaluate, seen, effect = _valuation(pool, measure), pool.seen(measure), np.zeros(len(label))
-    grades, use = pool.max_grade + 1, np.zeros(len(label), dtype=bool)
-    for query, weight in zip(labelled.drawn, pull, strict=True):
+    evaluate, seen, grades = _valuation(pool, measure), pool.seen(measure), pool.max_grade + 1
+    for query in labelled.drawn:
         rows = np.arange(pool.indptr[query], pool.indptr[query + 1])
         known = np.flatnonzero((label[rows] >= 0) & seen[rows])
         labels = np.tile(np.maximum(label[rows], 0), (len(known) * grades + 1, 1))
         labels[np.arange(len(known) * grades), np.repeat(known, grades)] = np.tile(np.arange(grades), len(known))
         values = evaluate(labels, pool.ranks[:, rows]) @ contrast
-        expected = (values[:-1].reshape(-1, grades) * pool.grades[rows[known]]).sum(axis=1)
-        effect[rows[known]] = weight * (values[-1] - expected)
-        use[rows[known]] = True
-    return _documents(pool, use, label, np.full(len(label), np.nan), effect)
+        yield rows[known], values[:-1].reshape(-1, grades), float(values[-1])
 
 
 def _valuation(pool: Pool, measure: irm.Measure) -> Evaluator:
@@ -207,6 +226,19 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
     table = _named(pool, drawn).assign(documents=counts, weight=queries, contribution=step[drawn])
     documents = _documents(pool, use, judged.label, share_of, effect)
     return Contributions(base, _largest_first(table, "contribution"), _largest_first(documents, "effect"))
+
+
+def document_pull(judged: JudgedDocuments, contrast: np.ndarray, estimator: str) -> np.ndarray:
+    """float64[N], how far an estimate moves with the value of each document's label; 0 for those without one.
+
+    Args:
+        judged: The drawn documents with their labels.
+        contrast: float64[k].
+        estimator: A name in `documents.DOCUMENT_ESTIMATORS`.
+    """
+    rounds = round_labels(judged.pool, judged.rounds, judged.label, contrast, estimator)
+    shares = round_weights(judged.rounds)
+    return np.sum([share * _pull(judged, each, contrast) for share, each in zip(shares, rounds, strict=True)], axis=0)
 
 
 def _pull(judged: JudgedDocuments, each: RoundLabels, contrast: np.ndarray) -> np.ndarray:

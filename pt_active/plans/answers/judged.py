@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import ir_measures.measures as irm
@@ -198,10 +198,14 @@ class Judged(ABC):
     Attributes:
         names: The k rankers or predictors.
         basis: What every estimate rests on, without the name of the estimator.
+        judges: Adds the error of the judges to the fields of a result; None if it is not known.
     """
 
     names: tuple[str, ...]
     basis: Basis
+    judges: Callable[[Judged, Contrast, dict[str, Any]], dict[str, Any]] | None = field(
+        default=None, kw_only=True, repr=False, compare=False
+    )
 
     @abstractmethod
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
@@ -214,6 +218,9 @@ class Judged(ABC):
         Raises:
             ValueError: If the estimator is unknown, or does not fit the sample.
         """
+
+    def _with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
+        return fields if self.judges is None else self.judges(self, contrast, fields)
 
     @property
     def lower_is_better(self) -> bool:
@@ -231,7 +238,7 @@ class Judged(ABC):
             ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
         """
         measured = self.measured(Contrast(system), how)
-        fields = inferred(measured, how)
+        fields = self._with_judges(Contrast(system), inferred(measured, how))
         if measured.bounds is not None:
             fields = kept_to(measured.bounds, fields)
         return Estimate(name=self.names[system], value=measured.value, **fields)
@@ -248,5 +255,6 @@ class Judged(ABC):
             ValueError: If the estimator or the reference is unknown, or the estimator does not fit the sample.
         """
         measured = self.measured(Contrast(first, second), how)
-        fields = inferred(measured, how) | {"lower_is_better": self.lower_is_better}
+        fields = self._with_judges(Contrast(first, second), inferred(measured, how))
+        fields |= {"lower_is_better": self.lower_is_better}
         return Comparison.tested(self.names[first], self.names[second], measured.value, fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -12,6 +12,8 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
+from pt_active.plans.answers.gaps import Gap
+from pt_active.plans.answers.gaps import in_words as gaps_in_words
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.status import Status, labels_so_far, nothing_foreseen, status_of, with_strays
@@ -54,6 +56,15 @@ class PairStatus(Printed):
     def slowest(self) -> Status:
         """A pair without a verdict; the first pair if all have one."""
         return next((each for each in self.pairs if not each.resolved), self.pairs[0])
+
+    def with_gaps(self, gaps: tuple[Gap, ...], missing: str) -> PairStatus:
+        """The state with the documents that were passed over.
+
+        Args:
+            gaps: The documents.
+            missing: ``"error"`` if they hold up the labels after them; otherwise they have been given labels.
+        """
+        return replace(self, pairs=tuple(each.with_gaps(gaps, missing) for each in self.pairs))
 
     @property
     def answer(self) -> str:
@@ -118,6 +129,8 @@ class PairStatus(Printed):
         if state.left_out:
             left_out = f"{how_many('label', state.left_out)} from {state.waiting} on, which is not fully judged"
             facts.append(("left out", left_out))
+        if state.blocked:
+            facts.append(("blocked", f"by {gaps_in_words(state.blocked)}"))
         if state.unknown:
             facts.append(("unknown", Strays(state.unknown).counted))
         facts += [("note", note) for note in (*self._notes, *filter(None, [state.label_caution]))]

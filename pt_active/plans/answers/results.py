@@ -60,6 +60,8 @@ class Basis:
         unknown: Kind → number of labels of the plan's queries that belong to no document of the plan: ``mistyped``,
             ``case or spaces`` or ``leading zeros`` if a document that lacks a label may have been meant, or ``other``.
         label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
+        error_of_judges: The part of the standard error due to who judged; None if it is not known.
+        judged_twice: The share of the labelled documents that two judges or more have judged; None if it is not known.
     """
 
     measure: str
@@ -84,6 +86,8 @@ class Basis:
     stopping_caution: str = ""
     unknown: Mapping[str, int] = field(default_factory=dict)
     label_caution: str = ""
+    error_of_judges: float | None = None
+    judged_twice: float | None = None
 
     def facts(self, of_many: bool = False) -> Facts:
         """The sample in words, for printing.
@@ -97,6 +101,8 @@ class Basis:
             model = f", model {self.error_of_model:.4f}" if self.error_of_model else ""
             parts = f"queries {self.error_of_queries:.4f}, documents {self.error_of_documents:.4f}"
             facts.append(("error from", f"{parts}{model}"))
+        if self.judged_twice is not None:
+            facts.append(("judges", self._judges_in_words))
         if self.missing:
             facts.append(("missing", f"{how_many('label', len(self.missing))}, taken as {self.missing_policy}"))
         if self.ignored:
@@ -104,6 +110,13 @@ class Basis:
         if self.unknown:
             facts.append(("unknown", Strays(self.unknown).counted))
         return facts
+
+    @property
+    def _judges_in_words(self) -> str:
+        if self.error_of_judges is None:
+            return "no document has two judges, so their error is not in the interval"
+        share = f"{self.judged_twice:.1%} of the documents have two or more"
+        return f"their part of the error is {self.error_of_judges:.4f}; {share}"
 
     @property
     def _rounds(self) -> str:
@@ -188,7 +201,8 @@ class _Inference(Printed):
                 "is without them cannot be told from the sample: no interval, no test"
             )
         if self.basis.census:
-            return f"{everything} was judged, so there is no sampling error"
+            only = "; the interval is that of the judges' errors" if self.basis.error_of_judges else ""
+            return f"{everything} was judged, so there is no sampling error{only}"
         parts = self.basis.caution, self.basis.interval_caution, self.basis.model_caution
         cautions = "; ".join(filter(None, parts))
         if self.degenerate and (self.basis.caution or self.basis.interval_caution):

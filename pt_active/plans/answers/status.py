@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import checked_qrels, known_labels
+from pt_active.frames.qrels import MISSING_LABELS, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import (
@@ -25,6 +25,7 @@ from pt_active.inference.stopping.looks import (
     prospect,
     verdicts,
 )
+from pt_active.plans.answers.gaps import Gap, in_words
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
 from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
 from pt_active.plans.answers.verdict import Verdict, prospect_of, verdict_of
@@ -95,6 +96,8 @@ class Status(Printed):
             have been false; None if there is none.
         unknown: Kind → number of labels of the plan's queries that belong to no document of the plan, as in `Basis`.
         label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
+        blocked: The documents that were passed over and hold up the labels after them, the first of them first.
+        filled: How many documents that were passed over count as not relevant, as was asked for.
     """
 
     measure: str
@@ -130,6 +133,18 @@ class Status(Printed):
     overturned: str | None = None
     unknown: Mapping[str, int] = field(default_factory=dict)
     label_caution: str = ""
+    blocked: tuple[Gap, ...] = ()
+    filled: int = 0
+
+    def with_gaps(self, gaps: tuple[Gap, ...], missing: str) -> Status:
+        """The state with the documents that were passed over.
+
+        Args:
+            gaps: The documents.
+            missing: ``"error"`` if they hold up the labels after them; otherwise they have been given labels.
+        """
+        blocks = missing == MISSING_LABELS[0]
+        return replace(self, blocked=gaps if blocks else (), filled=0 if blocks else len(gaps))
 
     @property
     def resolved(self) -> bool:
@@ -211,6 +226,7 @@ class Status(Printed):
     def to_dict(self) -> dict[str, object]:
         """Every number and sentence, ready for JSON: NaN and infinite numbers become None."""
         content = asdict(self) | {"winner": self.winner, "answer": self.answer, "advice": self.advice}
+        content["blocked"] = [each._asdict() for each in self.blocked]
         content |= {"unknown": sum(self.unknown.values()), "unknown_kinds": dict(self.unknown)}
         return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in content.items()}
 
@@ -262,7 +278,8 @@ class Status(Printed):
     def facts(self) -> Facts:
         """Names and values, as printed."""
         interval = f"[{self.low:.4f}, {self.high:.4f}]" if np.isfinite(self.low) else "none"
-        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {self.standard_error:.4f}"
+        error = "not known yet" if np.isnan(self.standard_error) else f"{self.standard_error:.4f}"
+        estimate = "none yet" if np.isnan(self.value) else f"{self.point}   SE {error}"
         spent = f"{self.spent:.6g} of {self.budget:.6g}{self.cost_unit} spent"
         since = f", after {self.resolved_at:.6g}{self.cost_unit}" if self.resolved_at is not None else ""
         facts = [
@@ -276,6 +293,10 @@ class Status(Printed):
             facts.append(
                 ("left out", f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged")
             )
+        if self.blocked:
+            facts.append(("blocked", f"by {in_words(self.blocked)}"))
+        if self.filled:
+            facts.append(("filled", f"{how_many('document', self.filled)} without a label taken as not relevant"))
         if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
             facts.append(("next look", f"after {self.counted(self.next_look)}"))
         if self.unknown:

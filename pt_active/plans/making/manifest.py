@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,6 +27,9 @@ FORMAT_VERSION = 5
 READABLE_FORMATS = (3, 4, FORMAT_VERSION)
 """Formats that can be read. The queries of format 3 lack ``q_priority``, so such a plan has no `Plan.status`; those of
 format 4 come by ``U/q`` (`laws.UNIFORM`). A plan keeps the format that it was made in, also if it is saved again."""
+
+_ID_DIGITS = 16
+"""Hexadecimal digits of a plan's id."""
 
 _FIRST_SUCCESSIVE_FORMAT = 5
 """The first format whose queries come by ``E/q``."""
@@ -208,6 +213,13 @@ class Manifest(Record):
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """16 hexadecimal digits of the inputs and the arguments, which extensions and cuts leave as they are."""
+        made_from = {"inputs": self.inputs.to_json(), "arguments": self.arguments.to_json()}
+        text = json.dumps(made_from, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_ID_DIGITS]
 
     @property
     def law(self) -> Law:

@@ -129,17 +129,19 @@ def has_order(tables: PlanTables) -> bool:
     return "q_priority" in tables.queries.columns and not tables.queries["q_priority"].isna().any()
 
 
-def in_drawing_order(tables: PlanTables, order: str) -> pd.DataFrame:
+def in_drawing_order(tables: PlanTables, order: str | None = None) -> pd.DataFrame:
     """The assessments, for export.
 
     Args:
         tables: The plan's content.
         order: ``"sorted"`` by qid and docno, or ``"drawn"``: in the order in which the queries were drawn, then by
-            docno, or in that of documents that come one after the other.
+            docno, or in that of documents that come one after the other. None for ``"drawn"`` if the plan has an order.
 
     Raises:
         ValueError: If the order is unknown, or the plan has not kept it.
     """
+    if order is None:
+        order = ORDERS[1] if has_order(tables) else ORDERS[0]
     if order not in ORDERS:
         raise ValueError(f"unknown order {shown(order)}; it is one of {', '.join(ORDERS)}")
     if order == "sorted":

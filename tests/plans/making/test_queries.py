@@ -84,9 +84,10 @@ def test_parts_of_a_design_are_drawn_as_the_whole(plan: Plan) -> None:
 def test_a_worklist_in_drawing_order(plan: Plan, tmp_path: Path) -> None:
     lines = plan.export(tmp_path / "drawn.trec", order="drawn").read_text().splitlines()
     assert list(dict.fromkeys(line.split()[0] for line in lines)) == in_order(plan)
-    plain = plan.export(tmp_path / "sorted.trec").read_text().splitlines()
+    plain = plan.export(tmp_path / "sorted.trec", order="sorted").read_text().splitlines()
     assert sorted(lines) == sorted(plain) != lines
     assert plain == [f"{row.qid} 0 {row.docno} -1" for row in plan.assessments.itertuples()]
+    assert plan.export(tmp_path / "default.trec").read_text().splitlines() == lines
     assert read_judgments(tmp_path / "drawn.trec").empty
     with pytest.raises(ValueError, match="unknown order 'random'; it is one of sorted, drawn"):
         plan.export(tmp_path / "other", order="random")

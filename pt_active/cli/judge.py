@@ -1,0 +1,272 @@
+"""The command that lets people judge a plan in their browsers: judge."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import pandas as pd
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.command_line import Answer, command_line
+from pt_active.cli.options import whole
+from pt_active.frames.checks import agreeing, how_many, positive, shown
+from pt_active.frames.records import ADJUDICATOR
+from pt_active.frames.topics import read_texts
+from pt_active.frames.visible import visible, visible_field
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.server.campaign import Campaign
+from pt_active.judging.server.order import BLOCK, DOUBLE, JudgingOrder, texts_together
+from pt_active.judging.server.sharing import PATIENCE
+from pt_active.judging.server.store import Store
+from pt_active.plans.plan import Plan
+
+if TYPE_CHECKING:
+    from pt_active.judging.server.app import Site
+
+NEEDED = ("starlette", "uvicorn", "markdown_it")
+"""The packages that the extra ``judge`` installs."""
+
+DEMO_FOLDER = Path("demo-plan")
+"""Where ``--demo`` keeps its plan."""
+
+PORT = 8765
+"""The default of ``--port``."""
+
+_ORGANISER = "organiser"
+"""How the organiser's link is called."""
+
+_MAX_PORT = 65535
+
+_MAX_NAME = 60
+
+_JUDGE = "judge"
+"""The name of the only judge if no names are given."""
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a judging server listens.
+
+    Attributes:
+        host: The name or address that it listens on.
+        port: The port; 0 for any that is free.
+        address: The name of this machine in the links; None for ``host``.
+        certificate: A file with the certificate for TLS.
+        key: A file with its private key.
+    """
+
+    host: str
+    port: int
+    address: str | None
+    certificate: Path | None
+    key: Path | None
+
+    def check(self) -> None:
+        """Raise if a file is missing.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If there is a key without a certificate.
+        """
+        if self.key is not None and self.certificate is None:
+            raise ValueError("--key goes with --certificate")
+        for path in (self.certificate, self.key):
+            if path is not None and not path.is_file():
+                raise FileNotFoundError(f"there is no file {path}")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """How a plan is judged.
+
+    Attributes:
+        folder: The folder of the plan.
+        store: The file in which judgments are kept.
+        texts: ``docno, text``; None if there are none but those of the plan.
+        order_of: Puts the documents of a plan in order.
+        names: The words for the grades.
+        guideline: A Markdown file; None if there is none.
+        patience: Seconds without a sign of a judge until the judge's documents go to others.
+        margin: Differences up to this do not matter; a plan of one ranker needs it.
+    """
+
+    folder: Path
+    store: Path
+    texts: pd.DataFrame | None
+    order_of: Callable[[Plan, pd.DataFrame | None], JudgingOrder]
+    names: GradeNames
+    guideline: Path | None
+    patience: float
+    margin: float | None
+
+    def site(self, plan: Plan, judges: list[str]) -> Site:
+        """The pages of the plan, or of the plan that extends it if it was extended from the organiser's page.
+
+        Args:
+            plan: The plan.
+            judges: Judges who get a link, beside those who have one already.
+
+        Raises:
+            ValueError: If the plan has one ranker and there is no margin, or the store is of another plan.
+        """
+        from pt_active.judging.server.app import Site
+        from pt_active.judging.server.guideline import guideline_html
+        from pt_active.judging.server.organiser import Organiser
+        from pt_active.judging.server.security import ORGANISER
+
+        if len(plan.rankers) == 1 and self.margin is None:
+            raise ValueError("the plan has one ranker: say --margin, how far off its estimate may be")
+        shown_guideline = "" if self.guideline is None else guideline_html(self.guideline)
+        work, store = self.order_of(plan, self.texts), Store(self.store, plan.id)
+        plan, folder, work = self._longer(plan, work, store)
+        store.token(ORGANISER)
+        for name in judges or ([] if len(store.people()) > 1 else [_JUDGE]):
+            store.token(name)
+        campaign = Campaign(plan, work, store, self.names, self.patience)
+        return Site(campaign, Organiser(campaign, folder, self.order_of, self.texts, self.margin), shown_guideline)
+
+    def _longer(self, plan: Plan, work: JudgingOrder, store: Store) -> tuple[Plan, Path, JudgingOrder]:
+        """The plan that extends this one, if there is one, its folder and its documents."""
+        longer = store.setting("folder")
+        if longer is None or not Path(longer).is_dir() or Path(longer) == self.folder.absolute():
+            return plan, self.folder, work
+        extended = Plan.load(longer)
+        return extended, Path(longer), self.order_of(extended, texts_together(work, self.texts))
+
+
+def judge(
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="PLAN", help="The folder of a plan; not needed with --demo.")
+    ] = None,
+    judges: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Names of judges, separated by commas; each gets a link.")
+    ] = None,
+    guideline: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A Markdown file that judges see beside the documents.")
+    ] = None,
+    grade_names: options.GradeWords = None,
+    texts: options.Texts = None,
+    demo: Annotated[bool, typer.Option("--demo", help="Judge a plan of simulated documents, made here.")] = False,
+    port: Annotated[int, whole("--port", 0, _MAX_PORT, f"The port; default {PORT}, 0 for any that is free.")] = PORT,
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Where to listen; 0.0.0.0 lets other machines in.")
+    ] = "127.0.0.1",
+    address: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The name of this machine in the links, if not --host.")
+    ] = None,
+    certificate: Annotated[Path | None, typer.Option(metavar="FILE", help="A certificate, for TLS.")] = None,
+    key: Annotated[Path | None, typer.Option(metavar="FILE", help="The private key of the certificate.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Where judgments are kept; default: PLAN.sqlite.")
+    ] = None,
+    block: Annotated[int, whole("--block", 1, 1_000_000, "Documents of a block of the drawn order.")] = BLOCK,
+    double: Annotated[float, typer.Option(metavar="X", help="The share of documents that two people judge.")] = DOUBLE,
+    patience: Annotated[
+        float, typer.Option(metavar="MINUTES", help="How long a judge may be away before others are asked.")
+    ] = PATIENCE / 60,
+    margin: options.Margin = None,
+) -> Answer:
+    """Let people judge a plan in their browsers, and see all the while what is known."""
+    _check_extra()
+    where = Address(host, port, address, certificate, key)
+    where.check()
+    given = None if texts is None else read_texts(texts)
+    loaded, folder, given = _demo(given) if demo else _loaded(plan, given)
+    kept = store or folder.with_name(f"{folder.name}.sqlite")
+    order_of = partial(JudgingOrder.of, block=block, double=double)
+    seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
+    setting = Setting(folder, kept, given, order_of, names, guideline, seconds, margin)
+    site = setting.site(loaded, judge_names(judges))
+    try:
+        _serve(site, where)
+        return _ended(site, site.organiser.folder, kept)
+    finally:
+        site.campaign.store.close()
+
+
+def _check_extra() -> None:
+    """Raise if a package of the extra is not installed.
+
+    Raises:
+        ValueError: If one is missing.
+    """
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
+
+
+def _loaded(folder: Path | None, texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
+    if folder is None:
+        raise ValueError("say the folder of a plan, or --demo")
+    # What is kept beside the folder is called after it, which "." and ".." are not.
+    return Plan.load(folder), folder if folder.name not in ("", "..") else folder.resolve(), texts
+
+
+def _demo(texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
+    """The demo's plan, which is made at the first start, and the texts of its documents."""
+    from pt_active.demo.run import demo_plan
+
+    made, collection = demo_plan()
+    plan = Plan.load(DEMO_FOLDER) if DEMO_FOLDER.exists() else made.save(DEMO_FOLDER)
+    return plan, DEMO_FOLDER, collection.documents if texts is None else texts
+
+
+def judge_names(judges: str | None) -> list[str]:
+    """The names of the judges.
+
+    Args:
+        judges: The names as they are typed; None for none.
+
+    Raises:
+        ValueError: If a name is empty, too long, holds a colon or characters that do not print, or occurs twice.
+    """
+    if judges is None:
+        return []
+    names = [name.strip() for name in judges.split(",")]
+    for name in names:
+        taken = name in (_ORGANISER, ADJUDICATOR)
+        if not 0 < len(name) <= _MAX_NAME or ":" in name or visible_field(name) != name or taken:
+            raise ValueError(
+                f"--judges: expected names of 1 to {_MAX_NAME} characters without colons, separated by commas, and "
+                f"none of them {_ORGANISER} or {ADJUDICATOR}; got {shown(name)}"
+            )
+        if names.count(name) > 1:
+            raise ValueError(f"--judges: the name {shown(name)} occurs more than once")
+    return names
+
+
+def _serve(site: Site, where: Address) -> None:
+    from pt_active.judging.server.security import ORGANISER
+    from pt_active.judging.server.serve import links, listening, risk, root_of, serve
+
+    opened = listening(where.host, where.port)
+    secure = where.certificate is not None
+    people = site.campaign.store.people()
+    lines = links(people, root_of(opened, where.host, where.address, secure))
+    if warning := risk(where.host, secure):
+        typer.echo(f"warning: {warning}", err=True)
+    untold = sum(not document.text for document in site.campaign.work.documents)
+    if untold:
+        typer.echo(f"warning: {how_many('document', untold, 'has')} no text; give --texts", err=True)
+    wide = max(map(len, people)) + 2
+    named = {(_ORGANISER if name == ORGANISER else name): link for name, link in lines.items()}
+    told = "\n".join(f"  {visible(name):{wide}}{link}" for name, link in named.items())
+    typer.echo(f"Open your own link, and send each judge theirs. Ctrl-C ends the server.\n{told}", err=True)
+    serve(site.application(), opened, where.certificate, where.key)
+
+
+def _ended(site: Site, folder: Path, kept: Path) -> Answer:
+    campaign = site.campaign
+    settled, size = campaign.sharing.settled, len(campaign.work.documents)
+    text = (
+        f"{settled} of {how_many('document', size)} {agreeing('is', size)} done; {how_many('record', campaign.kept)} "
+        f"{agreeing('is', campaign.kept)} kept in {kept}."
+    )
+    hint = f"Next, see what they say, or go on judging with the same command:\n  {command_line('status', folder, kept)}"
+    content = {"store": str(kept), "records": campaign.kept, "settled": settled, "documents": size}
+    return Answer(content, text, hint)

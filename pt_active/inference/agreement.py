@@ -1,0 +1,98 @@
+"""How far do judges agree on grades [theory 12]?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def coincidences(item: np.ndarray, grade: np.ndarray, grades: int) -> np.ndarray:
+    """float64[G+1, G+1], Krippendorff's coincidences: how often two judges of one document give each pair of grades.
+
+    Every ordered pair of different judges of a document counts 1/(r − 1), r the number of its judges, so that the
+    entries sum to the number of labels of documents that have two or more.
+
+    Args:
+        item: int64[n], the document of each label, from 0; one label for each judge.
+        grade: int64[n], the label.
+        grades: G+1.
+    """
+    votes = np.zeros((int(item.max(initial=-1)) + 1, grades))
+    np.add.at(votes, (item, grade), 1.0)
+    judges = votes.sum(axis=1)
+    votes, judges = votes[judges > 1], judges[judges > 1]
+    share = votes / (judges - 1)[:, None]
+    return np.asarray(share.T @ votes - np.diag(share.sum(axis=0)))
+
+
+def ordinal_alpha(coincidence: np.ndarray) -> float:
+    """Krippendorff's alpha for ordinal grades; NaN if no document has two labels, or all labels are the same.
+
+    ``α = 1 − (n − 1) Σ o δ² / Σ n_c n_k δ²``, δ between the grades c < k ``Σ_{c≤g≤k} n_g − (n_c + n_k)/2``
+    [Krippendorff 2004, Content Analysis, ch. 11.3].
+
+    Args:
+        coincidence: float64[G+1, G+1] of `coincidences`.
+    """
+    count = coincidence.sum(axis=1)
+    middle = np.cumsum(count) - count / 2
+    squared = (middle[:, None] - middle[None, :]) ** 2
+    expected = float((np.outer(count, count) * squared).sum())
+    if expected <= 0:
+        return float("nan")
+    return 1.0 - (float(count.sum()) - 1.0) * float((coincidence * squared).sum()) / expected
+
+
+def quadratic_kappa(confusion: np.ndarray) -> float:
+    """Cohen's kappa with quadratic weights; NaN if there is no label, or chance alone leaves no disagreement.
+
+    Args:
+        confusion: float64[G+1, G+1] or int64[G+1, G+1], how often the first judge gave each grade (rows) where the
+            second gave each (columns).
+    """
+    total = float(confusion.sum())
+    if total <= 0:
+        return float("nan")
+    place = np.arange(len(confusion))
+    weight = (place[:, None] - place[None, :]) ** 2
+    by_chance = np.outer(confusion.sum(axis=1), confusion.sum(axis=0)) / total
+    expected = float((weight * by_chance).sum())
+    return float("nan") if expected <= 0 else 1.0 - float((weight * confusion).sum()) / expected
+
+
+def second_opinions(coincidence: np.ndarray) -> np.ndarray:
+    """float64[G+1, G+1], the probability of each grade of another judge (columns), given the grade of the first.
+
+    Each row is drawn towards the probabilities that a second grade is so many grades away, of all labels together, with
+    the weight of one label: a grade that few documents with two labels have says little alone.
+
+    Args:
+        coincidence: float64[G+1, G+1] of `coincidences`, with a positive sum.
+    """
+    size = len(coincidence)
+    away = np.abs(np.arange(size)[:, None] - np.arange(size)[None, :])
+    moved = np.bincount(away.ravel(), coincidence.ravel(), size) / coincidence.sum()
+    either_way = np.stack([(away == distance).sum(axis=1) for distance in range(size)], axis=1)
+    usual = moved[away] / np.maximum(either_way[np.arange(size)[:, None], away], 1)
+    mixed = coincidence + usual / usual.sum(axis=1, keepdims=True)
+    return np.asarray(mixed / mixed.sum(axis=1, keepdims=True))
+
+
+def judges_variance(
+    change: np.ndarray, chance: np.ndarray, label: np.ndarray, judges: np.ndarray, coincidence: np.ndarray
+) -> float:
+    """The variance of an estimate that comes from who judged, beside that of which documents were drawn [theory 12].
+
+    A document with the grade g moves the estimate by ``d(g')`` if another judge gives it g'. Half the mean square of
+    ``d`` is the variance of one judge's label in the estimate; it is exact for additive measures, and for others a
+    bound of Efron and Stein's kind. The variance of the draws already holds the share ``1 − π`` of it, since what is
+    drawn is seen with its judge's error. So ``V = Σ π_i/r_i ½ Σ_g' P(g'|g_i) d_i(g')²``, r_i the number of judges.
+
+    Args:
+        change: float64[n, G+1], d of each labelled document and grade.
+        chance: float64[n], π, the probability that the document was to be judged.
+        label: int64[n], its grade.
+        judges: int64[n], the number of its judges, at least 1.
+        coincidence: float64[G+1, G+1] of `coincidences`.
+    """
+    single = 0.5 * (second_opinions(coincidence)[label] * change**2).sum(axis=1)
+    return float((chance * single / judges).sum())

@@ -1,0 +1,83 @@
+"""Which grade has a document that several people judged [theory 12]?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+TIES = ("down", "up")
+"""Which grade a tie goes to: the lowest or the highest of those that are tied."""
+
+_MAX_STEPS = 500
+"""Steps of Dawid and Skene's algorithm, at most."""
+
+_SMALL_CHANGE = 1e-8
+"""The algorithm ends when no probability changes by more."""
+
+_PRIOR = 0.01
+"""Judgments that are added to each cell of a judge's confusions, so that no probability is 0."""
+
+
+def votes_of(item: np.ndarray, grade: np.ndarray) -> np.ndarray:
+    """int64[N, G+1], how many judges gave each grade to each document.
+
+    Args:
+        item: int64[n], the document of each judgment, from 0.
+        grade: int64[n], its grade.
+    """
+    votes = np.zeros((int(item.max(initial=-1)) + 1, int(grade.max(initial=0)) + 1), dtype=np.int64)
+    np.add.at(votes, (item, grade), 1)
+    return votes
+
+
+def most_frequent(weight: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
+    """int64[N], the grade with the largest weight.
+
+    Args:
+        weight: float64[N, G+1] or int64[N, G+1], such as the votes.
+        ties: ``"down"`` for the lowest of the grades that are tied, ``"up"`` for the highest.
+    """
+    tied = weight >= weight.max(axis=1, keepdims=True)
+    last = weight.shape[1] - 1
+    return np.asarray(last - tied[:, ::-1].argmax(axis=1) if ties == "up" else tied.argmax(axis=1))
+
+
+def middle(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
+    """int64[N], the median grade.
+
+    Args:
+        votes: int64[N, G+1].
+        ties: Which of the two middle grades is taken of an even number: the lower (``"down"``) or the higher
+            (``"up"``).
+    """
+    total, below = votes.sum(axis=1, keepdims=True), np.cumsum(votes, axis=1)
+    place = total // 2 + 1 if ties == "up" else (total + 1) // 2
+    return np.asarray((below >= place).argmax(axis=1))
+
+
+def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.ndarray:
+    """float64[N, G+1], the probability of each document's true grade [Dawid and Skene 1979, eqs. 2.3-2.5].
+
+    The algorithm alternates between the judges' confusions, given the probabilities, and the probabilities, given the
+    confusions. It starts from the shares of the votes, and takes no account of the order of the grades.
+
+    Args:
+        item: int64[n], the document of each judgment, from 0.
+        judge: int64[n], who judged, from 0.
+        grade: int64[n], the grade that was given.
+    """
+    votes = votes_of(item, grade)
+    truth = votes / votes.sum(axis=1, keepdims=True)
+    judges, grades = int(judge.max()) + 1, votes.shape[1]
+    cell = judge * grades + grade
+    for _ in range(_MAX_STEPS):
+        counts = [np.bincount(cell, truth[item, g], judges * grades) for g in range(grades)]
+        confusion = np.stack(counts).reshape(grades, judges, grades).transpose(1, 0, 2) + _PRIOR
+        confusion /= confusion.sum(axis=2, keepdims=True)
+        log = np.tile(np.log(np.maximum(truth.mean(axis=0), 1e-300)), (len(votes), 1))
+        np.add.at(log, item, np.log(confusion[judge, :, grade]))
+        likely = np.exp(log - log.max(axis=1, keepdims=True))
+        updated = likely / likely.sum(axis=1, keepdims=True)
+        change, truth = float(np.abs(updated - truth).max()), updated
+        if change < _SMALL_CHANGE:
+            break
+    return truth

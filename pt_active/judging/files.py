@@ -1,0 +1,216 @@
+"""What do files with labels hold, whichever tool wrote them?"""
+
+from __future__ import annotations
+
+import errno
+import os
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from pt_active.frames import records as frame_records
+from pt_active.frames.atomic import write_file
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.records import RECORD_COLUMNS, is_records
+from pt_active.frames.sources import naming
+from pt_active.frames.strays import restored_zeros
+from pt_active.frames.worklists import judgments_in
+from pt_active.judging.delivery import Delivery
+from pt_active.judging.given import records_given
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.records import checked_records, qrels_of, read_records, records_in
+from pt_active.judging.server.store import is_store, stored_records
+from pt_active.judging.tools.registry import TOOLS
+from pt_active.judging.worklist import Worklist
+from pt_active.plans.plan import Plan
+
+_TABLES = ("csv", "xlsx")
+"""Tools that take leading zeros from ids."""
+
+_NO_NAMES = GradeNames()
+
+
+def import_records(
+    tool: str, paths: Sequence[str | Path], plan: Plan, names: GradeNames = _NO_NAMES, annotator: str = ""
+) -> pd.DataFrame:
+    """Read what a judging tool delivered as records.
+
+    Args:
+        tool: A name in `tools.registry.TOOLS`.
+        paths: Its files.
+        plan: The plan whose documents were judged.
+        names: The words for grades.
+        annotator: Who judged, for files that do not say so.
+
+    Returns:
+        Records of judgments with the plan's id.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If the tool is unknown, a file is not of the tool, or a record does not fit the plan.
+    """
+    if tool not in TOOLS:
+        raise ArgumentError(Argument("tool"), f" must be one of {some(TOOLS, len(TOOLS))}, got {shown(tool)}")
+    files = [_of_plan(_records_of(Delivery.read(path), tool, names), plan, str(path), tool) for path in paths]
+    together = pd.concat(files, ignore_index=True)
+    together["annotator"] = together["annotator"].mask(together["annotator"] == "", annotator)
+    if (unknown := together["annotator"] == "").any():
+        others = ": say who judged with "
+        counted = how_many("record", int(unknown.sum()), "has")
+        raise ArgumentError(f"{counted} no annotator", others, Argument("annotator", asked=True))
+    return together.assign(plan=plan.id)
+
+
+def read_labels(paths: Sequence[str | Path], plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
+    """The labels in several files: qrels, worklists that were filled in, records, or what judging tools delivered.
+
+    Args:
+        paths: The files. Which tool wrote each is told by its content.
+        plan: The plan that they are for, to check records and to give ids their leading zeros back.
+        names: The words for grades.
+
+    Returns:
+        Records if any file says who judged, else qrels. Labels of a file that does not say who judged are then records
+        without an annotator.
+
+    Raises:
+        FileNotFoundError: If a file does not exist.
+        ValueError: If a file is malformed, fits several tools, holds no label, does not fit the plan, or contradicts
+            another.
+    """
+    read = {str(path): read_file(path, plan, names) for path in paths}
+    for path, frame in read.items():
+        if frame.empty:
+            raise ValueError(f"{path}: no label is filled in")
+    _check_consistent(read)
+    if not any(is_records(frame) for frame in read.values()):
+        return pd.concat(read.values(), ignore_index=True)
+    plain = {"annotator": "", "status": frame_records.JUDGED, "time": "", "note": "", "plan": ""}
+    records = [frame if is_records(frame) else frame.assign(**plain) for frame in read.values()]
+    return frame_records.checked_records(pd.concat(records, ignore_index=True))
+
+
+def read_file(path: str | Path, plan: Plan | None = None, names: GradeNames = _NO_NAMES) -> pd.DataFrame:
+    """The labels of one file: records if it says who judged, else qrels.
+
+    Args:
+        path: The file.
+        plan: The plan that the labels are for; None for any.
+        names: The words for grades.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is malformed, fits several tools, or does not fit the plan.
+    """
+    if Path(path).suffix == ".parquet":
+        return read_records(path, plan)
+    if is_store(path):
+        with naming(path):
+            return checked_records(stored_records(path), plan)
+    delivery = Delivery.read(path)
+    if delivery.first_object.keys() >= set(RECORD_COLUMNS):
+        with naming(path):
+            return checked_records(records_in(delivery.source), plan)
+    tool = tool_of(delivery)
+    if tool is None:
+        if delivery.is_archive or delivery.is_json_list:
+            raise ValueError(
+                f"{path}: neither a file of a known judging tool ({', '.join(TOOLS)}) nor a table of labels"
+            )
+        return _restored(judgments_in(delivery.source)[["qid", "docno", "label"]], plan, str(path))
+    records = _records_of(delivery, tool, names)
+    if tool in _TABLES and (records["annotator"] == "").all() and (records["status"] == frame_records.JUDGED).all():
+        qrels = records[["qid", "docno", "label"]].astype({"label": "int64"}).drop_duplicates()
+        return _restored(qrels, plan, str(path)).reset_index(drop=True)
+    return records if plan is None else _of_plan(records, plan, str(path), tool)
+
+
+def tool_of(delivery: Delivery) -> str | None:
+    """The name of the tool whose file it is; None for qrels and filled-in worklists.
+
+    Raises:
+        ValueError: If it fits several tools, or is damaged.
+    """
+    with naming(delivery.path):
+        fit = [name for name, tool in TOOLS.items() if tool.recognises(delivery)]
+        if len(fit) > 1:
+            raise ValueError(f"the file fits {' and '.join(fit)}; say which it is with `pt-active import`")
+    return fit[0] if fit else None
+
+
+def write_worklist(worklist: Worklist, path: str | Path, tool: str) -> list[Path]:
+    """Write what a judging tool takes.
+
+    Args:
+        worklist: What is to be judged.
+        path: A new file. Files that go with it have the same name and another suffix.
+        tool: A name in `tools.registry.TOOLS`.
+
+    Returns:
+        The paths of the files, that of the worklist first.
+
+    Raises:
+        FileExistsError: If a file exists; then none is written.
+        ValueError: If the tool cannot hold the worklist.
+    """
+    path = Path(path)
+    files = {path.with_suffix(suffix) if suffix else path: text for suffix, text in TOOLS[tool].write(worklist).items()}
+    for each in files:
+        if each.exists():
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(each))
+    for each, content in files.items():
+        write_file(each, content)
+    return list(files)
+
+
+def _records_of(delivery: Delivery, tool: str, names: GradeNames) -> pd.DataFrame:
+    with naming(delivery.path):
+        if not TOOLS[tool].recognises(delivery):
+            raise ValueError(f"this is not what {TOOLS[tool].title} exports for `pt-active import {tool}`")
+    given = TOOLS[tool].read(delivery)
+    with naming(delivery.path):
+        return records_given(given, names)
+
+
+def _of_plan(records: pd.DataFrame, plan: Plan, path: str, tool: str) -> pd.DataFrame:
+    restored = _restored(records, plan, path) if tool in _TABLES else records
+    with naming(path):
+        return checked_records(restored, plan)
+
+
+def _restored(labels: pd.DataFrame, plan: Plan | None, path: str) -> pd.DataFrame:
+    """The labels with ids whose leading zeros are given back; a warning says which."""
+    if plan is None:
+        return labels
+    with naming(path):
+        restored, changes = restored_zeros(plan.tables.pool.keys, labels)
+    if changes:
+        counted = how_many("id", len(changes), "has")
+        warnings.warn(
+            f"{path}: {counted} lost leading zeros, as spreadsheets remove them; taken as {'; '.join(changes[:3])}",
+            stacklevel=3,
+        )
+    return restored
+
+
+def _check_consistent(read: dict[str, pd.DataFrame]) -> None:
+    """Raise if a document has different labels in files that do not say who judged, or in one and in the records.
+
+    Raises:
+        ValueError: If there is such a document; the message names the first one and its files.
+    """
+    records = [frame for frame in read.values() if is_records(frame)]
+    plain = {path: frame for path, frame in read.items() if not is_records(frame)}
+    if records and plain:
+        plain |= {"the records": qrels_of(pd.concat(records, ignore_index=True))}
+    if not plain:
+        return
+    labels = pd.concat([frame.assign(path=path) for path, frame in plain.items()], ignore_index=True)
+    different = labels.drop_duplicates(["qid", "docno", "label"]).duplicated(["qid", "docno"], keep=False)
+    if different.any():
+        row = labels.loc[different.index[different][0]]
+        each = labels[(labels["qid"] == row["qid"]) & (labels["docno"] == row["docno"])]
+        said = ", ".join(f"{label} in {path}" for label, path in zip(each["label"], each["path"], strict=True))
+        raise ValueError(f"document {shown(row['docno'])} of query {shown(row['qid'])} has different labels: {said}")

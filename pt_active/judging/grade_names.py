@@ -1,0 +1,89 @@
+"""Which grade does a word or a number in a judging tool stand for?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pt_active.frames.checks import Argument, ArgumentError, shown, some
+from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, UNJUDGED
+from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
+
+SKIP_LABEL, UNJUDGEABLE_LABEL = "skip", "unjudgeable"
+"""The labels beside the grades where a tool has no button of its own for them."""
+
+_NOT_GRADES = {SKIP_LABEL: SKIPPED, SKIPPED: SKIPPED, UNJUDGEABLE_LABEL: UNJUDGEABLE}
+"""Label → the status that it stands for."""
+
+_NUMBER = re.compile(r"([+-]?\d{1,15})(?:\.0*)?")
+"""A whole number, also as spreadsheets write it."""
+
+
+@dataclass(frozen=True)
+class GradeNames:
+    """Words that stand for grades in a judging tool.
+
+    Attributes:
+        grades: Word → grade; empty if the grades are numbers. The case of a word does not count.
+    """
+
+    grades: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def parsed(cls, text: str | None) -> GradeNames:
+        """The names in a text such as ``bad,fair,good``, from grade 0 on, or ``bad=0,good=2``.
+
+        Args:
+            text: Names with commas between them; None for none.
+
+        Raises:
+            ArgumentError: If a name is empty, a number, or occurs twice, or a grade is not a whole number from 0.
+        """
+        if text is None:
+            return cls()
+        grades: dict[str, int] = {}
+        for place, part in enumerate(text.split(",")):
+            name, equals, number = (each.strip() for each in part.partition("="))
+            taken = name.casefold() in (*map(str.casefold, grades), *_NOT_GRADES)
+            wrong = bool(equals) and not (number.isascii() and number.isdigit())
+            if not name or taken or wrong or _NUMBER.fullmatch(name):
+                wanted = " must be different words, such as bad,fair,good or bad=0,good=2; got "
+                raise ArgumentError(Argument("grade_names"), wanted, shown(part))
+            grades[name] = int(number) if equals else place
+        if max(grades.values()) > HIGHEST_LABEL:
+            raise ArgumentError(Argument("grade_names"), f" must not have a grade above {HIGHEST_LABEL}")
+        return cls(grades)
+
+    def of(self, grade: int) -> str:
+        """The first name of a grade; its number if it has none."""
+        return next((name for name, number in self.grades.items() if number == grade), str(grade))
+
+    def judgment(self, label: object) -> tuple[int | None, str]:
+        """The grade and the status that a label stands for.
+
+        Args:
+            label: A number, a word or nothing.
+
+        Returns:
+            The grade, and the status ``judged``; no grade, and ``skipped`` or ``unjudgeable``; or no grade and an
+            empty status if nothing was said, which -1 says too. The Web track's -2, spam, is grade 0.
+
+        Raises:
+            ValueError: If it is none of these; the message says what was expected.
+        """
+        text = "" if label is None else str(label).strip()
+        if not text:
+            return None, ""
+        if status := _NOT_GRADES.get(text.casefold()):
+            return None, status
+        if match := None if isinstance(label, bool) else _NUMBER.fullmatch(text):
+            number = int(match[1])
+            if SPAM <= number <= HIGHEST_LABEL:
+                return (None, "") if number == UNJUDGED else (max(number, 0), JUDGED)
+        known = {name.casefold(): grade for name, grade in self.grades.items()}
+        if (grade := known.get(text.casefold())) is not None:
+            return grade, JUDGED
+        also = f", or one of {some(self.grades)}" if self.grades else ""
+        hint = "" if self.grades or match else ("; words for grades need ", Argument("grade_names"))
+        raise ArgumentError(f"expected a label that is a whole grade from 0{also}; got {shown(label)}", *hint)

@@ -1,0 +1,116 @@
+"""Records of judgments: how are they checked, kept in files, and turned into qrels?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pt_active.frames import records as frame_records
+from pt_active.frames.atomic import new_file, write_file
+from pt_active.frames.json_lines import read_json_lines
+from pt_active.frames.parquet import read_parquet
+from pt_active.frames.records import RECORD_COLUMNS, STATUSES, latest
+from pt_active.frames.sources import Source, naming, read_source
+from pt_active.frames.visible import json_text
+from pt_active.plans.making.judgments import RULES, qrels_of, records_of_plan
+from pt_active.plans.plan import Plan
+
+__all__ = [
+    "RECORD_COLUMNS",
+    "RULES",
+    "STATUSES",
+    "checked_records",
+    "latest",
+    "qrels_of",
+    "read_records",
+    "record_line",
+    "write_records",
+]
+
+
+def checked_records(frame: pd.DataFrame, plan: Plan | None = None) -> pd.DataFrame:
+    """Check records of judgments, and that they belong to a plan.
+
+    Args:
+        frame: `RECORD_COLUMNS`; ``time``, ``note`` and ``plan`` may be missing.
+        plan: The plan that they should be of; None for any.
+
+    Returns:
+        `RECORD_COLUMNS` in this order: strings, but for ``label``, which is Int64 and <NA> unless the status is
+        ``judged``. The index is that of the frame.
+
+    Raises:
+        ValueError: If a record is malformed, or is not of the plan, its documents and its grades. The message has the
+            row.
+    """
+    return frame_records.checked_records(frame) if plan is None else records_of_plan(plan.tables, plan.id, frame)
+
+
+def read_records(path: str | Path, plan: Plan | None = None) -> pd.DataFrame:
+    """Read records that `write_records` wrote: JSON lines, or Parquet if the name ends in ``.parquet``.
+
+    Args:
+        path: The file.
+        plan: The plan that they should be of; None for any.
+
+    Returns:
+        As `checked_records` returns them; the index holds the numbers of the lines or rows, from 1.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged, or a record is malformed or not of the plan.
+    """
+    wanted = tuple(RECORD_COLUMNS)
+    if Path(path).suffix == ".parquet":
+        frame = read_parquet(path, wanted)
+    else:
+        frame = records_in(read_source(path))
+    with naming(path):
+        return checked_records(frame, plan)
+
+
+def records_in(source: Source) -> pd.DataFrame:
+    """The records in a file of JSON lines, not yet checked.
+
+    Raises:
+        ValueError: If a line is not a JSON object with the keys `RECORD_COLUMNS`.
+    """
+    with naming(source):
+        return read_json_lines(source, tuple(RECORD_COLUMNS))
+
+
+def write_records(records: pd.DataFrame, path: str | Path) -> Path:
+    """Write records to a new file: JSON lines, or Parquet if the name ends in ``.parquet``.
+
+    Args:
+        records: Records of judgments.
+        path: The file.
+
+    Returns:
+        The path.
+
+    Raises:
+        FileExistsError: If the file exists: records are appended, never overwritten.
+        ValueError: If a record is malformed.
+    """
+    checked, path = checked_records(records), Path(path)
+    if path.suffix == ".parquet":
+        with new_file(path) as unfinished:
+            checked.to_parquet(unfinished, index=False)
+    else:
+        write_file(path, "".join(record_line(row) for row in checked.itertuples(index=False, name=None)))
+    return path
+
+
+def record_line(record: Sequence[Any]) -> str:
+    """A record as a line of JSON lines, with its line end.
+
+    Args:
+        record: The values of `RECORD_COLUMNS`; a label that is missing becomes null.
+    """
+    values = dict(zip(RECORD_COLUMNS, record, strict=True))
+    values["label"] = None if pd.isna(values["label"]) else int(values["label"])
+    return json_text(values) + "\n"

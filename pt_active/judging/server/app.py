@@ -1,0 +1,221 @@
+"""Which page or answer belongs to which address?
+
+A judge's pages are below ``/judge/TOKEN/``, the organiser's below ``/organise/TOKEN/``. A token is all that is needed,
+so links must go to the right people only. There are no cookies that another site's page could use.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import parse_qs
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from pt_active.frames.visible import json_text
+from pt_active.judging.server.campaign import Campaign, Refused
+from pt_active.judging.server.keeper import Keeper
+from pt_active.judging.server.organiser import Organiser
+from pt_active.judging.server.security import (
+    ORGANISER,
+    SafeHeaders,
+    Tokens,
+    body_of,
+    from_another_site,
+)
+from pt_active.judging.server.templates import FILES, PAGES, environment, judge_values
+
+_NOT_KEPT = "the server could not write to its disk, so nothing was kept"
+
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
+
+Page = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass
+class Site:
+    """All pages of a campaign.
+
+    Attributes:
+        campaign: What judges get and give.
+        organiser: What the organiser sees and decides.
+        guideline: HTML of the guideline, made by `guideline.guideline_html`; empty if there is none.
+    """
+
+    campaign: Campaign
+    organiser: Organiser
+    guideline: str = ""
+
+    def __post_init__(self) -> None:
+        self._templates, self._tokens = environment(), Tokens(self.campaign.store.people())
+        self._keeper = Keeper(self.campaign.store)
+
+    def application(self) -> Starlette:
+        """The application."""
+        judge, organise = "/judge/{token}", "/organise/{token}"
+        routes = [
+            Route("/files/{name}", self._file),
+            Route(f"{judge}/", self._for_judge(self._judge_page)),
+            Route(f"{judge}/work", self._for_judge(self._work)),
+            Route(f"{judge}/records", self._for_judge(self._keep), methods=["POST"]),
+            Route(f"{organise}/", self._for_organiser(self._overview)),
+            Route(f"{organise}/state", self._for_organiser(self._state)),
+            Route(f"{organise}/adjudicate", self._for_organiser(self._queue)),
+            Route(f"{organise}/adjudicate", self._for_organiser(self._adjudicate), methods=["POST"]),
+            Route(f"{organise}/pause", self._for_organiser(self._pause), methods=["POST"]),
+            Route(f"{organise}/next", self._for_organiser(self._next)),
+            Route(f"{organise}/next", self._for_organiser(self._extend), methods=["POST"]),
+            Route(f"{organise}/judgments.qrels", self._for_organiser(self._qrels)),
+            Route(f"{organise}/records.jsonl", self._for_organiser(self._records)),
+        ]
+        failures = {HTTPException: self._failed, sqlite3.Error: self._disk_failed}
+        return Starlette(routes=routes, middleware=[Middleware(SafeHeaders)], exception_handlers=failures)
+
+    # --- who asks -----------------------------------------------------------------------------------------------------
+
+    def _for_judge(self, page: Page) -> Page:
+        return self._for(page, lambda name: name != ORGANISER)
+
+    def _for_organiser(self, page: Page) -> Page:
+        return self._for(page, lambda name: name == ORGANISER)
+
+    def _for(self, page: Page, allowed: Callable[[str], bool]) -> Page:
+        """The page for those who may see it."""
+
+        async def guarded(request: Request) -> Response:
+            name = self._tokens.name(request.path_params["token"])
+            if name is None or not allowed(name):
+                raise HTTPException(403, "This link is not valid. Ask the organiser for yours.")
+            if request.method == "POST" and from_another_site(request.headers):
+                raise HTTPException(403, "This request came from another site.")
+            request.state.name = name
+            return await page(request)
+
+        return guarded
+
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)
+        if request.url.path.endswith(("/work", "/records", "/state")):
+            return _json({"error": error.detail}, error.status_code)
+        said = error.detail if error.status_code != 404 else "There is nothing here. Open the link that you were given."
+        return self._page("message.html.jinja", error.status_code, title=str(error.status_code), message=said)
+
+    async def _disk_failed(self, request: Request, error: Exception) -> Response:
+        return await self._failed(request, HTTPException(507, _NOT_KEPT))
+
+    def _page(self, template: str, code: int = 200, **values: Any) -> Response:
+        return HTMLResponse(self._templates.get_template(template).render(**values), code)
+
+    async def _file(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in FILES:
+            raise HTTPException(404)
+        return Response((PAGES / name).read_bytes(), media_type=FILES[name])
+
+    # --- judges -------------------------------------------------------------------------------------------------------
+
+    async def _judge_page(self, request: Request) -> Response:
+        name = request.state.name
+        values = judge_values(self.campaign.plan.id, name, self.campaign.grades, self.guideline)
+        return self._page("judge.html.jinja", **values, offline=None)
+
+    async def _work(self, request: Request) -> Response:
+        return _json(self.campaign.work_for(request.state.name))
+
+    async def _keep(self, request: Request) -> Response:
+        body = await body_of(request, _JSON)
+        if body is None:
+            raise HTTPException(415, "Expected JSON of at most a megabyte.")
+        try:
+            sent = self.campaign.check(request.state.name, json.loads(body))
+        except (ValueError, RecursionError):
+            raise HTTPException(400, "Expected a JSON list of records.") from None
+        except Refused as reason:
+            raise HTTPException(400, str(reason)) from None
+        await self._keeper.append(sent.entries)
+        return _json(self.campaign.take(sent))
+
+    # --- the organiser ------------------------------------------------------------------------------------------------
+
+    async def _overview(self, request: Request) -> Response:
+        return self._page("organiser.html.jinja", said="", **await self.organiser.overview())
+
+    async def _state(self, request: Request) -> Response:
+        return _json(await self.organiser.overview())
+
+    async def _queue(self, request: Request) -> Response:
+        return self._page("adjudicate.html.jinja", queue=self.organiser.queue(), grades=self.campaign.grades)
+
+    async def _adjudicate(self, request: Request) -> Response:
+        form = await _form(request)
+        try:
+            sent = self.campaign.adjudication(form.get("qid", ""), form.get("docno", ""), int(form.get("label", "")))
+        except (ValueError, Refused) as reason:
+            raise HTTPException(400, f"This was not kept: {reason}.") from None
+        await self._keeper.append(sent.entries)
+        self.campaign.take(sent)
+        return RedirectResponse("adjudicate", 303)
+
+    async def _pause(self, request: Request) -> Response:
+        self.campaign.pause((await _form(request)).get("paused") == "yes")
+        return RedirectResponse("./", 303)
+
+    async def _next(self, request: Request, said: str = "", code: int = 200) -> Response:
+        unit = self.campaign.plan.tables.manifest.arguments.unit
+        return self._page("next.html.jinja", code, said=said, unit=unit or " judgments")
+
+    async def _extend(self, request: Request) -> Response:
+        try:
+            budget = float((await _form(request)).get("budget", ""))
+        except ValueError:
+            return await self._next(request, "Say how much may be spent, as a number.", 400)
+        if not math.isfinite(budget) or budget <= 0:
+            return await self._next(request, "The budget must be a number above 0.", 400)
+        try:
+            return await self._next(request, await self.organiser.extend(budget))
+        except FileExistsError:
+            return await self._next(request, "The folder of the next plan is taken. Try again.", 409)
+        except ValueError as reason:
+            return await self._next(request, f"The plan was not extended: {reason}.", 400)
+
+    async def _qrels(self, request: Request) -> Response:
+        try:
+            return _download(self.organiser.qrels_lines(), "judgments.qrels", "text/plain")
+        except ValueError as reason:
+            raise HTTPException(409, str(reason)) from None
+
+    async def _records(self, request: Request) -> Response:
+        return _download(self.organiser.record_lines(), "records.jsonl", "application/x-ndjson")
+
+
+def _json(content: Mapping[str, Any], code: int = 200) -> Response:
+    return Response(json_text(content).encode("utf-8"), code, media_type=_JSON)
+
+
+def _download(text: str, name: str, kind: str) -> Response:
+    headers = {"content-disposition": f'attachment; filename="{name}"'}
+    return PlainTextResponse(text, headers=headers, media_type=kind)
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """The fields of a form.
+
+    Raises:
+        HTTPException: If it is none.
+    """
+    body = await body_of(request, _FORM)
+    if body is None:
+        raise HTTPException(415, "Expected a form.")
+    try:
+        return {name: values[-1] for name, values in parse_qs(body.decode("utf-8"), keep_blank_values=True).items()}
+    except ValueError:
+        raise HTTPException(400, "Expected a form.") from None

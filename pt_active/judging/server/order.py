@@ -1,0 +1,195 @@
+"""Which documents are judged, and in which order do judges see them?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import data_frame, whole_number, within
+from pt_active.frames.clocks import clocks
+from pt_active.frames.columns import with_string_ids
+from pt_active.plans.making.labelled import wanted_documents
+from pt_active.plans.plan import Plan
+
+BLOCK = 50
+"""Documents of a block, unless another number is given."""
+
+DOUBLE = 0.1
+"""The share of documents that several people judge, unless another share is given."""
+
+MAX_JUDGES = 100
+"""How many people may judge a document, at most."""
+
+_ABOUT_QUERIES = ("query", "description", "narrative")
+"""Columns of a plan's queries that judges read."""
+
+_ORDER_STAGE, _DOUBLE_STAGE = 1_000_001, 1_000_002
+"""Stages of `clocks`, which no round of a plan reaches: the order within a query, and who is judged twice."""
+
+
+@dataclass(frozen=True)
+class Document:
+    """A document to judge, as judges see it.
+
+    Attributes:
+        qid: Id of the query.
+        docno: Id of the document.
+        about: ``query``, ``description`` and ``narrative`` of the query, as far as they are known.
+        text: The text of the document; empty if it is not known.
+        judges: How many people judge it.
+    """
+
+    qid: str
+    docno: str
+    about: dict[str, str]
+    text: str
+    judges: int = 1
+
+
+@dataclass(frozen=True)
+class JudgingOrder:
+    """The documents of a plan in the order in which they are shown.
+
+    Attributes:
+        documents: All documents, block by block; in a block those of a query are next to each other.
+        blocks: Of each block its queries, and of each query the places of its documents. A document that is drawn
+            earlier is never in a later block.
+        place: (qid, docno) → the place of a document.
+    """
+
+    documents: list[Document]
+    blocks: list[list[list[int]]]
+    place: dict[tuple[str, str], int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        places = {(each.qid, each.docno): at for at, each in enumerate(self.documents)}
+        object.__setattr__(self, "place", places)
+
+    @classmethod
+    def of(
+        cls,
+        plan: Plan,
+        texts: pd.DataFrame | None = None,
+        *,
+        block: int = BLOCK,
+        double: float = DOUBLE,
+        judges: int = 2,
+    ) -> JudgingOrder:
+        """The documents that a plan and its extensions ask for.
+
+        Blocks follow the order in which the plan drew. In a block, the order of documents of a query is that of a hash
+        of their ids, so it says nothing about any ranking. So is the choice of those that several people judge: each
+        document is among them with the probability ``double``, whatever else is drawn.
+
+        Args:
+            plan: The plan.
+            texts: ``docno, text``; what the plan has is used where they have none.
+            block: Documents of a block; in a plan of queries a block ends with a query.
+            double: The probability that a document is judged by several people.
+            judges: By how many people these are judged.
+
+        Raises:
+            ValueError: If an argument is out of range.
+        """
+        size, share = whole_number("block", block, 1), within("double", double, 0, 1)
+        several = whole_number("judges", judges, 2, MAX_JUDGES)
+        if share == 1:
+            share = np.nextafter(1, 0)
+        table = _asked_for(plan)
+        seed = _seed_of(plan)
+        chosen = clocks(seed, table["qid"], table["docno"], stage=_DOUBLE_STAGE) < -np.log1p(-share)
+        table = table.assign(
+            shuffled=clocks(seed, table["qid"], table["docno"], stage=_ORDER_STAGE),
+            judges=np.where(chosen, several, 1),
+            block=_blocks(table, size),
+        )
+        first = table.groupby(["block", "qid"])["drawn"].transform("min")
+        table = table.assign(first=first).sort_values(["block", "first", "qid", "shuffled"], kind="stable")
+        return cls(list(_documents(table, plan, texts)), _queries_of_blocks(table))
+
+
+def _seed_of(plan: Plan) -> int:
+    """A seed that is the same for a plan and its extensions, and differs between plans."""
+    return int.from_bytes(blake2b(plan.id.encode(), digest_size=7).digest(), "big")
+
+
+def _asked_for(plan: Plan) -> pd.DataFrame:
+    """``qid, docno, round, unit, drawn``: what was drawn, in that order.
+
+    Documents of one ``unit`` are next to each other and of no use without each other: those of a query, or of a step of
+    a cascade.
+    """
+    tables = plan.tables
+    pool, wanted = tables.pool, wanted_documents(tables)
+    table = pool.keys[["qid", "docno"]].assign(round=0, priority=0.0)
+    if tables.rounds:
+        for number, each in enumerate(tables.rounds):
+            table.loc[each.sample.drawn, "round"] = number
+            if each.sample.priority is not None:
+                table.loc[each.sample.drawn, "priority"] = each.sample.priority[each.sample.drawn]
+    else:
+        wanted = wanted & pool.seen(tables.measure)
+        if "q_priority" in tables.queries.columns:
+            table["priority"] = np.nan_to_num(tables.queries["q_priority"].to_numpy())[pool.query_of_document]
+    table = with_string_ids(table[wanted])
+    table = table.sort_values(["round", "priority", "qid", "docno"], kind="stable").reset_index(drop=True)
+    unit = table.groupby(["round", "priority", "qid"], sort=False).ngroup()
+    return table.assign(unit=unit, drawn=np.arange(len(table)))
+
+
+def _blocks(table: pd.DataFrame, size: int) -> np.ndarray:
+    """int64[N], the block of each document, in the order drawn.
+
+    A block ends when it has enough documents, and where another round begins. Units are not split.
+    """
+    block, inside, before = 0, 0, None
+    numbers = np.empty(len(table), dtype=np.int64)
+    for at, here in enumerate(zip(table["round"], table["unit"], strict=True)):
+        if before is not None and (before[0] != here[0] or (inside >= size and before[1] != here[1])):
+            block, inside = block + 1, 0
+        numbers[at], before, inside = block, here, inside + 1
+    return numbers
+
+
+def _queries_of_blocks(table: pd.DataFrame) -> list[list[list[int]]]:
+    keyed = enumerate(zip(table["block"], table["qid"], strict=True))
+    queries = [(key[0], [at for at, _ in rows]) for key, rows in groupby(keyed, key=lambda each: each[1])]
+    return [[places for _, places in each] for _, each in groupby(queries, key=lambda each: each[0])]
+
+
+def _documents(table: pd.DataFrame, plan: Plan, texts: pd.DataFrame | None) -> Iterator[Document]:
+    text = _texts_of(plan, texts)
+    about = _about_queries(plan)
+    for qid, docno, judges in zip(table["qid"], table["docno"], table["judges"], strict=True):
+        yield Document(qid, docno, about.get(qid, {}), text.get(docno, ""), int(judges))
+
+
+def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
+    """Document → its text, as far as it is known."""
+    known: dict[str, str] = {}
+    frames = [plan.tables.assessments, *([] if texts is None else [data_frame("texts", texts, "docno", "text")])]
+    for frame in frames:
+        if "text" in frame.columns:
+            some = frame[frame["text"].notna()]
+            known |= dict(zip(some["docno"].map(str), some["text"].map(str), strict=True))
+    return known
+
+
+def _about_queries(plan: Plan) -> dict[str, dict[str, str]]:
+    queries = plan.tables.queries
+    columns = [name for name in _ABOUT_QUERIES if name in queries.columns]
+    rows = queries[columns].astype(object).where(queries[columns].notna(), "").to_dict(orient="records")
+    named = zip(queries["qid"].map(str), rows, strict=True)
+    return {qid: {str(name): str(value) for name, value in row.items() if str(value)} for qid, row in named}
+
+
+def texts_together(work: JudgingOrder, texts: pd.DataFrame | None) -> pd.DataFrame | None:
+    """The texts of all documents and others; None if there is none."""
+    known = {} if texts is None else dict(zip(texts["docno"].map(str), texts["text"], strict=True))
+    known |= {each.docno: each.text for each in work.documents if each.text}
+    return pd.DataFrame({"docno": list(known), "text": list(known.values())}) if known else None

@@ -1,0 +1,230 @@
+"""What does the organiser see and decide: how far, how fast, how sure, and whether to go on?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from starlette.concurrency import run_in_threadpool
+
+from pt_active.frames.checks import how_many
+from pt_active.frames.records import ADJUDICATOR, JUDGED, SKIPPED, UNJUDGEABLE
+from pt_active.frames.visible import visible_field
+from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.judging.records import qrels_of, record_line
+from pt_active.judging.server.campaign import Campaign, in_hours, shown_document
+from pt_active.judging.server.order import JudgingOrder, texts_together
+from pt_active.plans.answers.pairwise import PairStatus
+from pt_active.plans.answers.status import Status
+from pt_active.plans.making.artifact import Facts
+from pt_active.plans.making.queries import has_order
+from pt_active.plans.plan import Plan
+
+FAR_APART = 2
+"""Grades by which two judges differ until the organiser is asked."""
+
+_REST = 5.0
+"""An estimate is shown again for so many times as long as it took, so that looking leaves the server to the judges."""
+
+_NOW_SECONDS = 60.0
+"""A judge who gave a sign of life in these seconds is there now."""
+
+_MAX_LISTED = 100
+"""Documents of a list on the organiser's pages, at most."""
+
+_MAX_PAIRS = 15
+"""Pairs of rankers on the organiser's page, at most; those that are not settled first."""
+
+
+@dataclass
+class Organiser:
+    """The organiser's side of a campaign.
+
+    Attributes:
+        campaign: The campaign.
+        folder: The folder of its plan.
+        order_of: Puts the documents of the extended plan in order.
+        texts: ``docno, text``, for documents that an extension adds; None if there are none.
+        margin: Differences up to this do not matter; a plan of one ranker needs it.
+    """
+
+    campaign: Campaign
+    folder: Path
+    order_of: Callable[[Plan, pd.DataFrame | None], JudgingOrder]
+    texts: pd.DataFrame | None = None
+    margin: float | None = None
+    _looked: tuple[float, int, dict[str, Any]] | None = field(default=None, init=False)
+    _extending: bool = field(default=False, init=False)
+
+    def records(self) -> pd.DataFrame:
+        """All records."""
+        return self.campaign.store.records()
+
+    def record_lines(self) -> str:
+        """All records as JSON lines."""
+        return "".join(record_line(row) for row in self.records().itertuples(index=False, name=None))
+
+    def qrels(self) -> pd.DataFrame:
+        """``qid, docno, label``: the adjudicator's labels, elsewhere the majority of the judges, ties to the lower."""
+        return qrels_of(self.records())
+
+    def qrels_lines(self) -> str:
+        """`qrels` as lines of TREC qrels.
+
+        Raises:
+            ValueError: If an id holds white space, which such lines cannot hold.
+        """
+        qrels = self.qrels()
+        ids = pd.concat([qrels["qid"], qrels["docno"]])
+        if ids.str.contains(r"\s", regex=True).any():
+            raise ValueError("an id holds white space, which qrels cannot hold: download the records instead")
+        return "".join(f"{qid} 0 {docno} {label}\n" for qid, docno, label in qrels.itertuples(index=False, name=None))
+
+    async def overview(self) -> dict[str, Any]:
+        """Everything on the organiser's first page."""
+        campaign = self.campaign
+        judges = [self._about(name) for name in campaign.store.people() if not name.startswith(":")]
+        return {
+            "measure": campaign.plan.tables.manifest.arguments.measure,
+            "settled": campaign.sharing.settled,
+            "all": len(campaign.work.documents),
+            "records": campaign.kept,
+            "judges": judges,
+            "left": _time_left(judges, campaign.sharing.left),
+            "paused": campaign.paused,
+            "disagreements": len(self.disagreements()),
+            "waiting": self.waiting(),
+            "estimate": await self.estimate(),
+        }
+
+    def _about(self, name: str) -> dict[str, Any]:
+        campaign = self.campaign
+        done, sign = Counter(campaign.done_by(name)), campaign.sharing.last_seen(name)
+        ago = None if sign is None else campaign.clock() - sign
+        return {
+            "name": name,
+            "done": done[JUDGED],
+            "skipped": done[SKIPPED],
+            "unjudgeable": done[UNJUDGEABLE],
+            "pace": campaign.pace(name),
+            "there": ago is not None and ago < campaign.patience,
+            "seen": "never" if ago is None else "now" if ago < _NOW_SECONDS else f"{in_hours(ago)} ago",
+        }
+
+    async def estimate(self) -> dict[str, Any]:
+        """What `Plan.status` and `Plan.agreement` say so far, computed in another thread, since it takes a moment."""
+        campaign = self.campaign
+        if self._looked is not None:
+            until, kept, told = self._looked
+            if kept == campaign.kept or campaign.clock() < until:
+                return told
+        plan, kept, begin = campaign.plan, campaign.kept, campaign.clock()
+        told = {"records": kept} | await run_in_threadpool(self._estimated, plan)
+        now = campaign.clock()
+        self._looked = now + _REST * (now - begin), kept, told
+        return told
+
+    def _estimated(self, plan: Plan) -> dict[str, Any]:
+        records = self.records()
+        agreed = plan.agreement(records)
+        counts = {pair: table.tolist() for pair, table in agreed.confusions.items()}
+        told = {"agreement": agreed.facts() if agreed.twice else [], "confusions": list(counts.items())}
+        try:
+            looks = ALWAYS if has_order(plan.tables) else ASYMPTOTIC
+            status = plan.status(records, looks, self.margin)
+        except ValueError as error:
+            return told | {"stop": False, "answer": str(error), "facts": []}
+        return told | {"stop": status.resolved, "answer": status.answer, "facts": _facts(status)}
+
+    def waiting(self) -> list[dict[str, str]]:
+        """The documents that somebody skipped, or could not judge, and that nobody has judged."""
+        sharing, listed = self.campaign.sharing, []
+        for place in sorted(sharing.passed)[:_MAX_LISTED]:
+            shown = shown_document(self.campaign.work.documents[place])
+            who = ", ".join(f"{visible_field(judge)} ({status})" for judge, status in sharing.outcome[place].items())
+            state = "waits for another judge" if sharing.wanted(place) else "left to the model"
+            listed.append({"topic": shown["topic"], "name": shown["name"], "who": who, "state": state})
+        return listed
+
+    def disagreements(self) -> list[int]:
+        """The places of documents on which judges differ by `FAR_APART` grades, and that are not settled."""
+        campaign = self.campaign
+        return sorted(place for place in campaign.sharing.shared if _apart(campaign, place) >= FAR_APART)
+
+    def queue(self) -> list[dict[str, Any]]:
+        """The documents to adjudicate, with what each judge said."""
+        listed = []
+        for place in self.disagreements()[:_MAX_LISTED]:
+            said = self.campaign.opinions(place).items()
+            opinions = [(judge, label, note) for judge, (status, label, note) in said if status == JUDGED]
+            listed.append(shown_document(self.campaign.work.documents[place]) | {"opinions": opinions})
+        return listed
+
+    async def extend(self, budget: float) -> str:
+        """Draw the next round, keep the longer plan beside the first, and go on with it.
+
+        Args:
+            budget: What may be spent on top, in the unit of the plan's cost.
+
+        Returns:
+            What was done, in one sentence.
+
+        Raises:
+            ValueError: If the plan cannot be extended.
+        """
+        if self._extending:
+            raise ValueError("another extension is under way")
+        self._extending = True
+        try:
+            plan, work, self.folder = await run_in_threadpool(self._extended, budget)
+        finally:
+            self._extending = False
+        new = len(work.documents) - len(self.campaign.work.documents)
+        self.campaign.store.set("folder", str(self.folder.absolute()))
+        self.campaign.go_on_with(plan, work)
+        self._looked = None
+        return f"The next round has {how_many('document', new)}."
+
+    def _extended(self, budget: float) -> tuple[Plan, JudgingOrder, Path]:
+        before = self.campaign
+        texts = texts_together(before.work, self.texts)
+        plan = before.plan.extend(budget, self.qrels(), texts=texts, missing="expected")
+        folder = _free(self.folder)
+        plan.save(folder)
+        return plan, self.order_of(plan, texts), folder
+
+
+def _facts(status: Status | PairStatus) -> Facts:
+    """What the page tells of a state, beside its answer."""
+    if isinstance(status, Status):
+        return [fact for fact in status.facts() if fact[0] != "answer"]
+    pairs = [each for each in status.pairs if not each.resolved] or list(status.pairs)
+    told = [(each.what, f"[{each.low:.4f}, {each.high:.4f}]: {each.answer}") for each in pairs[:_MAX_PAIRS]]
+    return [*told, ("next", status.advice)]
+
+
+def _time_left(judges: list[dict[str, Any]], wanted: int) -> str:
+    """How long the judges who are there need for what is left, in words; empty if that cannot be told."""
+    pace = sum(1 / each["pace"] for each in judges if each["there"] and each["pace"])
+    return in_hours(wanted / pace) if pace else ""
+
+
+def _apart(campaign: Campaign, place: int) -> int:
+    """The largest difference of two judges' grades; 0 if the adjudicator has settled it."""
+    said = campaign.opinions(place)
+    if ADJUDICATOR in said:
+        return 0
+    grades = [label for _, label, _ in said.values() if label is not None]
+    return max(grades) - min(grades) if grades else 0
+
+
+def _free(folder: Path) -> Path:
+    """The first folder ``NAME-2``, ``NAME-3``, … that does not exist."""
+    stem, number = folder.name, 2
+    while (candidate := folder.with_name(f"{stem}-{number}")).exists():
+        number += 1
+    return candidate

@@ -1,0 +1,110 @@
+"""Who may ask for what, and what may an answer make a browser do?"""
+
+from __future__ import annotations
+
+import hashlib
+import ipaddress
+from collections.abc import Mapping
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+ORGANISER = ":organiser"
+"""The name under which the organiser's token is kept; no judge can have it, since names hold no colon."""
+
+MAX_BODY = 1_000_000
+"""Bytes of a request, at most."""
+
+HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+        "form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    ),
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+"""What every answer says to the browser: run nothing but this server's own files, and tell nobody where you are."""
+
+
+class SafeHeaders:
+    """Puts `HEADERS` on every answer, also on those about errors.
+
+    Args:
+        app: The application.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(HEADERS)
+            await send(message)
+
+        await self._app(scope, receive, send_safely if scope["type"] == "http" else send)
+
+
+class Tokens:
+    """Who has which link.
+
+    Args:
+        people: Name → token.
+    """
+
+    def __init__(self, people: Mapping[str, str]) -> None:
+        self._names = {_hashed(token): name for name, token in people.items()}
+
+    def name(self, token: str) -> str | None:
+        """Whose token it is; None if it is nobody's."""
+        # Looking up the hash takes a time that says nothing about the tokens.
+        return self._names.get(_hashed(token))
+
+
+def _hashed(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
+
+
+def from_another_site(headers: Headers) -> bool:
+    """Whether a browser says that another site's page made it send a request."""
+    fetched = headers.get("sec-fetch-site")
+    if fetched is not None and fetched != "same-origin":
+        return True
+    origin = headers.get("origin")
+    return origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower()
+
+
+async def body_of(request: Request, kind: str) -> bytes | None:
+    """The body of a request; None if it is of another type, or too large.
+
+    Args:
+        request: The request.
+        kind: The content type that it must have. A page of another site cannot send ``application/json`` unasked.
+    """
+    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != kind:
+        return None
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_BODY:
+            return None
+    return body
+
+
+def is_local(host: str) -> bool:
+    """Whether only programs of this machine reach an address."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

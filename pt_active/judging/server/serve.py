@@ -1,0 +1,106 @@
+"""How does the server listen, and what do its links look like?"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from pt_active.judging.server.security import ORGANISER, is_local
+
+_SECONDS_TO_END = 5
+"""How long requests that are under way may take when the server is stopped."""
+
+_BACKLOG = 128
+"""Connections that may wait until they are accepted."""
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket on an address of this machine.
+
+    Args:
+        host: The name or address, such as ``127.0.0.1``; ``0.0.0.0`` for all addresses of the machine.
+        port: The port; 0 for any that is free.
+
+    Raises:
+        OSError: If the address is not one of this machine, or the port is taken.
+    """
+    try:
+        # asyncio sends answers at once, rather than after the last is acknowledged, on sockets that say they are TCP.
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
+        family, kind, protocol, _, address = found[0]
+        opened = socket.socket(family, kind, protocol)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        opened.bind(address)
+        opened.listen(_BACKLOG)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, f"{host}, port {port}") from error
+    return opened
+
+
+def links(people: Mapping[str, str], root: str) -> dict[str, str]:
+    """Name → link of the organiser, under ``:organiser``, and of each judge.
+
+    Args:
+        people: Name → token.
+        root: The beginning of all links, such as ``http://127.0.0.1:8765``.
+    """
+    folder = {name: "organise" if name == ORGANISER else "judge" for name in people}
+    return {name: f"{root}/{folder[name]}/{token}/" for name, token in people.items()}
+
+
+def root_of(opened: socket.socket, host: str, address: str | None, secure: bool) -> str:
+    """The beginning of all links.
+
+    Args:
+        opened: The socket that listens.
+        host: The name or address that it was asked to listen on.
+        address: The name under which judges reach this machine; None for ``host``, or for the name of the machine if
+            that stands for all addresses.
+        secure: Whether there is TLS.
+    """
+    name = address or (socket.gethostname() if host in ("0.0.0.0", "::", "") else host)
+    shown = f"[{name}]" if ":" in name else name
+    return f"{'https' if secure else 'http'}://{shown}:{opened.getsockname()[1]}"
+
+
+def risk(host: str, secure: bool) -> str:
+    """What is at risk if the server listens there; empty if nothing is."""
+    if secure or is_local(host):
+        return ""
+    return (
+        f"listening on {host} without TLS: whoever is on the network between can read texts and labels, and can judge "
+        "with the links that pass by. Give --certificate and --key, or keep 127.0.0.1 and let judges come through an "
+        "SSH tunnel or a proxy with TLS"
+    )
+
+
+def serve(application: Any, opened: socket.socket, certificate: Path | None = None, key: Path | None = None) -> None:
+    """Answer requests until Ctrl-C.
+
+    Args:
+        application: The application.
+        opened: The socket that listens.
+        certificate: A file with the certificate for TLS.
+        key: A file with its private key, if the certificate's file does not hold it.
+    """
+    config = uvicorn.Config(
+        application,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_SECONDS_TO_END,
+        ssl_certfile=certificate,
+        ssl_keyfile=key,
+    )
+    try:
+        uvicorn.Server(config).run(sockets=[opened])
+    except KeyboardInterrupt:
+        # This is how a server is meant to end.
+        pass
+    finally:
+        opened.close()

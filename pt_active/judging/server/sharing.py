@@ -1,0 +1,150 @@
+"""Which judge gets which document?
+
+Documents come in blocks, in the order in which the plan drew them. Whoever asks gets the next query of the first block
+in which something is left to do. Who judged what, and how fast, decides about it; how documents were graded does not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from pt_active.frames.records import JUDGED
+from pt_active.judging.server.order import JudgingOrder
+
+AHEAD = 10
+"""Documents that a judge's browser holds, so that a lost connection does not stop the judge."""
+
+PATIENCE = 30 * 60.0
+"""Seconds without a sign of a judge until the judge's documents go to others."""
+
+MAX_PASSES = 2
+"""Judges who may skip a document, or say that it cannot be judged, until nobody else is asked."""
+
+
+@dataclass
+class Sharing:
+    """Who has which document, and who has judged it.
+
+    Attributes:
+        work: The documents.
+        patience: Seconds without a sign of a judge until the judge's documents go to others.
+        outcome: Of each document, judge → the status of the latest record.
+        holders: Of each document, the judges who were given it and have not answered yet, with the time.
+        left: How many judgments are still needed, of all documents together.
+        passed: The documents that somebody skipped, or could not judge, and that nobody has judged.
+        shared: The documents for which several judges have answered.
+    """
+
+    work: JudgingOrder
+    patience: float = PATIENCE
+    outcome: list[dict[str, str]] = field(init=False)
+    holders: list[dict[str, float]] = field(init=False)
+    left: int = field(init=False)
+    passed: set[int] = field(init=False)
+    shared: set[int] = field(init=False)
+    _given: list[set[str]] = field(init=False)
+    _held: dict[str, set[int]] = field(init=False)
+    _seen: dict[str, float] = field(init=False)
+    _block: list[int] = field(init=False)
+    _unsettled: list[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = len(self.work.documents)
+        self.outcome, self.holders = [{} for _ in range(size)], [{} for _ in range(size)]
+        self._given = [set() for _ in range(size)]
+        self.left, self.passed, self.shared = sum(each.judges for each in self.work.documents), set(), set()
+        self._held, self._seen = defaultdict(set), {}
+        self._block = [number for number, block in enumerate(self.work.blocks) for query in block for _ in query]
+        self._unsettled = [sum(map(len, block)) for block in self.work.blocks]
+
+    @property
+    def settled(self) -> int:
+        """How many documents need nobody any more."""
+        return len(self.outcome) - sum(self._unsettled)
+
+    def wanted(self, place: int) -> int:
+        """How many more judges a document needs, among them those who have it now."""
+        said = self.outcome[place]
+        judged = sum(status == JUDGED for status in said.values())
+        passed_by = len(said) - judged
+        return 0 if passed_by >= MAX_PASSES else max(0, self.work.documents[place].judges - judged)
+
+    def seen(self, judge: str, now: float) -> None:
+        """Note that a judge is there."""
+        self._seen[judge] = max(now, self._seen.get(judge, now))
+
+    def last_seen(self, judge: str) -> float | None:
+        """When there was a sign of a judge; None if there was none."""
+        return self._seen.get(judge)
+
+    def hold(self, place: int, judge: str, now: float) -> None:
+        """Note that a judge was given a document."""
+        self.seen(judge, now)
+        self._given[place].add(judge)
+        if judge not in self.outcome[place]:
+            self.holders[place][judge] = now
+            self._held[judge].add(place)
+
+    def answer(self, place: int, judge: str, status: str, now: float) -> None:
+        """Note what a judge did with a document; a later answer replaces the earlier one."""
+        self.seen(judge, now)
+        before, said = self.wanted(place), self.outcome[place]
+        self.holders[place].pop(judge, None)
+        self._held[judge].discard(place)
+        said[judge] = status
+        after = self.wanted(place)
+        self.left += after - before
+        self._unsettled[self._block[place]] += (after > 0) - (before > 0)
+        (self.passed.discard if JUDGED in said.values() else self.passed.add)(place)
+        if len(said) > 1:
+            self.shared.add(place)
+
+    def was_given(self, place: int, judge: str) -> bool:
+        """Whether a judge was ever given a document: an answer may come late, when others have it too."""
+        return judge in self._given[place] or judge in self.outcome[place]
+
+    def next_for(self, judge: str, now: float, ahead: int = AHEAD) -> tuple[list[int], list[int]]:
+        """The documents that a judge should judge next.
+
+        Args:
+            judge: Who asks.
+            now: The time, in seconds.
+            ahead: How many documents there should be at least; a query is not split, so there may be more.
+
+        Returns:
+            The places of all documents that the judge has, in the order in which they are shown; and of those among
+            them that were not the judge's before.
+        """
+        self.seen(judge, now)
+        kept = {place for place in self._held[judge] if self._free(place, judge, now)}
+        for place in self._held[judge] - kept:
+            self.holders[place].pop(judge, None)
+        self._held[judge] = kept
+        new: list[int] = []
+        for query in self._queries() if len(kept) < ahead else ():
+            fresh = [p for p in query if p not in self._held[judge] and self._free(p, judge, now)]
+            for place in fresh:
+                self.hold(place, judge, now)
+            new += fresh
+            if len(self._held[judge]) >= ahead:
+                break
+        return sorted(self._held[judge]), new
+
+    def _queries(self) -> Iterator[list[int]]:
+        """The queries of the blocks in which something is left to do, in their order."""
+        for left, block in zip(self._unsettled, self.work.blocks, strict=True):
+            if left:
+                yield from block
+
+    def _free(self, place: int, judge: str, now: float) -> bool:
+        """Whether a document needs this judge: more judges than those who are at it."""
+        if judge in self.outcome[place]:
+            return False
+        others = sum(self._at_it(place, other, now) for other in self.holders[place] if other != judge)
+        return self.wanted(place) > others
+
+    def _at_it(self, place: int, judge: str, now: float) -> bool:
+        sign = max(self.holders[place][judge], self._seen.get(judge, 0.0))
+        return now - sign < self.patience

@@ -1,0 +1,1 @@
+"""Judging tools: what each gets, and what it gives back."""

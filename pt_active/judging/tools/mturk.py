@@ -1,0 +1,109 @@
+"""Amazon Mechanical Turk: a CSV of inputs with a page, and the CSV of a batch's results."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import escape
+
+import pandas as pd
+
+from pt_active.frames.checks import shown, some
+from pt_active.frames.sources import naming
+from pt_active.frames.tables import read_table
+from pt_active.frames.visible import guarded, unguarded, visible
+from pt_active.judging.delivery import Delivery
+from pt_active.judging.given import Given
+from pt_active.judging.worklist import Worklist
+
+_IDS = ("Input.qid", "Input.docno", "WorkerId", "AssignmentStatus")
+
+_LABELS = ("Answer.label", "Answer.label.label")
+"""Where the grade stands: of plain forms, and of the element for classification."""
+
+_NOTE, _PLAN = "Answer.note", "Input.pt_active"
+
+_REJECTED = "rejected"
+
+_TIME = re.compile(r"\w{3} (\w{3}) (\d\d) (\d\d:\d\d:\d\d) (UTC|GMT|PST|PDT) (\d{4})")
+"""Such as ``Tue Mar 03 14:05:14 PST 2026``."""
+
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+_ZONES = {"UTC": "+0000", "GMT": "+0000", "PST": "-0800", "PDT": "-0700"}
+
+
+def recognises(delivery: Delivery) -> bool:
+    """Whether the header is that of a batch's results with our inputs."""
+    return all(name in delivery.first_line[:10_000] for name in ("Input.qid", "Input.docno", "WorkerId"))
+
+
+def read(delivery: Delivery) -> list[Given]:
+    """What workers said. Assignments that were rejected are left out.
+
+    Raises:
+        ValueError: If a column is missing, or a row has several grades.
+    """
+    with naming(delivery.path):
+        table = read_table(delivery.source, ",", _IDS)
+        radio = [name for name in table.columns if re.fullmatch(r"Answer\.label\..+", name) and name not in _LABELS]
+        if not radio and not any(name in table.columns for name in _LABELS):
+            raise ValueError(f"expected a column {_LABELS[0]} or {_LABELS[1]}; got {some(table.columns, 60)}")
+        counted = table[table["AssignmentStatus"].str.strip().str.casefold() != _REJECTED]
+        return [_given(int(str(number)), row, radio) for number, row in counted.iterrows()]
+
+
+def _given(number: int, row: pd.Series, radio: list[str]) -> Given:
+    said = [row[name] for name in _LABELS if row.get(name, "").strip()]
+    said += [name.rpartition(".")[2] for name in radio if row[name].strip().casefold() == "true"]
+    if len(said) > 1:
+        raise ValueError(f"row {number}: expected one grade; got {shown(said)}")
+    ours = unguarded(row[["Input.qid", "Input.docno"]])
+    when, note = _utc(row.get("SubmitTime", ""), number), row.get(_NOTE, "")
+    # The worker was paid for an answer, so an empty one is a skip.
+    label, status = (said[0], "") if said else (None, "skipped")
+    plan = row.get(_PLAN, "")
+    return Given(number, ours["Input.qid"], ours["Input.docno"], label, row["WorkerId"], status, when, note, plan)
+
+
+def _utc(text: str, number: int) -> str:
+    if not text.strip():
+        return ""
+    match = _TIME.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"row {number}: expected a SubmitTime such as Tue Mar 03 14:05:14 PST 2026; got {shown(text)}")
+    month, day, clock, zone, year = match.groups()
+    if month not in _MONTHS:
+        raise ValueError(f"row {number}: expected a SubmitTime with a month in English; got {shown(text)}")
+    return f"{year}-{_MONTHS.index(month) + 1:02}-{day}T{clock}{_ZONES[zone]}"
+
+
+def write(worklist: Worklist) -> dict[str, str | bytes]:
+    """The inputs, one row a document, and the page of the task as ``.template.html``."""
+    table = pd.DataFrame(_rows(worklist), columns=["qid", "docno", "query", "text", "pt_active"]).apply(guarded)
+    return {"": table.to_csv(index=False, lineterminator="\n"), ".template.html": _template(worklist)}
+
+
+def _rows(worklist: Worklist) -> Iterator[list[str]]:
+    for item in worklist:
+        text = visible(item.text) or item.docno
+        yield [item.qid, item.docno, visible(item.query) or item.qid, text, worklist.plan]
+
+
+def _template(worklist: Worklist) -> str:
+    shown_as = {str(grade): worklist.names.of(grade) for grade in worklist.grades}
+    buttons = [
+        f'  <p><label><input type="radio" name="label" value="{label}" required> {escape(shown_as.get(label, label))}'
+        "</label></p>"
+        for label in worklist.labels
+    ]
+    lines = [
+        '<script src="https://assets.crowd.aws/crowd-html-elements.js"></script>',
+        "<crowd-form>",
+        "  <h2>${query}</h2>",
+        '  <p style="white-space: pre-wrap">${text}</p>',
+        *buttons,
+        '  <p><label>Note <input type="text" name="note"></label></p>',
+        "</crowd-form>",
+    ]
+    return "\n".join(lines) + "\n"

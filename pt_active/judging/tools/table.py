@@ -1,0 +1,167 @@
+"""Tables that people fill in with a spreadsheet: CSV, TSV and ``.xlsx``."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from datetime import date, time
+from typing import Any
+
+import pandas as pd
+
+from pt_active.frames.checks import shown, some
+from pt_active.frames.sources import naming
+from pt_active.frames.tables import read_table
+from pt_active.frames.visible import guarded, unguarded, visible
+from pt_active.judging.delivery import Delivery
+from pt_active.judging.given import Given, check_each_once
+from pt_active.judging.worklist import Worklist
+
+COLUMNS = ("qid", "docno", "query", "text", "label", "status", "annotator", "note", "plan")
+"""The columns of a table that is written. ``time`` is read too."""
+
+_WANTED = ("qid", "docno", "label")
+
+_READ = (*_WANTED, "annotator", "status", "time", "note", "plan")
+
+_MAX_HEADER = 10_000
+"""Characters of a header that are looked at to recognise a table."""
+
+_MAX_CELL = 32_767
+"""Characters of a cell of a spreadsheet, at most."""
+
+_NEEDS_OPENPYXL = "spreadsheets need the package openpyxl: pip install 'pt-active[xlsx]'; or use CSV"
+
+
+def recognises_text(delivery: Delivery) -> bool:
+    """Whether it is a table of text whose header has a qid, a docno and a label, in any case."""
+    cells = re.split("[,;\t]", delivery.first_line[:_MAX_HEADER].replace('"', ""))
+    return set(_WANTED) <= {name.strip().casefold() for name in cells}
+
+
+def recognises_workbook(delivery: Delivery) -> bool:
+    """Whether it is a spreadsheet file."""
+    return delivery.is_archive and any(each.path.endswith("[Content_Types].xml") for each in delivery.members)
+
+
+def read(delivery: Delivery) -> list[Given]:
+    """What the rows of a table say.
+
+    Raises:
+        ValueError: If a column is missing or occurs twice, a cell cannot be read, or a document occurs twice and the
+            table does not say who judged.
+    """
+    with naming(delivery.path):
+        table = _workbook(delivery) if delivery.is_archive else _text(delivery)
+        columns = {name: unguarded(table[name]) for name in table.columns}
+        empty = pd.Series("", index=table.index)
+        fields = [columns.get(name, empty).tolist() for name in _READ]
+        for name in ("qid", "docno"):
+            if (blank := columns[name].str.strip() == "").any():
+                raise ValueError(f"row {table.index[blank][0]}: expected a {name}; it is empty")
+        if "annotator" not in columns:
+            said = pd.DataFrame({name: columns[name] for name in ("qid", "docno", "label")}).drop_duplicates()
+            check_each_once(zip(said["qid"], said["docno"], strict=True), said.index.tolist())
+        rows = zip(table.index.tolist(), *fields, strict=True)
+        return [
+            Given(place, qid, docno, label, annotator.strip(), status, when, note, plan.strip())
+            for place, qid, docno, label, annotator, status, when, note, plan in rows
+        ]
+
+
+def _text(delivery: Delivery) -> pd.DataFrame:
+    separator = re.search("[,;\t]", delivery.first_line)
+    return _known(read_table(delivery.source, separator.group() if separator else ",", ()))
+
+
+def _known(table: pd.DataFrame) -> pd.DataFrame:
+    """The columns that are read, under their names in lower case."""
+    names = [str(name).strip().casefold() for name in table.columns]
+    if missing := [name for name in _WANTED if name not in names]:
+        raise ValueError(f"expected a header with {some(_WANTED)}; missing: {some(missing)}; got {some(table.columns)}")
+    if twice := [name for name in _READ if names.count(name) > 1]:
+        raise ValueError(f"expected each column once; got {some(twice)} more than once")
+    table = table.set_axis(names, axis="columns")
+    return table[[name for name in _READ if name in names]]
+
+
+def _workbook(delivery: Delivery) -> pd.DataFrame:
+    """The first sheet of a spreadsheet, of texts; the index holds the numbers of the rows."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError:
+        raise ValueError(_NEEDS_OPENPYXL) from None
+    try:
+        book = load_workbook(io.BytesIO(delivery.content), read_only=True, data_only=True)
+        rows = list(enumerate(book.worksheets[0].iter_rows(values_only=True), start=1))
+    except Exception as error:  # the library raises whatever its parsers raise
+        raise ValueError(f"the spreadsheet is damaged: {' '.join(str(error).split())[:200]}") from error
+    filled = [(number, row) for number, row in rows if any(cell not in (None, "") for cell in row)]
+    if not filled:
+        raise ValueError(f"the first sheet is empty; expected a header with {some(_WANTED)}")
+    names = ["" if name is None else str(name) for name in filled[0][1]]
+    kept = [i for i, name in enumerate(names) if name.strip()]
+    cells = [[_cell(row[i], number, names[i]) for i in kept] for number, row in filled[1:]]
+    table = pd.DataFrame(cells, index=[number for number, _ in filled[1:]], columns=range(len(kept)), dtype=object)
+    return _known(table.set_axis([names[i] for i in kept], axis="columns"))
+
+
+def _cell(value: Any, row: int, name: str) -> str:
+    """A cell as text; whole numbers have no decimals."""
+    if isinstance(value, (date, time)) and name.strip().casefold() in _READ:
+        raise ValueError(
+            f"row {row}: expected a {name.strip().casefold()} that is text; the spreadsheet has made a date of it, "
+            f"{shown(str(value))}: format the column as text and enter it again"
+        )
+    if value is None:
+        return ""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def write_csv(worklist: Worklist) -> dict[str, str | bytes]:
+    """A CSV table with the columns `COLUMNS`, in which the labels are filled in."""
+    table = pd.DataFrame(_rows(worklist), columns=list(COLUMNS)).apply(guarded)
+    return {"": table.to_csv(index=False, lineterminator="\n")}
+
+
+def write_xlsx(worklist: Worklist) -> dict[str, str | bytes]:
+    """A spreadsheet with the columns `COLUMNS`, all of whose cells are text, so that ids keep their zeros.
+
+    Raises:
+        ValueError: If openpyxl is not installed, or an id holds a character that a spreadsheet cannot hold.
+    """
+    try:
+        from openpyxl import Workbook
+        from openpyxl.cell import WriteOnlyCell
+        from openpyxl.utils.exceptions import IllegalCharacterError
+    except ImportError:
+        raise ValueError(_NEEDS_OPENPYXL) from None
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("judgments")
+    sheet.freeze_panes = "A2"
+    for row in [list(COLUMNS), *_rows(worklist)]:
+        cells = []
+        for text in guarded(pd.Series(row, dtype=object)):
+            try:
+                cell = WriteOnlyCell(sheet, value=_shortened(text))
+            except IllegalCharacterError:
+                raise ValueError(
+                    f"a spreadsheet cannot hold the control characters of {shown(text)}; use CSV"
+                ) from None
+            cell.data_type, cell.number_format = "s", "@"
+            cells.append(cell)
+        sheet.append(cells)
+    content = io.BytesIO()
+    book.save(content)
+    return {"": content.getvalue()}
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MAX_CELL else f"{text[: _MAX_CELL - 1]}…"
+
+
+def _rows(worklist: Worklist) -> Iterator[list[str]]:
+    for item in worklist:
+        query, text = visible(item.query), visible(item.text)
+        yield [item.qid, item.docno, query, text, "", "", worklist.annotator, "", worklist.plan]

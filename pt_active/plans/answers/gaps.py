@@ -1,0 +1,114 @@
+"""Which documents keep the labels from being complete up to the last, and who left them out?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import how_many, shown
+from pt_active.frames.qrels import checked_qrels, whole_labels
+from pt_active.frames.records import JUDGED, checked_records, latest
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import wanted_documents
+
+NO_LABEL = "no label"
+"""The status of a document that nobody has judged or skipped although later ones are judged."""
+
+_MAX_NAMED = 5
+"""Documents that are named in a printed status, at most."""
+
+
+class Gap(NamedTuple):
+    """A document that has no label and holds up those that come after it.
+
+    Attributes:
+        qid: The query.
+        docno: The document.
+        annotator: Who skipped it or said that nobody can judge it; empty if that is unknown.
+        status: ``skipped``, ``unjudgeable``, or `NO_LABEL`.
+    """
+
+    qid: str
+    docno: str
+    annotator: str
+    status: str
+
+    def __str__(self) -> str:
+        who = f" by {self.annotator}" if self.annotator else ""
+        return f"document {shown(self.docno)} of query {shown(self.qid)} ({self.status}{who})"
+
+
+def in_words(gaps: Iterable[Gap]) -> str:
+    """The first few gaps, with their number if there are more."""
+    listed = list(gaps)
+    named = ", ".join(map(str, listed[:_MAX_NAMED]))
+    return named if len(listed) <= _MAX_NAMED else f"{named}, … ({how_many('document', len(listed))} in all)"
+
+
+def gaps_of(tables: PlanTables, qrels: pd.DataFrame, records: pd.DataFrame | None = None) -> tuple[Gap, ...]:
+    """The documents of a plan that were passed over, in the order in which they come.
+
+    Args:
+        tables: The plan's content.
+        qrels: The labels so far.
+        records: The records that the labels follow from. With them, only documents that somebody skipped or found
+            unjudgeable count, since others may be with a judge; without, all that come before the last label.
+    """
+    label = whole_labels(tables.pool.keys, checked_qrels(qrels))
+    order = _places(tables)
+    lacking = wanted_documents(tables) & np.isfinite(order) & (label < 0)
+    if records is None:
+        last = order[(label >= 0) & np.isfinite(order)].max(initial=-np.inf)
+        rows = np.flatnonzero(lacking & (order < last))
+        said = {}
+    else:
+        said = _passed_over(records)
+        pairs = zip(tables.pool.keys["qid"], tables.pool.keys["docno"], strict=True)
+        rows = np.flatnonzero(lacking & np.fromiter((pair in said for pair in pairs), bool, len(lacking)))
+    qids, docnos = (tables.pool.keys[name].to_numpy() for name in ("qid", "docno"))
+    return tuple(
+        Gap(qids[row], docnos[row], *said.get((qids[row], docnos[row]), ("", NO_LABEL)))
+        for row in rows[np.argsort(order[rows], kind="stable")]
+    )
+
+
+def _places(tables: PlanTables) -> np.ndarray:
+    """float64[N], increasing in the order in which documents come; infinite for those that need no label."""
+    pool = tables.pool
+    if not tables.rounds:
+        by_query = tables.queries.get("q_priority", pd.Series(np.nan, index=tables.queries.index)).to_numpy(float)
+        place = np.nan_to_num(by_query, nan=0.0, posinf=np.inf)[pool.query_of_document]
+        return np.where(pool.seen(tables.measure), place, np.inf)
+    place = np.full(len(pool.docno), np.inf)
+    for number, each in enumerate(tables.rounds):
+        drawn, priority = each.sample.drawn, each.sample.priority
+        within = 0.0 if priority is None else _ranks(np.where(drawn, priority, np.inf))
+        place[drawn] = (number + np.broadcast_to(within, len(drawn)))[drawn]
+    return place
+
+
+def _ranks(priority: np.ndarray) -> np.ndarray:
+    """float64[N] in [0, 1), equal for equal priorities and increasing with them."""
+    values, rank = np.unique(priority, return_inverse=True)
+    return np.asarray(rank / (len(values) + 1))
+
+
+def _passed_over(records: pd.DataFrame) -> dict[tuple[str, str], tuple[str, str]]:
+    """Document → who passed it over and how, of the latest records of each annotator."""
+    last = latest(checked_records(records))
+    last = last[last["status"] != JUDGED]
+    passed: dict[tuple[str, str], tuple[str, str]] = {}
+    for qid, docno, annotator, status in zip(*(last[c] for c in ("qid", "docno", "annotator", "status")), strict=True):
+        before, worse = passed.get((qid, docno), ("", ""))
+        # One who says that nobody can judge it weighs more than one who left it to others.
+        passed[qid, docno] = (", ".join(filter(None, [before, annotator])), max(worse, status))
+    return passed
+
+
+def filled(qrels: pd.DataFrame, gaps: Iterable[Gap]) -> pd.DataFrame:
+    """The labels with grade 0 for the gaps."""
+    added = pd.DataFrame([(each.qid, each.docno, 0) for each in gaps], columns=["qid", "docno", "label"])
+    return pd.concat([qrels[["qid", "docno", "label"]], added], ignore_index=True) if len(added) else qrels

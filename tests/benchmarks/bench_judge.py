@@ -1,0 +1,198 @@
+"""How long does it take to save a label when many judge at once, and is every acknowledged label there after kills?
+
+A server judges a made-up plan in a process of its own, which is killed at random moments and started again. Judges ask,
+answer after a pause, and send again what was not acknowledged, as their browsers do.
+
+    python tests/benchmarks/bench_judge.py --judges 20 --labels 3000 --kills 10
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import random
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pandas as pd
+
+from pt_active import DCG, Plan
+from pt_active.judging.server.security import ORGANISER
+from pt_active.judging.server.serve import links
+from pt_active.judging.server.store import Store, stored_records
+
+DEPTH = 20
+
+
+def made_up_plan(documents: int, folder: Path) -> Plan:
+    """A plan of whole queries with that many documents, all of which are to be judged."""
+    rng, count = np.random.default_rng(1), -(-documents // DEPTH)
+    frame = pd.DataFrame(
+        {
+            "qid": np.repeat([f"q{number}" for number in range(count)], DEPTH),
+            "docno": [f"d{number}" for number in range(count * DEPTH)],
+            "rank_a": np.tile(np.arange(DEPTH), count),
+            "rank_b": np.concatenate([rng.permutation(DEPTH) for _ in range(count)]),
+            "query": "a query of some words",
+            "text": "A text of a hundred words or so, which is read and then judged. " * 10,
+        }
+    )
+    grades = rng.dirichlet([2, 1, 1], size=len(frame))
+    frame = frame.assign(**{f"grade_{grade}": grades[:, grade] for grade in range(3)})
+    return Plan.create(frame, None, DCG @ DEPTH, budget=2.0 * len(frame)).save(folder)
+
+
+@dataclass
+class Server:
+    """A judging server that can be killed and started again on the same port."""
+
+    plan: Path
+    port: int
+    run: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        words = [sys.executable, "-m", "pt_active", "judge", str(self.plan), "--port", str(self.port)]
+        self.run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
+
+    def kill(self) -> None:
+        if self.run is not None:
+            self.run.send_signal(signal.SIGKILL)
+            self.run.wait()
+
+
+@dataclass
+class Seen:
+    """What the judges saw."""
+
+    wanted: int
+    seconds: list[float] = field(default_factory=list)
+    acknowledged: set[str] = field(default_factory=set)
+    failures: int = 0
+
+    @property
+    def done(self) -> bool:
+        return len(self.acknowledged) >= self.wanted
+
+
+async def judge(client: httpx.AsyncClient, link: str, seen: Seen, pause: float, rng: random.Random) -> None:
+    """Judge until there are enough labels, or nothing is left."""
+    while not seen.done:
+        try:
+            documents = (await client.get(f"{link}work")).raise_for_status().json()["documents"]
+        except httpx.HTTPError:
+            await asyncio.sleep(0.1)
+            continue
+        if not documents:
+            return
+        for each in documents:
+            if seen.done:
+                return
+            await asyncio.sleep(rng.uniform(0.5, 1.5) * pause)
+            key = secrets.token_hex(16)
+            sent = {"key": key, "qid": each["qid"], "docno": each["docno"], "status": "judged", "note": ""}
+            await save(client, link, sent | {"label": rng.randrange(3)}, seen)
+
+
+async def save(client: httpx.AsyncClient, link: str, record: dict[str, object], seen: Seen) -> None:
+    """Send a label until it is acknowledged."""
+    while True:
+        begin = time.perf_counter()
+        try:
+            answer = (await client.post(f"{link}records", json=[record])).raise_for_status().json()
+        except httpx.HTTPError:
+            seen.failures += 1
+            await asyncio.sleep(0.1)
+            continue
+        seen.seconds.append(time.perf_counter() - begin)
+        seen.acknowledged.update(answer["kept"])
+        return
+
+
+async def look(client: httpx.AsyncClient, link: str, seen: Seen, every: float) -> None:
+    """Look at the organiser's page, as its own refreshing does."""
+    while not seen.done and every:
+        await asyncio.sleep(every)
+        try:
+            await client.get(link)
+        except httpx.HTTPError:
+            continue
+
+
+async def campaign(server: Server, people: dict[str, str], seen: Seen, asked: argparse.Namespace) -> int:
+    """Let everybody judge while the server is killed and started again; the number of kills."""
+    rng, kills = random.Random(asked.seed), 0
+    async with httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=None)) as client:
+        organiser = people.pop(ORGANISER)
+        tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in people.values()]
+        work = asyncio.gather(*tasks, look(client, organiser, seen, asked.look))
+        while not work.done():
+            if kills < asked.kills and len(seen.acknowledged) > kills / asked.kills * seen.wanted:
+                await asyncio.sleep(rng.uniform(0, 0.5))
+                server.kill()
+                server.start()
+                kills += 1
+            await asyncio.sleep(0.05)
+        await work
+    return kills
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+def main() -> None:
+    """Run it, and print what was seen."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--judges", type=int, default=20)
+    parser.add_argument("--labels", type=int, default=3000)
+    parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--pause", type=float, default=0.4, help="seconds between two labels of a judge, on average")
+    parser.add_argument("--look", type=float, default=20.0, help="seconds between looks of the organiser; 0 for none")
+    parser.add_argument("--seed", type=int, default=1)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        plan = Path(folder, "plan")
+        made = made_up_plan(asked.labels, plan)
+        path = plan.with_name("plan.sqlite")
+        store = Store(path, made.id)
+        for name in (ORGANISER, *(f"judge {number}" for number in range(asked.judges))):
+            store.token(name)
+        people = links(store.people(), root := f"http://127.0.0.1:{(port := free_port())}")
+        store.close()
+        server, seen = Server(plan, port), Seen(asked.labels)
+        server.start()
+        while True:
+            try:
+                httpx.get(root)
+                break
+            except httpx.TransportError:
+                time.sleep(0.1)
+        begin = time.perf_counter()
+        kills = asyncio.run(campaign(server, people, seen, asked))
+        took = time.perf_counter() - begin
+        server.kill()
+        kept = stored_records(path)
+        with_keys = Store(path, made.id)
+        lost = sum(not any(with_keys.has(f"judge {n} {key}") for n in range(asked.judges)) for key in seen.acknowledged)
+    milliseconds = 1000 * np.array(seen.seconds)
+    low, middle, high = np.quantile(milliseconds, [0.5, 0.95, 0.99])
+    print(f"{asked.judges} judges, {len(seen.acknowledged)} labels acknowledged in {took:.0f} s, {kills} kills")
+    print(f"saving a label: median {low:.1f} ms, p95 {middle:.1f} ms, p99 {high:.1f} ms")
+    print(f"{len(kept)} records kept, {lost} acknowledged labels lost; {seen.failures} requests were sent again")
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()

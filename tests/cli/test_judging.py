@@ -1,0 +1,162 @@
+"""Worklists for tools, and what tools export, on the command line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active import Plan
+from pt_active.cli.app import app
+from pt_active.judging.records import write_records
+
+
+def frame() -> pd.DataFrame:
+    rows = []
+    for number in range(8):
+        for place in range(3):
+            rows.append(
+                {"qid": f"{number:03}", "docno": f"d{place}", "rank_a": place, "rank_b": 2 - place, "grade_0": 0.4}
+            )
+    return pd.DataFrame(rows).assign(grade_1=0.3, grade_2=0.3)
+
+
+@pytest.fixture
+def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
+    monkeypatch.chdir(tmp_path)
+    return Plan.create(frame(), None, "DCG@3", budget=24, seed=2).save("plan")
+
+
+@pytest.fixture
+def run(plan: Plan) -> Callable[..., str]:
+    """The answer of a command that succeeds."""
+
+    def runs(*words: str) -> str:
+        result = CliRunner().invoke(app, list(words))
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    return runs
+
+
+@pytest.fixture
+def complaint(plan: Plan) -> Callable[..., str]:
+    """The one line of a command that fails."""
+
+    def runs(*words: str) -> str:
+        result = CliRunner().invoke(app, list(words))
+        assert result.exit_code == 2, result.output
+        assert result.stdout == ""
+        assert result.stderr.count("\n") == 1
+        return result.stderr.removeprefix("error: ").strip()
+
+    return runs
+
+
+def judge(folder: Path) -> None:
+    """Fill in Label Studio's export: two people give document i of query q the grade (q + i) % 3."""
+    tasks = json.loads((folder / "tasks.json").read_text())
+    for task in tasks:
+        grade = (int(task["data"]["qid"]) + int(task["data"]["docno"][1:])) % 3
+        result = [{"from_name": "label", "type": "choices", "value": {"choices": [str(grade)]}}]
+        task["annotations"] = [{"completed_by": who, "result": result, "was_cancelled": False} for who in (1, 2)]
+    (folder / "export.json").write_text(json.dumps(tasks))
+
+
+def test_the_loop_through_a_tool(run: Callable[..., str], tmp_path: Path, plan: Plan) -> None:
+    said = run("export", "plan", "--out", "tasks.json", "--format", "label-studio")
+    assert "24 documents to judge are in tasks.json. Beside it, for the tool: tasks.config.xml." in said
+    assert "The plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made." in said
+    line = "pt-active import label-studio EXPORTED-FILE --plan plan --out tasks-records.jsonl"
+    assert line in said
+    judge(tmp_path)
+    said = run(*line.replace("EXPORTED-FILE", "export.json").split()[1:])
+    assert "48 records of 2 annotators in tasks-records.jsonl: 48 judged." in said
+    assert "pt-active compare plan tasks-records.jsonl" in said
+    qrels = frame().assign(
+        label=lambda all: [(int(q) + int(d[1:])) % 3 for q, d in zip(all.qid, all.docno, strict=True)]
+    )
+    expected = plan.compare(qrels[["qid", "docno", "label"]]).difference
+    for file in ("tasks-records.jsonl", "export.json"):
+        assert json.loads(run("compare", "plan", file, "--json"))["difference"] == pytest.approx(expected)
+        assert json.loads(run("status", "plan", file, "--json"))["judged"] == 8
+    assert "estimate" in run("estimate", "plan", "export.json")
+    run("report", "plan", "export.json", "--out", "report.html")
+    said = run("agreement", "plan", "tasks-records.jsonl")
+    assert "1.000 (ordinal)" in said
+    assert "1, 2: kappa 1.000, 24 documents, 100% the same" in said
+    assert "it hangs on no single judge" in said
+    assert json.loads(run("agreement", "plan", "export.json", "--json"))["without"]["standard_error"] == 0
+
+
+def test_the_drawn_order_is_the_default(run: Callable[..., str], tmp_path: Path, plan: Plan) -> None:
+    orders = {}
+    for order in ("drawn", "sorted", None):
+        out = f"{order}.csv"
+        run("export", "plan", "--out", out, "--format", "csv", *(["--order", order] if order else []))
+        orders[order] = (tmp_path / out).read_text()
+    assert orders[None] == orders["drawn"] != orders["sorted"]
+
+
+def test_texts_and_names_go_along(run: Callable[..., str], complaint: Callable[..., str], tmp_path: Path) -> None:
+    (tmp_path / "texts.jsonl").write_text(
+        "".join(json.dumps({"docno": f"d{i}", "text": f"text {i}"}) + "\n" for i in range(3))
+    )
+    said = run(
+        "export",
+        "plan",
+        "--out",
+        "t.json",
+        "--format",
+        "label-studio",
+        "--texts",
+        "texts.jsonl",
+        "--grade-names",
+        "a,b,c",
+    )
+    assert "has no texts" not in said
+    assert json.loads((tmp_path / "t.json").read_text())[0]["data"]["text"].startswith("text ")
+    assert 'value="b" alias="1"' in (tmp_path / "t.config.xml").read_text()
+    run("export", "plan", "--out", "ann.csv", "--format", "csv", "--annotator", "ann")
+    assert (tmp_path / "ann.csv").read_text().startswith("qid,docno,query,text,label,status,annotator,note,plan\n")
+    assert complaint("export", "plan", "--out", "x", "--annotator", "ann").startswith(
+        "--annotator and --grade-names are not"
+    )
+    assert complaint("export", "plan", "--out", "x", "--format", "mturk", "--labels", "ann.csv").startswith(
+        "--labels is for"
+    )
+
+
+def test_words_ties_and_rules(run: Callable[..., str], complaint: Callable[..., str], tmp_path: Path) -> None:
+    rows = frame()[["qid", "docno"]]
+    words = pd.concat([rows.assign(label="bad", annotator="ann"), rows.assign(label="good", annotator="bob")])
+    words.to_csv(tmp_path / "words.csv", index=False)
+    named = ("words.csv", "--grade-names", "bad,fair,good", "--json")
+    up, down = (
+        json.loads(run("estimate", "plan", *named, "--ties", ties))["estimates"]["a"] for ties in ("up", "down")
+    )
+    assert up["value"] > down["value"] == 0
+    assert complaint("compare", "plan", "words.csv", "--rule", "mean").startswith(
+        "unknown --rule 'mean'; it is one of maj"
+    )
+    assert "words for grades need --grade-names" in complaint("compare", "plan", "words.csv")
+
+
+def test_an_import_that_cannot_be(complaint: Callable[..., str], tmp_path: Path, plan: Plan) -> None:
+    (tmp_path / "a.csv").write_text("qid,docno,label\n000,d0,1\n")
+    words = ("--plan", "plan", "--out", "r.jsonl")
+    assert complaint("import", "csv", "a.csv", *words).endswith("say who judged with --annotator")
+    assert complaint("import", "excel", "a.csv", *words).startswith("unknown TOOL 'excel'; it is one of label-studio")
+    (tmp_path / "b.csv").write_text("qid,docno,label\n000,d0,\n")
+    assert complaint("import", "csv", "b.csv", *words) == "b.csv: nothing is judged"
+    record = pd.DataFrame({"qid": ["000"], "docno": ["d0"], "label": [1], "annotator": ["ann"], "status": ["judged"]})
+    write_records(record.assign(plan="feedfeedfeedfeed"), tmp_path / "other.jsonl")
+    expected = (
+        f"other.jsonl: row 1: expected a plan that is '{plan.id}', the id of this plan, for document 'd0' of query"
+    )
+    assert complaint("status", "plan", "other.jsonl").startswith(expected)
+    assert not (tmp_path / "r.jsonl").exists()

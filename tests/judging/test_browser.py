@@ -1,0 +1,272 @@
+# ruff: noqa: E402
+"""Real Chromium judges with keys, undoes, skips, loses the connection and comes back; an organiser adjudicates."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import signal
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.frames.records import latest
+from pt_active.judging.files import read_labels
+from pt_active.judging.server.offline import offline_page
+from pt_active.judging.server.order import JudgingOrder
+from pt_active.judging.server.store import stored_records
+
+selenium = pytest.importorskip("selenium")
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+from serving import served
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+
+pytestmark = pytest.mark.skipif(not (CHROMIUM and DRIVER), reason="there is no Chromium with its driver")
+
+HOSTILE = "<script>window.ran = 1</script><img src=x onerror='window.ran = 1'>\u202e"
+
+
+@pytest.fixture(scope="module")
+def plan(graded, demo, tmp_path_factory) -> Path:
+    texts = demo.documents.assign(text=demo.documents["text"] + HOSTILE)[["docno", "text"]]
+    frame = graded.drop(columns="text", errors="ignore").merge(texts, on="docno")
+    return (
+        Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=3)
+        .save(tmp_path_factory.mktemp("judged") / "plan")
+        .path
+    )
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[webdriver.Chrome]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for word in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--window-size=1280,900",
+    ):
+        options.add_argument(word)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return opened.getsockname()[1]
+
+
+class Page:
+    """A judge's page in the browser."""
+
+    def __init__(self, driver: webdriver.Chrome, url: str) -> None:
+        self.driver = driver
+        driver.get(url)
+        self.until(lambda: self.shown("document") or self.shown("idle"))
+
+    def until(self, holds, seconds: float = 15) -> None:
+        WebDriverWait(self.driver, seconds, poll_frequency=0.05).until(lambda _: holds())
+
+    def element(self, name: str):
+        return self.driver.find_element(By.ID, name)
+
+    def shown(self, name: str) -> bool:
+        return self.element(name).is_displayed()
+
+    def text(self, name: str) -> str:
+        return self.element(name).text
+
+    def press(self, *keys: str) -> None:
+        for key in keys:
+            self.driver.switch_to.active_element.send_keys(key)
+
+    def kept(self) -> None:
+        self.until(lambda: self.text("kept") == "All labels are kept")
+
+    @property
+    def here(self) -> str:
+        return f"{self.text('query')} {self.text('name')}"
+
+
+def kept_in(plan: Path) -> list[tuple]:
+    records = stored_records(plan.with_name(f"{plan.name}.sqlite"))
+    return [
+        (row.docno, None if row.status != "judged" else int(row.label), row.annotator, row.status, row.note)
+        for row in records.itertuples()
+    ]
+
+
+def test_a_judge_works_with_the_keyboard_alone(plan: Path, browser) -> None:
+    with served(plan, "--judges", "ann,ben", "--port", "0") as (_, links):
+        page = Page(browser, links["ann"])
+        assert browser.title == "Judging as ann"
+        first = page.here
+        assert "<script>window.ran" in page.text("text")
+        assert "\\u202e" in page.text("text")
+        marks = [mark.text.lower() for mark in browser.find_elements(By.CSS_SELECTOR, "#text mark")]
+        assert all(word.rstrip("s")[:4] in page.text("query").lower() for word in marks)
+        page.press("2")
+        page.until(lambda: page.here != first)
+        second = page.here
+        page.press("s")
+        page.until(lambda: page.here != second)
+        third = page.here
+        page.press("n", "cut off at the end", Keys.ESCAPE, "x")
+        page.until(lambda: page.here != third)
+        fourth = page.here
+        page.kept()
+        said = kept_in(plan)
+        assert [each[1:] for each in said] == [
+            (2, "ann", "judged", ""),
+            (None, "ann", "skipped", ""),
+            (None, "ann", "unjudgeable", "cut off at the end"),
+        ]
+        # Undo takes the answer back at once, and shows the document again.
+        page.press("u")
+        page.until(lambda: page.here == third)
+        page.kept()
+        assert kept_in(plan)[-1] == (said[2][0], None, "ann", "skipped", "taken back")
+        page.press("0")
+        page.until(lambda: page.here == fourth)
+        # Back shows the last one as it was judged, and changes nothing unless it is judged again.
+        page.press("b")
+        page.until(lambda: page.here == third)
+        assert "you gave it 0" in page.text("earlier")
+        pressed = browser.find_elements(By.CSS_SELECTOR, ".grade[aria-pressed=true]")
+        assert [each.get_attribute("data-grade") for each in pressed] == ["0"]
+        page.press("f")
+        page.until(lambda: page.here == fourth)
+        page.press("b", "b", "b", "3")
+        page.until(lambda: page.here == fourth)
+        page.kept()
+        assert kept_in(plan)[-2:] == [(said[2][0], 0, "ann", "judged", ""), (said[0][0], 3, "ann", "judged", "")]
+        # A page that is loaded again goes on where it was, and knows the last answers.
+        page = Page(browser, links["ann"])
+        assert page.here == fourth
+        page.press("b")
+        page.until(lambda: page.here == first)
+        assert browser.execute_script("return window.ran") is None
+        complaints = [each["message"] for each in browser.get_log("browser") if each["level"] == "SEVERE"]
+        assert complaints == []
+
+
+def test_labels_survive_a_lost_connection(plan: Path, browser) -> None:
+    port = str(free_port())
+    words = ("--judges", "ann,ben", "--port", port)
+    with served(plan, *words) as (run, links):
+        page = Page(browser, links["ben"])
+        before = len(kept_in(plan))
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        for grade in ("1", "2", "0"):
+            here = page.here
+            page.press(grade)
+            page.until(lambda here=here: page.here != here)
+        page.until(lambda: "3 labels kept in this browser" in page.text("kept"))
+        assert len(kept_in(plan)) == before
+        # The page is closed and opened again: what was not sent is still in the browser.
+        browser.execute_script("window.onbeforeunload = null")
+        stored = "return Object.keys(localStorage).filter(name => name !== 'pt-active theme').length"
+        assert browser.execute_script(stored) == 3
+    with served(plan, *words):
+        page.kept()
+        assert [each[1] for each in kept_in(plan)[before:]] == [1, 2, 0]
+        assert browser.execute_script(stored) == 0
+
+
+def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path) -> None:
+    store = str(tmp_path / "other.sqlite")
+    with served(plan, "--judges", "ann,ben", "--port", "0", "--double", "1", "--store", store) as (_, links):
+        for name, grade in (("ann", "0"), ("ben", "3")):
+            page = Page(browser, links[name])
+            here = page.here
+            page.press(grade)
+            page.until(lambda page=page, here=here: page.here != here)
+            page.kept()
+        browser.get(links["organiser"])
+        browser.find_element(By.PARTIAL_LINK_TEXT, "Adjudicate (1)").click()
+        assert re.findall(r"(ann|ben): (\d)", browser.find_element(By.TAG_NAME, "ul").text) == [
+            ("ann", "0"),
+            ("ben", "3"),
+        ]
+        browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
+        assert "There are none at the moment" in browser.find_element(By.TAG_NAME, "main").text
+        decided = stored_records(store).iloc[-1]
+        assert (decided["annotator"], decided["label"]) == ("adjudicator", 2)
+        browser.find_element(By.LINK_TEXT, "Back to the overview").click()
+        browser.find_element(By.XPATH, "//button[text()='Pause']").click()
+        assert "Judging is paused" in browser.find_element(By.TAG_NAME, "main").text
+        assert browser.execute_script("return window.ran") is None
+        page = Page(browser, links["ann"])
+        assert "paused" in page.text("idle")
+
+
+def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> None:
+    loaded = Plan.load(plan)
+    file = tmp_path / "ann.html"
+    file.write_text(offline_page(loaded, JudgingOrder.of(loaded), "ann"), encoding="utf-8")
+    page = Page(browser, file.as_uri())
+    first = page.here
+    for key in ("2", "s", "0"):
+        here = page.here
+        page.press(key)
+        page.until(lambda here=here: page.here != here)
+    page.press("u", "1")
+    assert page.text("kept") == "5 answers kept in this browser"
+    # The answers are there when the file is opened again.
+    page = Page(browser, file.as_uri())
+    page.press("b", "b", "b")
+    page.until(lambda: page.here == first)
+    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    page.element("save").click()
+    saved = tmp_path / f"ann-{loaded.id}.jsonl"
+    page.until(saved.exists)
+    records = read_labels([saved], loaded)
+    assert records["label"].fillna(-1).tolist() == [2, -1, 0, -1, 1]
+    assert records["annotator"].unique().tolist() == ["ann"]
+    assert latest(records)["label"].fillna(-1).tolist() == [2, -1, 1]
+    assert browser.execute_script("return window.ran") is None
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_is_wider_than_the_window(plan: Path, browser, width: int, tmp_path: Path) -> None:
+    store = str(tmp_path / "other.sqlite")
+    names = ("--grade-names", "not relevant,related,highly relevant,perfectly relevant")
+    with served(plan, "--judges", "ann", "--port", "0", "--store", store, *names) as (_, links):
+        browser.execute_cdp_cmd(
+            "Emulation.setDeviceMetricsOverride",
+            {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500},
+        )
+        try:
+            for url in (links["ann"], links["organiser"]):
+                browser.get(url)
+                WebDriverWait(browser, 15).until(
+                    lambda _: browser.execute_script("return document.readyState") == "complete"
+                )
+                wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+                assert browser.execute_script(wide) <= 0
+            page = Page(browser, links["ann"])
+            buttons = browser.find_elements(By.CSS_SELECTOR, ".answer button")
+            low = browser.execute_script("return innerHeight")
+            shown = [each.rect for each in buttons if each.is_displayed()]
+            assert len(shown) == 8
+            assert all(rect["height"] >= 40 for rect in shown)
+            bottom = "return document.querySelector('.answer').getBoundingClientRect().bottom"
+            assert browser.execute_script(bottom) <= low
+            assert page.here
+        finally:
+            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})

@@ -1,0 +1,90 @@
+"""The command `judge`: what it prints, how it ends and goes on, and one line for what does not fit."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+from pathlib import Path
+
+import httpx
+import pytest
+from serving import record, served
+from typer.testing import CliRunner
+
+from pt_active import DCG, Plan
+from pt_active.cli.app import app
+from pt_active.judging.server.serve import listening
+
+
+@pytest.fixture(scope="module")
+def plan(graded, tmp_path_factory) -> Path:
+    made = Plan.create(graded, None, DCG @ 10, budget=40, level="document", seed=3)
+    return Path(made.save(tmp_path_factory.mktemp("judged") / "plan").path)
+
+
+def complaint(*words: str | Path) -> str:
+    result = CliRunner().invoke(app, ["judge", *map(str, words)])
+    assert result.exit_code == 2
+    (line,) = [line for line in result.stderr.splitlines() if not line.startswith("warning: ")]
+    return line
+
+
+def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Path) -> None:
+    words = ("--judges", "ann,ben", "--port", "0", "--json")
+    with served(plan, *words) as (run, links):
+        assert list(links) == ["organiser", "ann", "ben"]
+        assert all(url.startswith("http://127.0.0.1:") for url in links.values())
+        documents = httpx.get(f"{links['ann']}work").json()["documents"]
+        sent = [record(each, 1, f"key-{number:08}") for number, each in enumerate(documents)]
+        assert len(httpx.post(f"{links['ann']}records", json=sent).json()["kept"]) == len(sent) >= 10
+        # Other commands read the file while the server runs.
+        state = CliRunner().invoke(app, ["status", str(plan), f"{plan}.sqlite", "--json"])
+        assert json.loads(state.stdout)["n_judged"] + json.loads(state.stdout)["left_out"] == len(sent)
+        run.send_signal(signal.SIGINT)
+        told = json.loads(run.stdout.read())
+        assert run.wait() == 0
+        assert told == {"store": f"{plan}.sqlite", "records": len(sent), "settled": told["settled"], "documents": 40}
+        assert 0 < told["settled"] <= len(sent)
+    with served(plan, *words) as (_, again):
+        tokens = [[url.split("/", 3)[3] for url in each.values()] for each in (links, again)]
+        assert tokens[0] == tokens[1]
+        assert httpx.get(f"{again['ann']}work").json()["progress"]["mine"] == len(sent)
+
+
+def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
+    assert "say the folder of a plan, or --demo" in complaint()
+    assert "there is no plan at" in complaint(tmp_path / "none")
+    store = ("--store", tmp_path / "s.sqlite")
+    for names in ("ann,,ben", "a:b", "x" * 61, "adjudicator", "organiser", "a\u202e", ""):
+        assert "--judges: expected names of 1 to 60 characters" in complaint(plan, *store, "--judges", names)
+    assert "the name 'ann' occurs more than once" in complaint(plan, *store, "--judges", "ann, ann")
+    assert "--block must be at least 1, got 0" in complaint(plan, *store, "--block", "0")
+    assert "--double must lie between 0 and 1" in complaint(plan, *store, "--double", "1.5")
+    assert "--patience must be a positive number" in complaint(plan, *store, "--patience", "0")
+    assert "--grade-names must be different words" in complaint(plan, *store, "--grade-names", "a,a")
+    assert "--key goes with --certificate" in complaint(plan, *store, "--key", "k.pem")
+    assert "there is no file c.pem" in complaint(plan, *store, "--certificate", "c.pem")
+    assert "none.md: No such file" in complaint(plan, *store, "--guideline", tmp_path / "none.md")
+    with sqlite3.connect(tmp_path / "other.sqlite") as other:
+        other.execute("CREATE TABLE a (b)")
+    said = complaint(plan, "--store", tmp_path / "other.sqlite")
+    assert "other.sqlite: expected the judgments of a judging server; it is another database" in said
+    opened = listening("127.0.0.1", 0)
+    port = str(opened.getsockname()[1])
+    assert f"127.0.0.1, port {port}: Address already in use" in complaint(plan, *store, "--port", port)
+    opened.close()
+
+
+def test_the_judgments_of_another_plan_are_refused(plan: Path, graded, tmp_path: Path) -> None:
+    other = Plan.create(graded, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "other")
+    store = tmp_path / "s.sqlite"
+    with served(plan, "--judges", "ann", "--port", "0", "--store", str(store)):
+        pass
+    assert f"expected judgments of the plan {other.id}" in complaint(other.path, "--store", store)
+
+
+def test_one_ranker_needs_a_margin(graded, tmp_path: Path) -> None:
+    one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
+    made = Plan.create(one, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "one")
+    assert "the plan has one ranker: say --margin" in complaint(made.path)

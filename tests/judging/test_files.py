@@ -1,0 +1,403 @@
+"""Files with labels: tables as people save them, several files together, and wrong files, each of which is one line."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small_plan import DOCUMENTS, said
+
+from pt_active import Plan
+from pt_active.frames.records import RECORD_COLUMNS, STATUSES, is_records
+from pt_active.judging.delivery import Delivery
+from pt_active.judging.files import import_records, read_file, read_labels, write_worklist
+from pt_active.judging.given import Given, records_given, utc_time
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.records import write_records
+from pt_active.judging.tools import table
+from pt_active.judging.worklist import Worklist
+
+PLAIN = [("007", "0012", 2), ("007", "d:1/a b", 0)]
+
+
+def as_rows(frame: pd.DataFrame) -> list[tuple[str, str, int]]:
+    return sorted(zip(frame["qid"], frame["docno"], frame["label"].tolist(), strict=True))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le-bom", "cp1252"])
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("header", ["qid,docno,label,query", "QID,DocNo,Label,Query", ' qid , docno ,"LABEL",query'])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_tables_come_as_people_save_them(
+    tmp_path: Path, plan: Plan, encoding: str, separator: str, header: str, end: str
+) -> None:
+    lines = [
+        header,
+        "007,0012,2,née",
+        "007,d:1/a b,0,",
+        "q3,żółć,,".replace("żółć", "x" if encoding == "cp1252" else "żółć"),
+    ]
+    text = end.join(lines).replace(",", separator)
+    content = b"\xff\xfe" + text.encode("utf-16-le") if encoding == "utf-16-le-bom" else text.encode(encoding)
+    (tmp_path / "work.csv").write_bytes(content)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        assert as_rows(read_file(tmp_path / "work.csv", plan)) == PLAIN
+    assert [str(each.message).partition(": ")[2] for each in told] == (
+        ["line 2 is not UTF-8, so the file was read as Windows-1252"] if encoding == "cp1252" else []
+    )
+
+
+def test_a_table_that_says_who_judged_holds_records(tmp_path: Path, plan: Plan) -> None:
+    text = "Annotator;Status;Docno;Qid;Label;Time\nann;;0012;007;1;2026-03-01 10:30+01:00\nbob;SKIPPED;0012;007;;\n"
+    (tmp_path / "work.csv").write_text(text)
+    records = read_file(tmp_path / "work.csv", plan)
+    assert said(records) == [("007", "0012", 1, "ann", "judged", ""), ("007", "0012", None, "bob", "skipped", "")]
+    assert records["time"].tolist() == ["2026-03-01T09:30:00Z", ""]
+
+
+def test_words_stand_for_grades(tmp_path: Path, plan: Plan) -> None:
+    (tmp_path / "work.csv").write_text("qid,docno,label\n007,0012,Good\n007,d:1/a b,bad\n")
+    for names in ("bad,fair,good", "good=2,bad=0", "GOOD = 2, Bad = 0"):
+        assert as_rows(read_file(tmp_path / "work.csv", plan, GradeNames.parsed(names))) == PLAIN
+    with pytest.raises(
+        ValueError, match=r"row 2: document '0012' of query '007': expected a label .* got 'Good'; words"
+    ):
+        read_file(tmp_path / "work.csv", plan)
+    with pytest.raises(ValueError, match="or one of 'poor', 'great'; got 'Good'"):
+        read_file(tmp_path / "work.csv", plan, GradeNames.parsed("poor,great"))
+
+
+@pytest.mark.parametrize("wrong", ["", "a,,b", "a,A", "1,2", "a=x", "skip,good", "good=2000", "a=-1"])
+def test_wrong_names_of_grades_are_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="grade_names"):
+        GradeNames.parsed(wrong)
+
+
+def test_leading_zeros_are_given_back_and_said(tmp_path: Path, plan: Plan) -> None:
+    """`007` and `0012` are 7 and 12 in a spreadsheet; the plan has nothing else that they may be."""
+    (tmp_path / "work.csv").write_text("qid,docno,label\n7,12,2\n7,d:1/a b,0\n")
+    with pytest.warns(UserWarning, match=r"work.csv: 2 ids have lost leading zeros.*'7' '12' → '007' '0012'"):
+        assert as_rows(read_file(tmp_path / "work.csv", plan)) == PLAIN
+    (tmp_path / "who.csv").write_text("qid,docno,label,annotator\n7,12,2,ann\n")
+    with pytest.warns(UserWarning, match="lost leading zeros"):
+        records = import_records("csv", [tmp_path / "who.csv"], plan)
+    assert said(records) == [("007", "0012", 2, "ann", "judged", "")]
+
+
+def test_leading_zeros_are_not_guessed(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": "q1", "docno": ["7", "07", "8", "x"], "rank_a": range(4), "rank_b": [3, 2, 1, 0]})
+    plan = Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4)
+    path = tmp_path / "work.csv"
+    path.write_text("qid,docno,label\nq1,7,1\nq1,8,1\n")
+    assert as_rows(read_file(path, plan)) == [("q1", "7", 1), ("q1", "8", 1)]
+    path.write_text("qid,docno,label,annotator\nq1,7,1,ann\nq1,7,0,ann\n")
+    with pytest.raises(
+        ValueError, match=f"{re.escape(str(path))}: row 2: .* leading zeros, and '07' or '7' can be meant"
+    ):
+        read_file(path, plan)
+    path.write_text("qid,docno,label\nq1,007,1\n")
+    assert as_rows(read_file(path, plan)) == [("q1", "007", 1)]
+
+
+def task(qid: str = "007", docno: str = "0012", choices: Any = ("2",), **more: Any) -> dict[str, Any]:
+    result = [{"from_name": "label", "type": "choices", "value": {"choices": list(choices)}}]
+    annotation = {"completed_by": 1, "result": result, "was_cancelled": False, "created_at": "2026-03-01T09:30:00Z"}
+    return {"data": {"qid": qid, "docno": docno}, "annotations": [annotation | more]}
+
+
+def book(judgements: Any, **options: Any) -> dict[str, Any]:
+    ours = {"pt_active": {"qid": "007", "docno": "0012"}} | options
+    return {"query_doc_pairs": [{"query_text": "x", "doc_id": "0012", "options": ours, "judgements": judgements}]}
+
+
+BATCH = "WorkerId,AssignmentStatus,SubmitTime,Input.qid,Input.docno,Answer.label\n"
+
+WRONG: list[tuple[str, str | object, str]] = [
+    ("half.json", '[{"data": {"qid": "007", "docno":', "expected JSON; got "),
+    ("twice.json", [task(), task()], "task 1 and task 2 are both document '0012' of query '007'"),
+    ("other.json", [{"data": {"text": "x"}, "annotations": []}], "task 1: expected the qid and docno that `pt-active"),
+    ("grade.json", [task(choices=["7"])], "task 1: expected a label that is a grade of the plan, from 0 to 2"),
+    ("many.json", [task(choices=["1", "2"])], "task 1: expected one grade; got ['1', '2']"),
+    (
+        "words.json",
+        [task(choices=["good"])],
+        "task 1: document '0012' of query '007': expected a label that is a whole ",
+    ),
+    (
+        "when.json",
+        [task(created_at="yesterday")],
+        "expected a time with its zone, such as 2026-03-01T09:30:00Z; got 'yes",
+    ),
+    (
+        "annotations.json",
+        [{"data": {"qid": "007", "docno": "0012"}, "annotations": 3}],
+        "task 1: expected a list of anno",
+    ),
+    (
+        "min.json",
+        [{"id": 1, "annotation_id": 3, "qid": "007"}],
+        "this is Label Studio's JSON-MIN, which leaves skips out",
+    ),
+    (
+        "stray.json",
+        [task(docno="0013")],
+        "task 1: document '0013' of query '007' is not in the plan; 1 record is of such",
+    ),
+    (
+        "near.json",
+        [task(docno="12")],
+        "is not in the plan; 1 record is of such documents; document '12' of query '007' is",
+    ),
+    (
+        "foreign.json",
+        [{"data": {"qid": "007", "docno": "0012", "pt_active": "feedfeed"}, "annotations": task()["annotations"]}],
+        "task 1: expected a plan that is '",
+    ),
+    (
+        "book.json",
+        book([{"rating": 1.5}]),
+        "pair 1: document '0012' of query '007': expected a label that is a whole grade",
+    ),
+    (
+        "bare.json",
+        book([], pt_active=None),
+        "pair 1: expected the qid and docno that `pt-active export --format quepid`",
+    ),
+    ("pairs.json", {"query_doc_pairs": 3}, "the book: expected a list of pairs; got 3"),
+    ("doccano.jsonl", '{"text": "x", "label": ["1"]}\n', "line 1: expected the qid and docno that `pt-active export"),
+    (
+        "labels.jsonl",
+        '{"text": "x", "qid": "007", "docno": "0012", "label": ["1", "2"]}\n',
+        "line 1: expected one label; got ['1', '2']",
+    ),
+    (
+        "half.jsonl",
+        '{"text": "x", "qid": "007", "docno": "0012", "label": ["1"]}\n{"text"',
+        "line 2: expected JSON; got ",
+    ),
+    (
+        "again.jsonl",
+        '{"text": "x", "qid": "007", "docno": "0012", "label": ["1"]}\n' * 2,
+        "line 1 and line 2 are both document '0012' of query '007'",
+    ),
+    (
+        "state.json",
+        {"user_id": "a", "instance_id_to_label_to_value": {"17": {}}},
+        "item '17': expected an id qid:docno:plan",
+    ),
+    (
+        "grades.json",
+        {"user_id": "a", "instance_id_to_label_to_value": {"007:0012:": {"label": {"1": True, "2": True}}}},
+        "item '007:0012:': expected one grade; got ['1', '2']",
+    ),
+    (
+        "argilla.json",
+        [{"fields": {}, "metadata": {}, "responses": {}}],
+        "record 1: expected the qid and docno that `pt-ac",
+    ),
+    (
+        "batch.csv",
+        BATCH + "A,Approved,last week,007,0012,1\n",
+        "row 2: expected a SubmitTime such as Tue Mar 03 14:05:14",
+    ),
+    (
+        "answer.csv",
+        BATCH.replace("Answer.label", "Answer.x") + "A,Approved,,007,0012,1\n",
+        "expected a column Answer.label",
+    ),
+    (
+        "table.csv",
+        "qid,docno,label,annotator,status\n007,0012,,ann,done\n",
+        "row 2: document '0012' of query '007': expe",
+    ),
+    (
+        "both.csv",
+        "qid,docno,label,annotator,status\n007,0012,1,ann,skipped\n",
+        "the status is 'skipped' and the label '1'",
+    ),
+    ("none.csv", "qid,docno,label,annotator,status\n007,0012,,ann,judged\n", "the status is 'judged' and the label ''"),
+    ("naive.csv", "qid,docno,label,annotator,time\n007,0012,1,ann,2026-03-01 10:30\n", "expected a time with its zone"),
+    ("two.csv", "qid,docno,label,Label\n007,0012,1,2\n", "expected each column once; got 'label' more than once"),
+    ("empty.csv", "qid,docno,label,status\n,0012,1,\n", "row 2: expected a qid; it is empty"),
+    (
+        "high.csv",
+        "qid,docno,label,annotator\n007,0012,3,ann\n",
+        "row 2: expected a label that is a grade of the plan, from 0",
+    ),
+    (
+        "clash.csv",
+        "qid,docno,label\n007,0012,1\n007,0012,2\n",
+        "row 2 and row 3 are both document '0012' of query '007'",
+    ),
+    ("cut.csv", b"\xff\xfeq\x00i\x00d\x00,", "the UTF-16 text is cut off or damaged"),
+    ("bytes.csv", b"qid,docno,label\n007,\x81,1\n", "line 2: bytes that are neither UTF-8 nor Windows-1252"),
+    ("list.json", [{"a": 1}], "neither a file of a known judging tool"),
+    ("record.jsonl", json.dumps(dict.fromkeys(RECORD_COLUMNS, "")) + "\n", "line 1: expected a qid of characters"),
+]
+
+
+def wrong_file(folder: Path, name: str, content: object) -> Path:
+    path = folder / name
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(("name", "content", "message"), WRONG, ids=[name for name, _, _ in WRONG])
+def test_a_wrong_file_is_one_clear_line(tmp_path: Path, plan: Plan, name: str, content: object, message: str) -> None:
+    path = wrong_file(tmp_path, name, content)
+    with pytest.raises(ValueError, match=re.escape(message)) as told:
+        read_file(path, plan)
+    assert str(told.value).startswith(f"{path}: ")
+    assert str(told.value).count(str(path)) == 1
+    assert "\n" not in str(told.value)
+    assert len(str(told.value)) < 500
+
+
+def test_a_spreadsheet_that_made_dates_of_ids_or_is_damaged(tmp_path: Path, plan: Plan) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    book.active.append(["qid", "docno", "label"])
+    book.active.append(["007", pd.Timestamp("2026-03-01").to_pydatetime(), 1])
+    book.save(tmp_path / "dates.xlsx")
+    with pytest.raises(
+        ValueError, match=r"dates.xlsx: row 2: expected a docno that is text; the spreadsheet has made a date"
+    ):
+        read_file(tmp_path / "dates.xlsx", plan)
+    content = bytearray((tmp_path / "dates.xlsx").read_bytes())
+    content[200:260] = b"x" * 60
+    (tmp_path / "damaged.xlsx").write_bytes(content)
+    with pytest.raises(ValueError, match=r"damaged.xlsx: the (spreadsheet|archive) is damaged"):
+        read_file(tmp_path / "damaged.xlsx", plan)
+    openpyxl.Workbook().save(tmp_path / "empty.xlsx")
+    with pytest.raises(ValueError, match="empty.xlsx: the first sheet is empty; expected a header"):
+        read_file(tmp_path / "empty.xlsx", plan)
+
+
+def test_an_import_says_what_it_lacks(tmp_path: Path, plan: Plan) -> None:
+    path = tmp_path / "work.csv"
+    path.write_text("qid,docno,label\n007,0012,1\n")
+    with pytest.raises(ValueError, match="1 record has no annotator: say who judged with annotator="):
+        import_records("csv", [path], plan)
+    assert said(import_records("csv", [path], plan, annotator="ann")) == [("007", "0012", 1, "ann", "judged", "")]
+    with pytest.raises(ValueError, match="this is not what Quepid exports for `pt-active import quepid`"):
+        import_records("quepid", [path], plan)
+    with pytest.raises(ValueError, match="tool must be one of 'label-studio'.*, got 'excel'"):
+        import_records("excel", [path], plan)
+
+
+def test_files_together_do_not_contradict_each_other(tmp_path: Path, plan: Plan) -> None:
+    (tmp_path / "a.qrels").write_text("007 0 0012 1\n")
+    (tmp_path / "b.csv").write_text("qid,docno,label\n007,0012,1\nq3,żółć,2\n", encoding="utf-8")
+    (tmp_path / "c.csv").write_text("qid,docno,label\n007,0012,0\n")
+    records = pd.DataFrame({"qid": "007", "docno": ["0012", "d:1/a b"], "label": [1, 0], "annotator": "ann"})
+    write_records(records.assign(status="judged"), tmp_path / "r.jsonl")
+    qrels = read_labels([tmp_path / "a.qrels", tmp_path / "b.csv"], plan)
+    assert not is_records(qrels)
+    together = read_labels([tmp_path / "a.qrels", tmp_path / "b.csv", tmp_path / "r.jsonl"], plan)
+    assert is_records(together)
+    assert sorted(together["annotator"]) == ["", "", "", "ann", "ann"]
+    for other in ("a.qrels", "r.jsonl"):
+        with pytest.raises(ValueError, match="document '0012' of query '007' has different labels"):
+            read_labels([tmp_path / other, tmp_path / "c.csv"], plan)
+
+
+TEXT = st.text(st.characters(exclude_categories=["Cs", "Cc"]), max_size=8)
+
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(list(zip(DOCUMENTS["qid"], DOCUMENTS["docno"], strict=True))),
+        st.sampled_from(STATUSES),
+        st.integers(0, 2),
+        TEXT.map(str.strip).filter(bool),
+        TEXT,
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(rows=ROWS)
+def test_tables_keep_whatever_people_wrote(
+    tmp_path_factory: pytest.TempPathFactory, plan: Plan, rows: list[Any]
+) -> None:
+    """Ids, names and notes of any characters survive a table whose cells no spreadsheet runs."""
+    expected = sorted(
+        {(*pair, grade if status == "judged" else None, who, status, note) for pair, status, grade, who, note in rows},
+        key=str,
+    )
+    filled = pd.DataFrame(expected, columns=["qid", "docno", "label", "annotator", "status", "note"]).astype(object)
+    filled["label"] = ["" if pd.isna(label) else str(int(label)) for label in filled["label"]]
+    path = tmp_path_factory.mktemp("table") / "table.csv"
+    filled.apply(table.guarded).to_csv(path, index=False)
+    assert said(read_file(path, plan)) == expected
+
+
+@pytest.mark.parametrize(
+    ("given_time", "utc"),
+    [
+        ("2026-03-01T09:30:00Z", "2026-03-01T09:30:00Z"),
+        ("2026-03-01 10:30:00.5+01:00", "2026-03-01T09:30:00.500000Z"),
+        ("2026-03-01T01:30-0800", "2026-03-01T09:30:00Z"),
+        (pd.Timestamp("2026-03-01T09:30", tz="UTC").to_pydatetime(), "2026-03-01T09:30:00Z"),
+        (None, ""),
+    ],
+)
+def test_times_are_kept_in_utc(given_time: object, utc: str) -> None:
+    assert utc_time(given_time) == utc
+
+
+@pytest.mark.parametrize("wrong", ["2026-03-01", "2026-13-01T00:00Z", "12.5", "2026-03-01T09:30:00"])
+def test_times_without_zone_are_refused(wrong: str) -> None:
+    with pytest.raises(ValueError, match="expected a time"):
+        utc_time(wrong)
+
+
+def test_a_note_without_a_grade_is_a_skip() -> None:
+    records = records_given([Given(1, "q", "d", note="cannot open"), Given(2, "q", "e")], GradeNames())
+    assert said(records) == [("q", "d", None, "", "skipped", "cannot open")]
+
+
+def test_labels_of_trec_mean_what_they_mean_in_qrels() -> None:
+    assert [GradeNames().judgment(each) for each in (-1, "-2", "2.0", 0, " 1 ")] == [
+        (None, ""),
+        (0, "judged"),
+        (2, "judged"),
+        (0, "judged"),
+        (1, "judged"),
+    ]
+    for wrong in ("-3", "1.5", True, 1001, "٣x"):
+        with pytest.raises(ValueError, match="expected a label that is a whole grade from 0"):
+            GradeNames().judgment(wrong)
+
+
+def test_worklists_without_texts_say_so(tmp_path: Path, plan: Plan) -> None:
+    bare = Worklist(DOCUMENTS[["qid", "docno"]], 2, plan.id)
+    assert not bare.has_texts
+    tasks, config = write_worklist(bare, tmp_path / "t.json", "label-studio")
+    assert 'value="$docno"' in config.read_text()
+    assert json.loads(tasks.read_text())[0]["data"]["text"] == ""
+    with pytest.raises(ValueError, match="there is nothing to judge"):
+        Worklist(DOCUMENTS.head(0), 2)
+    with pytest.raises(ValueError, match="occurs more than once in query"):
+        Worklist(pd.concat([DOCUMENTS, DOCUMENTS]), 2)
+
+
+def test_delivered_files_are_recognised_once(tmp_path: Path) -> None:
+    path = tmp_path / "ann.jsonl"
+    path.write_text('\ufeff{"text": "x", "qid": "1", "docno": "2", "label": []}\n', encoding="utf-8")
+    delivery = Delivery.read(path)
+    assert (delivery.stem, delivery.is_archive, delivery.is_json_list) == ("ann", False, False)
+    assert delivery.first_object["label"] == []
+    assert np.array_equal(read_file(path).columns, RECORD_COLUMNS)

@@ -1,0 +1,220 @@
+"""Records of judgments: what is accepted, which of several counts, which qrels follow, and how files keep them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pt_active import Plan
+from pt_active.inference.several_judges import dawid_skene, middle, most_frequent
+from pt_active.judging.records import (
+    RECORD_COLUMNS,
+    STATUSES,
+    checked_records,
+    latest,
+    qrels_of,
+    read_records,
+    write_records,
+)
+
+
+def records(*rows: tuple[object, ...]) -> pd.DataFrame:
+    """Rows of docno, annotator, label (None: skipped) and optionally a time."""
+    return pd.DataFrame(
+        [
+            {
+                "qid": "q1",
+                "docno": docno,
+                "label": label,
+                "annotator": annotator,
+                "status": "skipped" if label is None else "judged",
+                "time": rest[0] if rest else "",
+            }
+            for docno, annotator, label, *rest in rows
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    grades = pd.DataFrame(
+        {
+            "qid": np.repeat(["q1", "q2", "q3"], 2),
+            "docno": ["007", "d2", "d1", "d2", "d1", "d2"],
+            "rank_a": [0, 1] * 3,
+            "rank_b": [1, 0] * 3,
+            "grade_0": 0.5,
+            "grade_1": 0.3,
+            "grade_2": 0.2,
+        }
+    )
+    return Plan.create(grades, None, "DCG@2", budget=4)
+
+
+def test_records_get_their_columns_and_types() -> None:
+    checked = checked_records(records(("d1", "ann", 2), ("d2", "bob", None)))
+    assert list(checked.columns) == RECORD_COLUMNS
+    assert str(checked["label"].dtype) == "Int64"
+    assert checked["label"].isna().tolist() == [False, True]
+    assert (checked[["time", "note", "plan"]] == "").all(axis=None)
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"label": 1.5}, "row 0: expected a label that is a whole number from 0 to 1000, for document 'd1' of query "),
+        ({"label": -1}, "label that is a whole number"),
+        ({"label": True}, "label that is a whole number"),
+        ({"label": None}, "label that is a whole number"),
+        ({"label": "good"}, "got 'good'"),
+        ({"status": "Judged"}, "status that is one of judged, skipped, unjudgeable"),
+        ({"status": "skipped"}, "a label that is empty unless the status is judged"),
+        ({"time": "yesterday"}, "a time that is ISO 8601 in UTC"),
+        ({"time": "2026-03-01T09:30:00+01:00"}, "a time that is ISO 8601 in UTC"),
+        ({"docno": " "}, "a docno that is not empty"),
+        ({"qid": None}, "1 row has no qid"),
+    ],
+)
+def test_a_malformed_record_is_named(change: dict[str, object], told: str) -> None:
+    frame = records(("d1", "ann", 1)).astype(object).assign(**{name: [value] for name, value in change.items()})
+    with pytest.raises(ValueError, match=re.escape(told)):
+        checked_records(frame)
+
+
+def test_records_of_another_plan_its_documents_or_its_grades_are_refused(plan: Plan) -> None:
+    fit = records(("007", "ann", 2)).assign(plan=plan.id)
+    assert len(checked_records(fit, plan)) == 1
+    assert len(checked_records(fit.assign(plan=""), plan)) == 1
+    with pytest.raises(ValueError, match=f"row 0: expected a plan that is '{plan.id}', the id of this plan"):
+        checked_records(fit.assign(plan="0123456789abcdef"), plan)
+    with pytest.raises(ValueError, match="row 0: document '7' of query 'q1' is not in the plan.*did you mean '007'"):
+        checked_records(fit.assign(docno="7"), plan)
+    with pytest.raises(ValueError, match="row 0: expected a label that is a grade of the plan, from 0 to 2"):
+        checked_records(fit.assign(label=3), plan)
+
+
+def test_the_id_of_a_plan_lasts(plan: Plan, tmp_path: Path) -> None:
+    assert re.fullmatch("[0-9a-f]{16}", plan.id)
+    saved = plan.save(tmp_path / "plan")
+    assert saved.id == Plan.load(tmp_path / "plan").id == plan.id
+    assert plan.extend(2).id == plan.id
+    frame = plan.tables.pool.document_frame()
+    assert Plan.create(frame, None, "DCG@2", budget=4, seed=1).id != Plan.create(frame, None, "DCG@2", budget=4).id
+
+
+def test_a_correction_is_a_later_record() -> None:
+    two = checked_records(records(("d1", "ann", 1), ("d1", "bob", 0), ("d1", "ann", 2)))
+    assert latest(two)["label"].tolist() == [0, 2]
+    times = ["2026-03-01T10:00:00Z", "2026-03-01T10:00:01Z", "2026-03-01T09:59:59.5Z"]
+    assert latest(two.assign(time=times))["label"].tolist() == [1, 0]
+    assert latest(two.assign(time=[*times[:2], ""]))["label"].tolist() == [0, 2]
+    tenths = ["2026-03-01T10:00:00Z", "2026-03-01T10:00:01Z", "2026-03-01T10:00:00.5Z"]
+    assert latest(two.assign(time=tenths))["label"].tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("rule", "ties", "label"),
+    [("majority", "down", 0), ("majority", "up", 3), ("median", "down", 1), ("median", "up", 3)],
+)
+def test_rules_say_where_ties_go(rule: str, ties: str, label: int) -> None:
+    votes = records(*[("d1", name, grade) for name, grade in zip("abcdef", [0, 0, 1, 3, 3, 4], strict=True)])
+    assert qrels_of(votes, rule, ties)["label"].tolist() == [label]
+
+
+def test_skips_give_no_label_and_do_not_hide_other_judges() -> None:
+    qrels = qrels_of(records(("d1", "ann", None), ("d2", "ann", 1), ("d1", "bob", 2), ("d3", "bob", None)))
+    assert dict(zip(qrels["docno"], qrels["label"], strict=True)) == {"d2": 1, "d1": 2}
+    assert qrels_of(records(("d1", "ann", 1), ("d1", "ann", None))).empty
+
+
+@pytest.mark.parametrize("wrong", [{"rule": "mean"}, {"ties": "left"}])
+def test_unknown_rules_are_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=f"unknown {next(iter(wrong))}"):
+        qrels_of(records(("d1", "ann", 1)), **wrong)
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=9))
+def test_majority_and_median_are_those_of_sorted_lists(grades: list[int]) -> None:
+    votes = np.bincount(grades, minlength=5)[None, :]
+    most = [grade for grade in range(5) if grades.count(grade) == max(map(grades.count, grades))]
+    assert [most_frequent(votes, ties)[0] for ties in ("down", "up")] == [min(most), max(most)]
+    ordered = sorted(grades)
+    assert [middle(votes, ties)[0] for ties in ("down", "up")] == [
+        ordered[(len(grades) - 1) // 2],
+        ordered[len(grades) // 2],
+    ]
+
+
+def test_dawid_and_skene_step_by_step() -> None:
+    """The algorithm against loops that follow the paper's equations, at its fixed point."""
+    rng = np.random.default_rng(3)
+    truth = rng.integers(0, 3, 40)
+    item, judge = (each.ravel() for each in np.meshgrid(np.arange(40), np.arange(3), indexing="ij"))
+    grade = np.where(rng.random(120) < 0.75, truth[item], rng.integers(0, 3, 120))
+    got = dawid_skene(item, judge, grade)
+    share, confusion = got.mean(axis=0), np.full((3, 3, 3), 0.01)
+    for i, j, g in zip(item, judge, grade, strict=True):
+        for true in range(3):
+            confusion[j, true, g] += got[i, true]
+    confusion /= confusion.sum(axis=2, keepdims=True)
+    for i in range(40):
+        likely = share.copy()
+        for j, true in itertools.product(range(3), range(3)):
+            likely[true] *= confusion[j, true, grade[(item == i) & (judge == j)][0]]
+        assert got[i] == pytest.approx(likely / likely.sum(), abs=1e-6)
+    assert (got.argmax(axis=1) == truth).mean() > 0.85
+
+
+def test_dawid_and_skene_outvotes_a_judge_who_is_always_wrong() -> None:
+    """Two judges who turn grades round are found out by three who agree on all else."""
+    rng = np.random.default_rng(5)
+    truth = rng.integers(0, 2, 200)
+    rows = [(f"d{i}", name, int(g if rng.random() < 0.9 else 1 - g)) for i, g in enumerate(truth) for name in "abc"]
+    rows += [(f"d{i}", name, int(1 - g)) for i, g in enumerate(truth) for name in "xy"]
+    right = [
+        (qrels_of(records(*rows), rule)["label"].to_numpy() == truth).mean() for rule in ("majority", "dawid-skene")
+    ]
+    assert right[1] > 0.98 > right[0]
+
+
+IDS = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), min_size=1, max_size=8).filter(
+    str.strip
+)
+
+
+@st.composite
+def any_records(draw: st.DrawFn) -> pd.DataFrame:
+    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
+    rows = draw(st.lists(st.tuples(IDS, IDS, st.integers(0, 4), text, st.sampled_from(STATUSES), text), min_size=1))
+    frame = pd.DataFrame(rows, columns=["qid", "docno", "label", "annotator", "status", "note"])
+    time = draw(st.sampled_from(["", "2026-03-01T09:30:00Z", "2026-03-01T09:30:00.123456Z"]))
+    return checked_records(frame.assign(label=frame["label"].where(frame["status"] == "judged"), time=time, plan="ab"))
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@given(frame=any_records())
+def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, suffix: str, frame: pd.DataFrame) -> None:
+    path = tmp_path_factory.mktemp("records") / f"records{suffix}"
+    write_records(frame, path)
+    pd.testing.assert_frame_equal(read_records(path).reset_index(drop=True), frame, check_dtype=False)
+    with pytest.raises(FileExistsError):
+        write_records(frame, path)
+
+
+def test_a_file_of_records_names_its_wrong_line(tmp_path: Path, plan: Plan) -> None:
+    path = tmp_path / "records.jsonl"
+    write_records(records(("007", "ann", 2), ("9", "ann", 1)), path)
+    with pytest.raises(
+        ValueError, match=rf"{re.escape(str(path))}: row 2: document '9' of query 'q1' is not in the plan"
+    ):
+        read_records(path, plan)
+    path.write_text(path.read_text()[:-30])
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}: line 2: expected a JSON object"):
+        read_records(path)

@@ -1,0 +1,526 @@
+"""The pages: who may see what, what an answer makes a browser do, and what becomes of what judges send."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from serving import link, record, site_of
+from starlette.testclient import TestClient
+
+from pt_active import DCG, Plan
+from pt_active.judging.records import checked_records, qrels_of, read_records
+from pt_active.judging.server.app import Site
+from pt_active.judging.server.guideline import guideline_html
+from pt_active.judging.server.security import ORGANISER, is_local
+from pt_active.judging.server.serve import listening, risk, root_of
+from pt_active.judging.server.templates import FILES, PAGES
+
+PAYLOAD = "</script><script>window.ran=1</script><img src=x onerror=alert(1)>\"'{{7*7}}\u202e\x1b"
+SHOWN = "\\u202e\\x1b"
+
+
+@pytest.fixture(scope="module")
+def plan(graded) -> Plan:
+    return Plan.create(graded, None, DCG @ 10, budget=120, level="document", seed=5)
+
+
+@pytest.fixture
+def site(plan: Plan, demo, tmp_path: Path) -> Site:
+    return site_of(plan, tmp_path, texts=demo.documents, double=1.0)
+
+
+@pytest.fixture
+def client(site: Site) -> TestClient:
+    return TestClient(site.application(), base_url="http://judging.test", raise_server_exceptions=False)
+
+
+def send(client: TestClient, site: Site, judge: str, *records: dict, **headers: str):
+    return post(client, site, judge, list(records), **headers)
+
+
+def post(client: TestClient, site: Site, judge: str, content: object, **headers: str):
+    headers = {"content-type": "application/json"} | headers
+    return client.post(f"{link(site, judge)}records", content=json.dumps(content), headers=headers)
+
+
+def work(client: TestClient, site: Site, judge: str) -> list[dict]:
+    return client.get(f"{link(site, judge)}work").json()["documents"]
+
+
+def opened(client: TestClient, site: Site, page: str = "") -> str:
+    return client.get(f"{link(site, ORGANISER)}{page}").text
+
+
+def form(client: TestClient, site: Site, page: str, **fields: str):
+    headers = {"origin": "http://judging.test"}
+    return client.post(f"{link(site, ORGANISER)}{page}", data=fields, headers=headers, follow_redirects=False)
+
+
+# --- who may see what -------------------------------------------------------------------------------------------------
+
+
+def test_only_the_right_token_opens_a_page(client: TestClient, site: Site) -> None:
+    ann, organiser = link(site, "ann"), link(site, ORGANISER)
+    tokens = [ann.split("/")[2], organiser.split("/")[2]]
+    assert client.get(ann).status_code == client.get(organiser).status_code == 200
+    wrong = ["x", tokens[0][:-1], tokens[0] + "x", tokens[0].swapcase(), "%00", "\u202e", "ann"]
+    for token in [*wrong, tokens[1]]:
+        for page in ("", "work"):
+            assert client.get(f"/judge/{token}/{page}").status_code == 403
+        assert client.post(f"/judge/{token}/records", json=[]).status_code == 403
+    for token in [*wrong, tokens[0]]:
+        for page in ("", "adjudicate", "next", "judgments.qrels", "records.jsonl"):
+            assert client.get(f"/organise/{token}/{page}").status_code == 403
+        for page in ("adjudicate", "next", "pause"):
+            assert client.post(f"/organise/{token}/{page}", data={"paused": "yes"}).status_code == 403
+    assert not site.campaign.paused
+
+
+def test_every_answer_forbids_what_is_not_needed(client: TestClient, site: Site) -> None:
+    ann, organiser = link(site, "ann"), link(site, ORGANISER)
+    pages = [ann, f"{ann}work", organiser, f"{organiser}records.jsonl", "/files/judge.js", "/", "/judge/x/", "/files/x"]
+    for page in pages:
+        headers = client.get(page).headers
+        policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+        assert policy["frame-ancestors"] == policy["base-uri"] == "'none'"
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "same-origin"
+        assert headers["cache-control"] == "no-store"
+        assert "server" not in headers
+        assert "set-cookie" not in headers
+
+
+def test_pages_have_no_inline_script_or_style(client: TestClient, site: Site) -> None:
+    class Elements(HTMLParser):
+        def handle_starttag(self, tag, attributes) -> None:
+            names = dict(attributes)
+            assert "style" not in names
+            assert not [name for name in names if name.startswith("on")]
+            assert tag != "style"
+            if tag == "script":
+                assert names["src"] == "../../files/judge.js"
+
+    for page in (link(site, "ann"), *(link(site, ORGANISER) + page for page in ("", "adjudicate", "next"))):
+        Elements().feed(client.get(page).text)
+    script = (PAGES / "judge.js").read_text(encoding="utf-8")
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(|Function\(", script)
+
+
+def test_only_the_files_of_the_pages_are_served(client: TestClient) -> None:
+    for name in FILES:
+        assert client.get(f"/files/{name}").status_code == 200
+    for name in ("judge.html.jinja", "..%2fapp.py", "%2fetc%2fpasswd", "../app.py", ""):
+        assert client.get(f"/files/{name}").status_code == 404
+
+
+def test_posts_of_other_sites_are_refused(client: TestClient, site: Site) -> None:
+    document = work(client, site, "ann")[0]
+    sent = record(document, 1, "key-00000001")
+    for headers in (
+        {"origin": "http://evil.test"},
+        {"origin": "null"},
+        {"origin": "http://judging.test.evil.test"},
+        {"origin": "http://judging.test:81"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site", "origin": "http://judging.test"},
+    ):
+        assert send(client, site, "ann", sent, **headers).status_code == 403
+        pause = client.post(f"{link(site, ORGANISER)}pause", data={"paused": "yes"}, headers=headers)
+        assert pause.status_code == 403
+    assert site.campaign.kept == 0
+    assert not site.campaign.paused
+    plain = client.post(
+        f"{link(site, 'ann')}records", content=json.dumps([sent]), headers={"content-type": "text/plain"}
+    )
+    assert plain.status_code == 415
+    fine = {"origin": "http://judging.test", "sec-fetch-site": "same-origin"}
+    assert send(client, site, "ann", sent, **fine).json()["kept"] == ["key-00000001"]
+
+
+def test_answers_name_no_path_of_the_machine(client: TestClient, site: Site, tmp_path: Path, monkeypatch) -> None:
+    def broken(*_) -> None:
+        raise sqlite3.OperationalError(f"disk I/O error in {tmp_path}")
+
+    document = work(client, site, "ann")[0]
+    monkeypatch.setattr(site.campaign.store, "append", broken)
+    answer = send(client, site, "ann", record(document, 1, "key-00000001"))
+    assert (answer.status_code, answer.json()) == (
+        507,
+        {"error": "the server could not write to its disk, so nothing was kept"},
+    )
+    monkeypatch.setattr(site.organiser, "queue", lambda: 1 / 0)
+    assert client.get(f"{link(site, ORGANISER)}adjudicate").text == "Internal Server Error"
+    texts = [opened(client, site), opened(client, site, "next"), client.get(link(site, "ann")).text, answer.text]
+    texts += [form(client, site, "next", budget="40").text, form(client, site, "next", budget="1e-9").text]
+    assert not [text for text in texts if str(tmp_path) in text or "/site-packages" in text]
+
+
+# --- what judges see --------------------------------------------------------------------------------------------------
+
+
+def test_a_judge_sees_no_ranker_rank_or_model(client: TestClient, site: Site) -> None:
+    page = client.get(link(site, "ann")).text
+    told = client.get(f"{link(site, 'ann')}work").json()
+    for name in (*site.campaign.plan.rankers, "rank", "score", "grade_0", "inclusion", "ben"):
+        assert name not in page.replace("grades", "")
+        assert f'"{name}' not in json.dumps(told)
+    assert set(told) == {"documents", "recent", "progress"}
+    assert set(told["progress"]) == {"mine", "seconds", "settled", "all", "paused"}
+    assert {key for each in told["documents"] for key in each} == {"qid", "docno", "text", "name", "topic", "query"}
+
+
+def test_what_a_judge_sees_does_not_depend_on_the_grades_of_others(plan: Plan, demo, tmp_path: Path) -> None:
+    seen = []
+    for number, label in enumerate((0, 3)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        site = site_of(plan, folder, texts=demo.documents, double=0.5)
+        with TestClient(site.application()) as client:
+            documents = work(client, site, "ann")
+            send(client, site, "ann", *[record(each, label, f"key-{n:08}") for n, each in enumerate(documents)])
+            seen.append(client.get(f"{link(site, 'ben')}work").json())
+    assert seen[0] == seen[1]
+
+
+def test_hostile_texts_ids_names_and_notes_are_only_shown(graded, demo, tmp_path: Path) -> None:
+    frame = graded[graded["qid"].isin(graded["qid"].unique()[:6])]
+    frame = frame.assign(qid=frame["qid"] + PAYLOAD, docno=frame["docno"] + PAYLOAD, query=frame["query"] + PAYLOAD)
+    plan = Plan.create(frame, None, DCG @ 10, budget=30, level="document", seed=1)
+    texts = demo.documents.assign(docno=demo.documents["docno"] + PAYLOAD, text=demo.documents["text"] + PAYLOAD)
+    names = ",".join(f"<b>grade</b>{number}" for number in "abcd")
+    guide = tmp_path / "guide.md"
+    guide.write_text("# Guide\n\n<script>window.ran=1</script>\n\n[x](javascript:alert(1)) ![y](http://evil.test/z)\n")
+    site = site_of(plan, tmp_path, ("<i>ann</i>", "ben"), texts=texts, grade_names=names, guideline=guide, double=1.0)
+    client = TestClient(site.application())
+    answer = client.get(f"{link(site, '<i>ann</i>')}work")
+    assert answer.headers["content-type"] == "application/json"
+    document = answer.json()["documents"][0]
+    assert document["docno"].endswith(PAYLOAD)
+    assert all(document[name].endswith(SHOWN) for name in ("name", "topic", "query", "text"))
+    send(client, site, "<i>ann</i>", record(document, 0, "key-00000001", note=PAYLOAD))
+    work(client, site, "ben")
+    send(client, site, "ben", record(document, 3, "key-00000002"), record(document, None, "key-00000003", "skipped"))
+    send(client, site, "ben", record(document, 3, "key-00000004"))
+    pages = [client.get(link(site, "<i>ann</i>")).text, opened(client, site), opened(client, site, "adjudicate")]
+    for page in pages:
+        assert "window.ran=1</script>" not in page
+        assert "<img" not in page
+        assert "<i>ann" not in page
+        assert "<b>grade" not in page
+        assert "\u202e" not in page
+    assert "&lt;script&gt;window.ran=1" in pages[0]
+    assert "&lt;script&gt;window.ran=1" in pages[2]
+    assert 'href="javascript' not in pages[0]
+    # The ids that the form sends back are the true ones.
+    value = re.search(r'name="docno" value="([^"]*)"', pages[2])[1]
+    assert "&lt;script&gt;" in value
+
+
+def test_a_guideline_is_markdown_without_html_and_pictures(tmp_path: Path) -> None:
+    path = tmp_path / "guide.md"
+    path.write_text("# Title\n\n- one\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n<u>x</u> ![p](http://evil.test/p.png)\n")
+    html = guideline_html(path)
+    assert "<h1>Title</h1>" in html
+    assert "<td>1</td>" in html
+    assert "&lt;u&gt;" in html
+    assert "<img" not in html
+    with pytest.raises(FileNotFoundError):
+        guideline_html(tmp_path / "none.md")
+
+
+# --- what becomes of it -----------------------------------------------------------------------------------------------
+
+
+def test_what_is_acknowledged_is_a_record(client: TestClient, site: Site) -> None:
+    first, second, third = work(client, site, "ann")[:3]
+    answer = send(
+        client,
+        site,
+        "ann",
+        record(first, 2, "key-00000001", note="née\ud800"),
+        record(second, None, "key-00000002", "skipped"),
+        record(third, None, "key-00000003", "unjudgeable", note="empty"),
+    ).json()
+    assert answer["kept"] == [f"key-0000000{n}" for n in (1, 2, 3)]
+    assert answer["refused"] == {}
+    assert answer["progress"]["mine"] == 3
+    records = checked_records(site.campaign.store.records(), site.campaign.plan)
+    assert records["status"].tolist() == ["judged", "skipped", "unjudgeable"]
+    assert records["label"].isna().tolist() == [False, True, True]
+    assert records["note"].tolist() == ["née?", "", "empty"]
+    assert records["time"].is_monotonic_increasing
+    assert records["time"].is_unique
+    assert set(records["annotator"]) == {"ann"}
+    assert set(records["plan"]) == {site.campaign.plan.id}
+
+
+def test_what_is_sent_again_is_acknowledged_and_kept_once(client: TestClient, site: Site) -> None:
+    document = work(client, site, "ann")[0]
+    sent = record(document, 2, "key-00000001")
+    assert [send(client, site, "ann", sent).json()["kept"] for _ in range(3)] == [["key-00000001"]] * 3
+    assert send(client, site, "ann", sent, sent).json()["kept"] == ["key-00000001"] * 2
+    assert len(site.campaign.store.records()) == site.campaign.kept == 1
+    # Somebody else's key is somebody else's.
+    work(client, site, "ben")
+    assert send(client, site, "ben", sent).json()["kept"] == ["key-00000001"]
+    assert len(site.campaign.store.records()) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"label": 4}, "expected a label from 0 to 3"),
+        ({"label": -1}, "expected a label from 0 to 3"),
+        ({"label": 1.0}, "expected a label from 0 to 3"),
+        ({"label": True}, "expected a label from 0 to 3"),
+        ({"label": None}, "expected a label from 0 to 3"),
+        ({"label": "1"}, "expected a label from 0 to 3"),
+        ({"status": "skipped"}, "expected no label with the status skipped"),
+        ({"status": "done"}, "expected a status that is one of judged, skipped, unjudgeable"),
+        ({"status": ["judged"]}, "expected a status"),
+        ({"note": "x" * 2001}, "expected a note of at most 2000 characters"),
+        ({"note": None}, "expected a note"),
+        ({"docno": "none"}, "the plan does not ask for this document"),
+        ({"qid": 7}, "the plan does not ask for this document"),
+        ({"docno": ["d"]}, "the plan does not ask for this document"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_itself(client: TestClient, site: Site, change: dict, why: str) -> None:
+    first, second = work(client, site, "ann")[:2]
+    wrong, right = record(first, 1, "key-00000001") | change, record(second, 1, "key-00000002")
+    answer = send(client, site, "ann", wrong, right).json()
+    assert answer["kept"] == ["key-00000002"]
+    assert why in answer["refused"]["key-00000001"]
+    assert len(site.campaign.store.records()) == 1
+
+
+@pytest.mark.parametrize("sent", [[], {}, "x", None, [1], [{"key": "short"}], [{"key": "a b c d e f"}], [{}] * 101])
+def test_what_is_no_list_of_records_is_refused(client: TestClient, site: Site, sent: object) -> None:
+    answer = post(client, site, "ann", sent)
+    assert answer.status_code == 400
+    assert "expected" in answer.json()["error"].lower()
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"[" * 100_000, b"NaN"])
+def test_what_is_no_json_is_refused(client: TestClient, site: Site, content: bytes) -> None:
+    headers = {"content-type": "application/json"}
+    assert client.post(f"{link(site, 'ann')}records", content=content, headers=headers).status_code == 400
+
+
+def test_a_request_that_is_too_large_is_refused(client: TestClient, site: Site) -> None:
+    headers = {"content-type": "application/json"}
+    content = b"[" + b" " * 1_100_000 + b"]"
+    assert client.post(f"{link(site, 'ann')}records", content=content, headers=headers).status_code == 415
+
+
+def test_a_document_that_was_never_given_is_refused(client: TestClient, site: Site) -> None:
+    document = work(client, site, "ann")[0]
+    answer = send(client, site, "ben", record(document, 1, "key-00000001")).json()
+    assert answer["refused"] == {"key-00000001": "this document was not given to you"}
+
+
+def test_a_label_that_comes_late_counts(plan: Plan, demo, tmp_path: Path) -> None:
+    """The judge was away until the document went to another, and the page was loaded again before the label came."""
+    site = site_of(plan, tmp_path, texts=demo.documents, double=0.0)
+    client = TestClient(site.application())
+    document = work(client, site, "ann")[0]
+    site.campaign.clock.now += 3600
+    assert document in work(client, site, "ben")
+    assert document not in work(client, site, "ann")
+    assert send(client, site, "ann", record(document, 1, "key-00000001")).json()["kept"] == ["key-00000001"]
+    assert document not in work(client, site, "ben")
+
+
+def test_a_correction_is_a_new_record_and_an_undo_takes_a_label_back(client: TestClient, site: Site) -> None:
+    document = work(client, site, "ann")[0]
+    for number, (label, status) in enumerate([(0, "judged"), (2, "judged"), (None, "skipped"), (1, "judged")]):
+        send(client, site, "ann", record(document, label, f"key-{number:08}", status))
+        qrels = site.organiser.qrels()["label"].tolist()
+        assert qrels == ([] if label is None else [label])
+    assert len(site.campaign.store.records()) == 4
+    recent = client.get(f"{link(site, 'ann')}work").json()["recent"]
+    assert [each["said"] for each in recent] == [{"status": "judged", "label": 1, "note": ""}]
+    assert client.get(f"{link(site, 'ann')}work").json()["progress"]["mine"] == 1
+
+
+def test_a_server_that_starts_again_knows_everything(plan: Plan, demo, tmp_path: Path) -> None:
+    before = site_of(plan, tmp_path, texts=demo.documents)
+    client = TestClient(before.application())
+    documents = work(client, before, "ann")
+    send(client, before, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents[:4])])
+    told = client.get(f"{link(before, 'ann')}work").json()
+    before.campaign.store.close()
+    after = site_of(plan, tmp_path, texts=demo.documents)
+    again = TestClient(after.application())
+    assert again.get(f"{link(after, 'ann')}work").json() == told
+    assert send(again, after, "ann", record(documents[0], 1, "key-00000000")).json()["kept"] == ["key-00000000"]
+    assert after.campaign.kept == 4
+
+
+# --- the organiser ----------------------------------------------------------------------------------------------------
+
+
+def judged_by_two(client: TestClient, site: Site, labels: tuple[int, int]) -> dict:
+    document = work(client, site, "ann")[0]
+    work(client, site, "ben")
+    for judge, label in zip(("ann", "ben"), labels, strict=True):
+        send(client, site, judge, record(document, label, "key-00000001"))
+    return document
+
+
+@pytest.mark.parametrize(("labels", "asked"), [((0, 2), 1), ((3, 0), 1), ((1, 2), 0), ((2, 2), 0)])
+def test_disagreements_by_two_grades_are_adjudicated(client: TestClient, site: Site, labels, asked: int) -> None:
+    document = judged_by_two(client, site, labels)
+    page = opened(client, site)
+    assert f"Adjudicate ({asked})" in page
+    assert "<dt>pair</dt><dd>ann, ben: 1 document" in re.sub(r"kappa [^,]+, ", "", page)
+    assert "<caption>ann in rows, ben in columns</caption>" in page
+    queue = opened(client, site, "adjudicate")
+    assert queue.count('class="dispute"') == asked
+    if not asked:
+        return
+    answer = form(client, site, "adjudicate", qid=document["qid"], docno=document["docno"], label="1")
+    assert answer.status_code == 303
+    assert "Adjudicate (0)" in opened(client, site)
+    assert site.organiser.qrels().values.tolist() == [[document["qid"], document["docno"], 1]]
+    # A judge's later correction does not overrule it.
+    send(client, site, "ann", record(document, 3, "key-00000009"))
+    assert site.organiser.qrels()["label"].tolist() == [1]
+    for wrong in ({"label": "4"}, {"label": "x"}, {"docno": "none"}, {}):
+        fields = {"qid": document["qid"], "docno": document["docno"]} | wrong
+        assert form(client, site, "adjudicate", **fields).status_code == 400
+
+
+def test_the_page_says_how_far_who_and_how_fast(client: TestClient, site: Site) -> None:
+    documents = work(client, site, "ann")
+    for number, document in enumerate(documents[:5]):
+        site.campaign.clock.now += 12
+        send(client, site, "ann", record(document, 1, f"key-{number:08}", "judged"))
+    send(client, site, "ann", record(documents[5], None, "key-00000010", "skipped"))
+    page = re.sub(r"<[^>]+>", " ", opened(client, site))
+    assert re.search(r"ann\s+5\s+1\s+0\s+12\s+now", page)
+    assert re.search(r"ben\s+0\s+0\s+0\s+–\s+never", page)
+    left = 2 * 120 - 5
+    assert f"0 of 120 documents are done; at the present pace the rest takes {round(left * 12 / 60)} minutes" in page
+    assert "ann (skipped) waits for another judge" in re.sub(r"\s+", " ", page)
+    assert re.search(r"judged\s+\d of 120 documents: \d labels?, \d of 120 spent", page)
+
+
+def test_the_page_says_what_status_says_and_when_to_stop(plan: Plan, demo, tmp_path: Path) -> None:
+    site = site_of(plan, tmp_path, texts=demo.documents)
+    client = TestClient(site.application())
+    labels = demo.judge(plan.assessments).set_index(["qid", "docno"])["label"]
+    number = 0
+    while documents := work(client, site, "ann"):
+        sent = []
+        for each in documents:
+            number += 1
+            sent.append(record(each, int(labels[each["qid"], each["docno"]]), f"key-{number:08}"))
+        send(client, site, "ann", *sent)
+    assert site.campaign.sharing.settled == sum(each.judges == 1 for each in site.campaign.work.documents)
+    status = plan.status(labels.reset_index())
+    page = opened(client, site)
+    assert f"{status.answer[1:]}." in page
+    assert ("You can stop" in page) == status.resolved
+    assert f"{status.judged} of 120 documents" in page
+    lines = client.get(f"{link(site, ORGANISER)}judgments.qrels").text.splitlines()
+    assert sorted(lines) == sorted(f"{qid} 0 {docno} {label}" for (qid, docno), label in labels.items())
+    saved = tmp_path / "records.jsonl"
+    saved.write_text(client.get(f"{link(site, ORGANISER)}records.jsonl").text, encoding="utf-8")
+    records = read_records(saved, plan)
+    assert len(records) == number == 120
+    assert qrels_of(records).sort_values(["qid", "docno"])["label"].tolist() == labels.sort_index().tolist()
+
+
+def test_plans_of_one_and_of_many_rankers_have_their_page(graded, demo, tmp_path: Path) -> None:
+    third = graded.assign(rank_noisy=graded.groupby("qid")["docno"].rank().astype(int) - 1)
+    one = graded.drop(columns=[name for name in graded.columns if name.endswith("_candidate")])
+    for name, frame, margin, looks in (("three", third, None, "always"), ("one", one, 0.5, "asymptotic")):
+        plan = Plan.create(frame, None, DCG @ 10, budget=60, level="document", seed=5)
+        folder = tmp_path / name
+        folder.mkdir()
+        site = site_of(plan, folder, texts=demo.documents, margin=margin)
+        client = TestClient(site.application())
+        documents = work(client, site, "ann")
+        send(client, site, "ann", *[record(each, 1, f"key-{n:08}") for n, each in enumerate(documents)])
+        page = opened(client, site)
+        assert plan.status(site.organiser.records(), looks, margin).answer[1:] in page
+        assert page.count("<dt>next</dt>") == 1
+        assert ("<dt>production − noisy</dt>" in page) == (name == "three")
+
+
+def test_what_nothing_can_be_proved_of_is_said(graded, demo, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=10, replace=True)
+    site = site_of(plan, tmp_path, texts=demo.documents)
+    client = TestClient(site.application())
+    work(client, site, "ann")
+    assert "he plan draws with replacement, so its sample has no order" in opened(client, site)
+
+
+def test_pausing_stops_the_giving_out_and_keeps_what_comes(client: TestClient, site: Site) -> None:
+    document = work(client, site, "ann")[0]
+    assert form(client, site, "pause", paused="yes").status_code == 303
+    assert "Judging is paused" in opened(client, site)
+    told = client.get(f"{link(site, 'ann')}work").json()
+    assert (told["documents"], told["progress"]["paused"]) == ([], True)
+    assert send(client, site, "ann", record(document, 1, "key-00000001")).json()["kept"] == ["key-00000001"]
+    form(client, site, "pause", paused="no")
+    assert work(client, site, "ann")
+
+
+def test_the_next_round_goes_on_with_all_that_is_kept(client: TestClient, site: Site, tmp_path: Path) -> None:
+    document = work(client, site, "ann")[0]
+    send(client, site, "ann", record(document, 1, "key-00000001"))
+    for wrong in ("", "x", "-1", "nan", "inf", "1e-9"):
+        assert form(client, site, "next", budget=wrong).status_code == 400
+    page = form(client, site, "next", budget="40")
+    assert "The next round has 40 documents." in page.text
+    longer = Plan.load(tmp_path / "plan-2")
+    assert longer.id == site.campaign.plan.id
+    assert len(site.campaign.work.documents) == 160
+    assert site.campaign.kept == 1
+    assert "of 160 documents" in opened(client, site)
+    assert all(each.text for each in site.campaign.work.documents)
+    assert document["docno"] not in [
+        each["docno"] for each in work(client, site, "ann") if each["qid"] == document["qid"]
+    ]
+
+
+# --- where it listens -------------------------------------------------------------------------------------------------
+
+
+def test_only_this_machine_is_let_in_unless_it_is_said() -> None:
+    for host in ("127.0.0.1", "localhost", "::1"):
+        assert is_local(host)
+        assert risk(host, secure=False) == ""
+    for host in ("0.0.0.0", "::", "192.0.2.7", "judging.test"):
+        assert "without TLS" in risk(host, secure=False)
+        assert risk(host, secure=True) == ""
+    opened = listening("127.0.0.1", 0)
+    port = opened.getsockname()[1]
+    assert root_of(opened, "127.0.0.1", None, secure=False) == f"http://127.0.0.1:{port}"
+    assert root_of(opened, "::1", "judging.test", secure=True) == f"https://judging.test:{port}"
+    with pytest.raises(OSError, match="in use") as taken:
+        listening("127.0.0.1", port)
+    assert taken.value.filename == f"127.0.0.1, port {port}"
+    opened.close()
+
+
+def test_the_command_without_the_extra_says_what_to_install(tmp_path: Path) -> None:
+    code = (
+        "import sys; sys.modules.update(starlette=None, uvicorn=None); "
+        "from pt_active.cli.app import app; app(['judge', 'x'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == "error: judge needs starlette, uvicorn: pip install 'pt-active[judge]'\n"

@@ -1,0 +1,219 @@
+"""Who gets which document? All is judged as often as it should be, in the drawn order, whoever comes and goes."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pt_active import DCG, ERR, Plan
+from pt_active.frames.records import JUDGED, SKIPPED, UNJUDGEABLE
+from pt_active.judging.server.order import Document, JudgingOrder
+from pt_active.judging.server.sharing import MAX_PASSES, PATIENCE, Sharing
+from pt_active.plans.making.queries import in_drawing_order
+
+PLANS = {
+    "queries": {"measure": DCG @ 10, "budget": 400},
+    "queries again": {"measure": DCG @ 10, "draws": 20, "replace": True},
+    "documents": {"measure": DCG @ 10, "budget": 300, "level": "document"},
+    "cascade": {"measure": ERR @ 10, "budget": 200, "level": "document", "design": "successive"},
+    "spread": {"measure": DCG @ 10, "budget": 200, "level": "document", "design": "spread"},
+}
+
+
+@pytest.fixture(scope="module", params=PLANS)
+def plan(request, graded) -> Plan:
+    return Plan.create(graded, None, seed=5, **PLANS[request.param])
+
+
+def listed(sizes: list[list[int]], judges: int = 1, double: tuple[int, ...] = ()) -> JudgingOrder:
+    """Documents of queries of these sizes in each block."""
+    documents, blocks = [], []
+    for number, block in enumerate(sizes):
+        blocks.append([])
+        for query, size in enumerate(block):
+            places = list(range(len(documents), len(documents) + size))
+            blocks[-1].append(places)
+            names = [(f"q{number}-{query}", f"d{place}", 2 if place in double else judges) for place in places]
+            documents += [Document(qid, docno, {}, "", times) for qid, docno, times in names]
+    return JudgingOrder(documents, blocks)
+
+
+# --- the order --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("block", [1, 7, 50, 10_000])
+def test_all_that_the_plan_asks_for_comes_once_in_blocks_of_the_drawn_order(plan: Plan, block: int) -> None:
+    work = JudgingOrder.of(plan, block=block)
+    pairs = [(each.qid, each.docno) for each in work.documents]
+    assert sorted(pairs) == sorted(plan.assessments[["qid", "docno"]].itertuples(index=False, name=None))
+    assert [place for queries in work.blocks for query in queries for place in query] == list(range(len(pairs)))
+    for queries in work.blocks:
+        qids = [{work.documents[place].qid for place in query} for query in queries]
+        assert all(len(each) == 1 for each in qids)
+        assert len({qid for each in qids for qid in each}) == len(queries)
+    sizes = [sum(map(len, queries)) for queries in work.blocks]
+    assert all(size >= min(block, len(pairs)) for size in sizes[:-1])
+    if plan.manifest["arguments"]["replace"] or plan.manifest["arguments"]["design"] == "spread":
+        return
+    drawn = in_drawing_order(plan.tables, "drawn")[["qid", "docno"]].itertuples(index=False, name=None)
+    place, start = {pair: number for number, pair in enumerate(drawn)}, 0
+    for size in sizes:
+        assert sorted(place[pair] for pair in pairs[start : start + size]) == list(range(start, start + size))
+        start += size
+
+
+def test_status_counts_every_unit_of_the_blocks_that_are_done(plan: Plan, demo) -> None:
+    arguments = plan.manifest["arguments"]
+    if arguments["replace"] or arguments["design"] == "spread":
+        pytest.skip("the plan has no order")
+    work = JudgingOrder.of(plan, block=40)
+    count = sum(map(len, work.blocks[0])) + sum(map(len, work.blocks[1]))
+    labels = demo.judge(plan.assessments).set_index(["qid", "docno"])
+    some = labels.loc[[(each.qid, each.docno) for each in work.documents[:count]]].reset_index()
+    status = plan.status(some)
+    assert (status.n_judged, status.left_out) == (count, 0)
+
+
+def test_the_order_within_a_query_tells_nothing_of_the_ranks(graded) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, draws=60, seed=1)
+    ranks = graded.set_index(["qid", "docno"])["rank_production"].to_dict()
+    shown = {}
+    for each in JudgingOrder.of(plan).documents:
+        shown.setdefault(each.qid, []).append(ranks[each.qid, each.docno])
+    correlations = [np.corrcoef(rank, range(len(rank)))[0, 1] for rank in shown.values() if not np.isnan(rank).any()]
+    assert len(correlations) > 20
+    assert abs(np.mean(correlations)) < 3 * np.std(correlations) / np.sqrt(len(correlations))
+
+
+def test_extensions_come_after_what_was_there(graded) -> None:
+    for level, budget in (("query", 400), ("document", 300)):
+        plan = Plan.create(graded, None, DCG @ 10, budget=budget, level=level, seed=5)
+        before, after = JudgingOrder.of(plan), JudgingOrder.of(plan.extend(150))
+        first = {(each.qid, each.docno) for each in before.documents}
+        places = [after.place[pair] for pair in first]
+        assert len(after.documents) > len(first)
+        whole = sum(sum(map(len, block)) for block in before.blocks[:-1])
+        assert [d.docno for d in after.documents[:whole]] == [d.docno for d in before.documents[:whole]]
+        assert max(places) < len(first) + 60
+        doubled = [each.judges for each in before.documents]
+        assert [after.documents[after.place[d.qid, d.docno]].judges for d in before.documents] == doubled
+
+
+def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
+    plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5)
+    size = len(plan.assessments)
+    for share in (0.0, 0.1, 0.5, 1.0):
+        doubled = sum(each.judges == 3 for each in JudgingOrder.of(plan, double=share, judges=3).documents)
+        assert abs(doubled - share * size) <= 3 * np.sqrt(share * (1 - share) * size)
+
+
+def test_texts_and_what_is_known_of_queries(graded, demo) -> None:
+    frame = graded.assign(description=lambda table: "about " + table["qid"])
+    plan = Plan.create(frame, demo.topics.assign(description="all of it"), DCG @ 10, budget=100)
+    bare = JudgingOrder.of(plan).documents[0]
+    assert (bare.text, bare.about["query"]) == ("", demo.topics.set_index("qid")["query"][bare.qid])
+    full = JudgingOrder.of(plan, demo.documents).documents[0]
+    assert full.text == demo.documents.set_index("docno")["text"][full.docno]
+
+
+# --- the judges -------------------------------------------------------------------------------------------------------
+
+
+def test_the_next_documents_are_whole_queries_of_the_first_block() -> None:
+    sharing = Sharing(listed([[4, 3], [5]]))
+    assert sharing.next_for("ann", 0, ahead=2) == ([0, 1, 2, 3], [0, 1, 2, 3])
+    assert sharing.next_for("ben", 0, ahead=2) == ([4, 5, 6], [4, 5, 6])
+    assert sharing.next_for("carl", 0, ahead=2) == ([7, 8, 9, 10, 11], [7, 8, 9, 10, 11])
+    assert sharing.next_for("dora", 0, ahead=2) == ([], [])
+    assert sharing.next_for("ann", 0, ahead=2) == ([0, 1, 2, 3], [])
+
+
+def test_a_doubled_document_goes_to_two_judges() -> None:
+    sharing = Sharing(listed([[3]], double=(1,)))
+    assert sharing.next_for("ann", 0)[0] == [0, 1, 2]
+    assert sharing.next_for("ben", 0)[0] == [1]
+    assert sharing.next_for("carl", 0)[0] == []
+    for place in (0, 1, 2):
+        sharing.answer(place, "ann", JUDGED, 0)
+    assert sharing.settled == 2
+    sharing.answer(1, "ben", JUDGED, 0)
+    assert sharing.settled == 3
+
+
+def test_documents_of_a_judge_who_is_gone_go_to_another() -> None:
+    sharing = Sharing(listed([[2]]))
+    sharing.next_for("ann", 0)
+    assert sharing.next_for("ben", PATIENCE - 1)[0] == []
+    sharing.seen("ann", PATIENCE - 1)
+    assert sharing.next_for("ben", PATIENCE + 1)[0] == []
+    assert sharing.next_for("ben", 2 * PATIENCE)[0] == [0, 1]
+    # Who comes back gets nothing twice, but what was on its way still counts.
+    assert sharing.next_for("ann", 2 * PATIENCE)[0] == []
+    sharing.answer(0, "ben", JUDGED, 2 * PATIENCE)
+    assert sharing.settled == 1
+
+
+def test_a_document_that_is_skipped_goes_to_others_until_nobody_is_left_to_ask() -> None:
+    sharing = Sharing(listed([[1]]))
+    for number, judge in enumerate(("ann", "ben", "carl")):
+        wanted = [0] if number < MAX_PASSES else []
+        assert sharing.next_for(judge, 0)[0] == wanted
+        if wanted:
+            sharing.answer(0, judge, (SKIPPED, UNJUDGEABLE)[number], 0)
+            assert sharing.next_for(judge, 0)[0] == []
+    assert sharing.settled == 1
+    # Who thinks otherwise later takes the skip back.
+    sharing.answer(0, "ann", JUDGED, 0)
+    assert sharing.wanted(0) == 0
+
+
+@settings(max_examples=60)
+@given(
+    sizes=st.lists(st.lists(st.integers(1, 5), min_size=1, max_size=4), min_size=1, max_size=4),
+    judges=st.integers(2, 5),
+    seed=st.integers(0, 10**6),
+    skips=st.floats(0, 0.3),
+)
+def test_everything_is_done_whoever_comes_and_goes(sizes, judges, seed, skips) -> None:
+    """Random judges ask, answer, skip and leave; nobody answers twice, and in the end nothing is left to do."""
+    rng = random.Random(seed)
+    size = sum(map(sum, sizes))
+    double = tuple(place for place in range(size) if rng.random() < 0.3)
+    sharing = Sharing(listed(sizes, double=double))
+    now, answered, names = 0.0, Counter(), [f"judge {number}" for number in range(judges)]
+    for _ in range(40 * size * judges):
+        now += rng.uniform(0, 60)
+        name = rng.choice(names)
+        places, new = sharing.next_for(name, now, ahead=rng.randint(1, 4))
+        assert set(new) <= set(places)
+        assert places == sorted(places)
+        for place in places[: rng.randint(0, 3)]:
+            status = rng.choice((SKIPPED, UNJUDGEABLE)) if rng.random() < skips else JUDGED
+            sharing.answer(place, name, status, now)
+            answered[place, name] += 1
+    now += 2 * PATIENCE
+    for name in names:
+        for place in sharing.next_for(name, now, ahead=10**6)[0]:
+            sharing.answer(place, name, JUDGED, now)
+            answered[place, name] += 1
+    assert max(answered.values()) == 1
+    assert sharing.settled == size - sum(sharing.wanted(place) > 0 for place in range(size))
+    assert sharing.left == sum(sharing.wanted(place) for place in range(size))
+    assert sharing.passed == {p for p, said in enumerate(sharing.outcome) if said and JUDGED not in said.values()}
+    assert sharing.shared == {p for p, said in enumerate(sharing.outcome) if len(said) > 1}
+    for place in range(size):
+        if len(sharing.outcome[place]) < judges:
+            assert sharing.wanted(place) == 0
+        statuses = list(sharing.outcome[place].values())
+        assert statuses.count(JUDGED) <= (2 if place in double else 1)
+
+
+def test_what_is_given_does_not_depend_on_grades() -> None:
+    """`Sharing` never sees a grade: the same coming and going gives the same documents."""
+    assert "label" not in Sharing.answer.__code__.co_varnames
+    assert "label" not in Sharing.next_for.__code__.co_varnames

@@ -1,0 +1,159 @@
+"""Every tool gets what it takes, and what it gives back becomes the records of what people said."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree
+
+import judging_round_trips
+import pandas as pd
+import pytest
+from judging_round_trips import JUDGED_IN, Row, suffix
+from small_plan import DOCUMENTS, said
+
+import pt_active
+from pt_active import Plan
+from pt_active.frames.records import RECORD_COLUMNS
+from pt_active.judging.delivery import Delivery
+from pt_active.judging.files import import_records, read_file, tool_of, write_worklist
+from pt_active.judging.grade_names import GradeNames
+from pt_active.judging.tools.registry import TOOLS
+from pt_active.judging.worklist import Worklist
+
+
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_nothing_that_people_said_is_lost(
+    tmp_path: Path, plan: Plan, worklist: Worklist, judged: list[Row], tool: str
+) -> None:
+    """Labels, skips, annotators and notes come back from every tool, by `import` and by content."""
+    if tool == "xlsx":
+        pytest.importorskip("openpyxl")
+    path = write_worklist(worklist, tmp_path / f"work{suffix(tool)}", tool)[0]
+    delivered = JUDGED_IN[tool](tmp_path, path, judged)
+    records = import_records(tool, delivered, plan)
+    assert said(records) == sorted(judged, key=str)
+    assert list(records.columns) == RECORD_COLUMNS
+    assert set(records["plan"]) == {plan.id}
+    assert [tool_of(Delivery.read(file)) for file in delivered] == [tool] * len(delivered)
+    assert said(pd.concat([read_file(file, plan) for file in delivered])) == said(records)
+    times = {"label-studio": "2026-03-01T09:30:05.250000Z", "mturk": "2026-03-03T22:05:14Z"}
+    assert set(records["time"]) == {times.get(tool, "")}
+
+
+@pytest.mark.parametrize("tool", list(TOOLS))
+def test_what_is_written_has_no_judgment_yet(tmp_path: Path, plan: Plan, worklist: Worklist, tool: str) -> None:
+    if tool == "xlsx":
+        pytest.importorskip("openpyxl")
+    files = write_worklist(worklist, tmp_path / f"work{suffix(tool)}", tool)
+    if tool in ("csv", "xlsx", "label-studio", "quepid", "argilla"):
+        assert read_file(files[0], plan).empty
+    before = {file: file.read_bytes() for file in files}
+    with pytest.raises(FileExistsError):
+        write_worklist(worklist, files[0], tool)
+    assert {file: file.read_bytes() for file in files} == before
+
+
+def test_label_studio_gets_tasks_and_a_configuration_for_the_grades(tmp_path: Path, plan: Plan) -> None:
+    names = GradeNames.parsed("bad,<fair> & so,good")
+    tasks, config = write_worklist(Worklist(DOCUMENTS, 2, plan.id, names), tmp_path / "t.json", "label-studio")
+    assert json.loads(tasks.read_text(encoding="utf-8"))[0] == {
+        "data": {"qid": "007", "docno": "0012", "query": "wooden lamp", "text": "plain", "pt_active": plan.id}
+    }
+    assert config.name == "t.config.xml"
+    choices = ElementTree.fromstring(config.read_text(encoding="utf-8")).findall(".//Choice")
+    assert [each.get("value") for each in choices] == ["bad", "<fair> & so", "good", "unjudgeable"]
+    assert [each.get("alias") for each in choices] == ["0", "1", "2", None]
+
+
+def test_quepid_gets_no_positions(tmp_path: Path, worklist: Worklist) -> None:
+    (path,) = write_worklist(worklist, tmp_path / "book.json", "quepid")
+    book = json.loads(path.read_text(encoding="utf-8"))
+    assert book["scale"] == [0, 1, 2]
+    assert not book["show_rank"]
+    assert {pair["position"] for pair in book["query_doc_pairs"]} == {None}
+    twins = pd.DataFrame({"qid": ["1", "2"], "docno": "d", "query": "lamp"})
+    with pytest.raises(ValueError, match="queries '1', '2' have the same text, 'lamp', and document 'd'"):
+        write_worklist(Worklist(twins, 1), tmp_path / "twins.json", "quepid")
+
+
+def test_potato_gets_a_configuration_that_is_yaml(tmp_path: Path, worklist: Worklist) -> None:
+    yaml = pytest.importorskip("yaml")
+    items, config = write_worklist(worklist, tmp_path / "items.jsonl", "potato")
+    scheme = yaml.safe_load(config.read_text(encoding="utf-8"))["annotation_schemes"][0]
+    assert [label["name"] for label in scheme["labels"]] == ["0", "1", "2", "skip", "unjudgeable"]
+    assert len({json.loads(line)["id"] for line in items.read_text(encoding="utf-8").splitlines()}) == len(DOCUMENTS)
+
+
+def test_potato_states_may_be_nested_objects(tmp_path: Path, plan: Plan) -> None:
+    item = f"007:0012:{plan.id}"
+    for answers in ({"label": {"labels": {"2": True}}}, {"label": {"2": "true", "1": False}}):
+        state = {"user_id": "ann", "instance_id_to_label_to_value": {item: answers}}
+        (tmp_path / "state.json").write_text(json.dumps(state))
+        assert said(read_file(tmp_path / "state.json", plan)) == [("007", "0012", 2, "ann", "judged", "")]
+
+
+def test_argilla_records_may_be_nested(tmp_path: Path, plan: Plan, worklist: Worklist) -> None:
+    (path,) = write_worklist(worklist, tmp_path / "records.json", "argilla")
+    records = json.loads(path.read_text(encoding="utf-8"))
+    user = "6d6fe1d4-0f2b-4a3c-8d2e-1b8f3d6f4a11"
+    records[0]["responses"] = {
+        "label": [{"value": "2", "user_id": user}],
+        "note": [{"value": "sure", "user_id": user}],
+    }
+    (tmp_path / "export.json").write_text(json.dumps(records))
+    assert said(read_file(tmp_path / "export.json", plan)) == [("007", "0012", 2, user, "judged", "sure")]
+
+
+def test_mturk_answers_of_its_own_elements_and_rejections(tmp_path: Path, plan: Plan) -> None:
+    header = "HITId,WorkerId,AssignmentStatus,SubmitTime,Input.qid,Input.docno,Answer.label.0,Answer.label.2"
+    rows = ["1,A1,Submitted,,007,0012,false,true", "2,A2,Rejected,,007,0012,true,false", "3,A3,Approved,,q3,żółć,,"]
+    (tmp_path / "batch.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    expected = [("007", "0012", 2, "A1", "judged", ""), ("q3", "żółć", None, "A3", "skipped", "")]
+    assert said(read_file(tmp_path / "batch.csv", plan)) == expected
+    single = "WorkerId,AssignmentStatus,Input.qid,Input.docno,Answer.label.label\nA1,Approved,007,0012,1\n"
+    (tmp_path / "classifier.csv").write_text(single)
+    assert said(read_file(tmp_path / "classifier.csv", plan)) == [("007", "0012", 1, "A1", "judged", "")]
+
+
+def test_the_page_for_mturk_escapes_the_names_of_grades(tmp_path: Path, plan: Plan) -> None:
+    names = GradeNames.parsed("<b>bad,good")
+    _, page = write_worklist(Worklist(DOCUMENTS, 1, plan.id, names), tmp_path / "in.csv", "mturk")
+    text = page.read_text(encoding="utf-8")
+    assert "<b>" not in text
+    assert "&lt;b&gt;bad" in text
+    assert re.findall(r'value="(\w+)"', text) == ["0", "1", "skip", "unjudgeable"]
+
+
+def test_spreadsheets_get_text_that_they_do_not_run(tmp_path: Path, worklist: Worklist) -> None:
+    openpyxl = pytest.importorskip("openpyxl")
+    (path,) = write_worklist(worklist, tmp_path / "work.xlsx", "xlsx")
+    cells = [cell for row in openpyxl.load_workbook(path).worksheets[0].iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
+    assert "0012" in [cell.value for cell in cells]
+    (path,) = write_worklist(worklist, tmp_path / "work.csv", "csv")
+    for row in csv.reader(io.StringIO(path.read_text(encoding="utf-8"))):
+        assert not [cell for cell in row if cell[:1] in tuple("=+-@\t")]
+
+
+def test_archives_of_other_files_are_not_read(tmp_path: Path, plan: Plan) -> None:
+    with zipfile.ZipFile(tmp_path / "photos.zip", "w") as archive:
+        archive.writestr("a.png", b"\x89PNG")
+    with pytest.raises(
+        ValueError, match=r"photos.zip: neither a file of a known judging tool .* nor a table of labels"
+    ):
+        read_file(tmp_path / "photos.zip", plan)
+    (tmp_path / "cut.zip").write_bytes((tmp_path / "photos.zip").read_bytes()[:40])
+    with pytest.raises(ValueError, match="cut.zip: the archive is damaged"):
+        read_file(tmp_path / "cut.zip", plan)
+
+
+def test_the_table_of_round_trips_is_that_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("openpyxl")
+    judging_round_trips.main()
+    page = Path(pt_active.__file__).parent / "pt_docs" / "judging.md"
+    assert capsys.readouterr().out.strip() in page.read_text(encoding="utf-8")

@@ -1,0 +1,298 @@
+"""Agreement of judges, and its price: equal to other packages, and to the variance of simulated judges."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.inter_rater import cohens_kappa
+
+from pt_active import Plan
+from pt_active.inference.agreement import coincidences, judges_variance, ordinal_alpha, quadratic_kappa, second_opinions
+from pt_active.judging.records import qrels_of
+
+GRADES = 4
+
+
+def records_of(table: np.ndarray) -> pd.DataFrame:
+    """Records of a table with one row for each judge and one column for each document; NaN where there is no label."""
+    judge, document = np.nonzero(np.isfinite(table))
+    return pd.DataFrame(
+        {
+            "qid": "q1",
+            "docno": [f"d{i}" for i in document],
+            "label": table[judge, document].astype(int),
+            "annotator": [f"j{i}" for i in judge],
+            "status": "judged",
+        }
+    )
+
+
+def simulated(seed: int, judges: int = 3, documents: int = 60, share: float = 0.7) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, GRADES, documents)
+    table = np.clip(
+        truth + rng.integers(-1, 2, (judges, documents)) * (rng.random((judges, documents)) < 0.4), 0, GRADES - 1
+    )
+    return np.where(rng.random(table.shape) < share, table, np.nan)
+
+
+def coded(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    judge, document = np.nonzero(np.isfinite(table))
+    return document, table[judge, document].astype(np.int64)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_alpha_is_that_of_krippendorff(seed: int) -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    table = simulated(seed)
+    expected = krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal")
+    assert ordinal_alpha(coincidences(*coded(table), GRADES)) == pytest.approx(expected, abs=1e-12)
+
+
+@given(st.lists(st.lists(st.integers(0, 3) | st.none(), min_size=6, max_size=6), min_size=2, max_size=4))
+def test_alpha_of_any_table_is_that_of_krippendorff(rows: list[list[int | None]]) -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    table = np.array([[np.nan if cell is None else cell for cell in row] for row in rows], dtype=float)
+    twice = table[:, np.isfinite(table).sum(axis=0) > 1]
+    assume(len(np.unique(twice[np.isfinite(twice)])) > 1)
+    expected = krippendorff.alpha(reliability_data=table, level_of_measurement="ordinal")
+    assert ordinal_alpha(coincidences(*coded(table), GRADES)) == pytest.approx(expected, abs=1e-9)
+
+
+def test_alpha_of_the_book() -> None:
+    """Krippendorff's example with four observers and twelve units: ordinal alpha 0.815."""
+    star = np.nan
+    table = np.array(
+        [
+            [1, 2, 3, 3, 2, 1, 4, 1, 2, star, star, star],
+            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, star, 3],
+            [star, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, star],
+            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, star],
+        ]
+    )
+    assert ordinal_alpha(coincidences(*coded(table), 6)) == pytest.approx(0.815, abs=5e-4)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_kappa_is_that_of_two_packages(seed: int) -> None:
+    first, second = simulated(seed, judges=2, share=1.1).astype(int)
+    counts = np.zeros((GRADES, GRADES), dtype=int)
+    np.add.at(counts, (first, second), 1)
+    kappa = quadratic_kappa(counts)
+    assert kappa == pytest.approx(cohen_kappa_score(first, second, weights="quadratic"), abs=1e-12)
+    assert kappa == pytest.approx(cohens_kappa(counts, wt="quadratic").kappa, abs=1e-12)
+
+
+def test_agreement_that_is_not_known_is_nan() -> None:
+    assert np.isnan(ordinal_alpha(coincidences(np.array([0, 1]), np.array([1, 2]), 3)))
+    assert np.isnan(ordinal_alpha(coincidences(np.array([0, 0]), np.array([1, 1]), 3)))
+    assert np.isnan(quadratic_kappa(np.zeros((3, 3))))
+    assert np.isnan(quadratic_kappa(np.diag([5, 0, 0])))
+    assert np.isnan(ordinal_alpha(coincidences(np.array([], dtype=int), np.array([], dtype=int), 3)))
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    """A census of one query of 60 documents, and of 20 queries of 10."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"qid": "q1", "docno": [f"d{i}" for i in range(60)]})
+    grades = dict(zip([f"grade_{g}" for g in range(GRADES)], rng.dirichlet(np.ones(GRADES), 60).T, strict=True))
+    return Plan.create(frame.assign(rank_a=range(60), rank_b=range(59, -1, -1), **grades), None, "DCG@60", budget=60)
+
+
+def test_the_agreement_of_a_plan(plan: Plan) -> None:
+    table = simulated(1)
+    table[2] = np.where(np.isfinite(table[2]), np.minimum(table[2] + 2, GRADES - 1), np.nan)
+    skip = pd.DataFrame({"qid": ["q1"], "docno": ["d0"], "label": [None], "annotator": ["j9"], "status": ["skipped"]})
+    records = pd.concat([records_of(table).astype({"label": object}), skip], ignore_index=True)
+    agreement = plan.agreement(records)
+    assert agreement.alpha == pytest.approx(ordinal_alpha(coincidences(*coded(table), GRADES)))
+    assert agreement.documents == np.isfinite(table).any(axis=0).sum()
+    assert agreement.twice == (np.isfinite(table).sum(axis=0) > 1).sum()
+    assert agreement.far == ("j2",)
+    judges = agreement.judges.set_index("annotator")
+    others = np.nanmean(table[:2], axis=0)
+    both = np.isfinite(table[2]) & np.isfinite(others)
+    assert plan.agreement(records[records["annotator"] != "j1"]).far == ()
+    assert judges.loc["j2", "deviation"] == pytest.approx((table[2] - others)[both].mean())
+    assert judges.loc["j9", ["labels", "skipped", "shared"]].tolist() == [0, 1, 0]
+    shared = np.isfinite(table[:2]).all(axis=0)
+    first, second = table[:2, shared].astype(int)
+    row = agreement.pairs.set_index(["first", "second"]).loc[("j0", "j1")]
+    assert row["kappa"] == pytest.approx(cohen_kappa_score(first, second, weights="quadratic", labels=range(GRADES)))
+    assert row["same"] == pytest.approx((first == second).mean())
+    assert agreement.confusions["j0", "j1"].sum() == shared.sum()
+    assert re.search(r"far +j2: \+\d\.\d\d grades from the others", str(agreement))
+    assert agreement.to_dict()["far"] == ["j2"]
+
+
+def test_agreement_without_two_labels_says_so(plan: Plan) -> None:
+    agreement = plan.agreement(records_of(simulated(1, judges=1)))
+    assert "not known: no document has two labels" in str(agreement)
+    assert agreement.to_dict()["alpha"] is None
+
+
+def test_the_variance_of_judges_by_its_definition() -> None:
+    rng = np.random.default_rng(0)
+    item, grade = coded(simulated(4))
+    table = coincidences(item, grade, GRADES)
+    opinion = second_opinions(table)
+    assert opinion.sum(axis=1) == pytest.approx(1)
+    change, chance = rng.normal(size=(5, GRADES)), rng.random(5)
+    label, judges = rng.integers(0, GRADES, 5), rng.integers(1, 3, 5)
+    slow = 0.0
+    for i in range(5):
+        slow += chance[i] / judges[i] * sum(opinion[label[i], g] * change[i, g] ** 2 for g in range(GRADES)) / 2
+    assert judges_variance(change, chance, label, judges, table) == pytest.approx(slow)
+
+
+def test_second_opinions_of_many_labels_are_their_shares() -> None:
+    """With two judges who differ by one grade in a fifth of the documents, a second opinion does so too."""
+    first = np.tile(np.arange(3), 1000)
+    second = np.where(np.arange(3000) % 5 == 0, np.clip(first + 1, 0, 2), first)
+    item = np.r_[np.arange(3000), np.arange(3000)]
+    table = second_opinions(coincidences(item, np.r_[first, second], 3))
+    expected = np.array([[0.8, 0.2, 0], [0, 0, 0], [0, 0, 0]])
+    assert table[0] == pytest.approx(expected[0] / 1 * [1.0, 1.0, 1.0] + [0.0889, -0.0889, 0], abs=2e-3)
+
+
+def judged_by(plan: Plan, truth: pd.DataFrame, rng: np.random.Generator, share: float) -> pd.DataFrame:
+    """Each document by one of two judges who err by a grade in three of ten, and a share by both."""
+    rows = truth.sample(frac=1, random_state=rng.integers(2**31)).reset_index(drop=True)
+
+    def label(rows: pd.DataFrame) -> np.ndarray:
+        noise = rng.choice([-1, 0, 1], len(rows), p=[0.15, 0.7, 0.15])
+        return np.clip(rows["label"] + noise, 0, 2)
+
+    one = rows.assign(label=label(rows), annotator="a", status="judged")
+    both = rows.head(int(share * len(rows)))
+    return pd.concat([one, both.assign(label=label(both), annotator="b", status="judged")], ignore_index=True)
+
+
+def population(level: str) -> tuple[Plan, pd.DataFrame]:
+    rng, queries, size = np.random.default_rng(8), 40, 6
+    frame = pd.DataFrame(
+        {"qid": np.repeat([f"q{i}" for i in range(queries)], size), "docno": [f"d{i}" for i in range(size)] * queries}
+    )
+    ranks = {f"rank_{name}": np.concatenate([rng.permutation(size) for _ in range(queries)]) for name in "ab"}
+    probabilities = rng.dirichlet([1, 1, 1], len(frame))
+    grades = {f"grade_{g}": probabilities[:, g] for g in range(3)}
+    labels = np.array([rng.choice(3, p=row) for row in probabilities])
+    plan = Plan.create(
+        frame.assign(**ranks, **grades),
+        None,
+        "DCG@6",
+        budget=240 if level == "census" else 120,
+        level="document" if level == "document" else "query",
+    )
+    return plan, frame.assign(label=labels)
+
+
+def test_the_error_of_judges_is_that_of_other_judges() -> None:
+    """In a census all variance is that of judges, and over many sets of judges the stated one is equal to it.
+
+    The labels are those of the first judge, and documents with two count as known twice as well: 1 − 0.3/2 of it.
+    """
+    plan, truth = population("census")
+    frame = truth.merge(plan.tables.pool.document_frame(), on=["qid", "docno"])
+    discount = 1 / np.log2(frame[["rank_a", "rank_b"]].to_numpy() + 2)
+    weight = (discount[:, 0] - discount[:, 1]) / frame["qid"].nunique()
+    asked = {"estimator": "ht", "reference": "effective"}
+    assert plan.compare(truth, **asked).difference == pytest.approx(weight @ (2.0 ** frame["label"].to_numpy() - 1))
+    rng, stated = np.random.default_rng(1), []
+    for _ in range(15):
+        records = judged_by(plan, truth, rng, share=0.3)
+        first = records[records["annotator"] == "a"][["qid", "docno", "label"]]
+        stated.append(plan.compare(first, **asked, records=records).basis.error_of_judges ** 2)
+    noise = rng.choice([-1, 0, 1], (4000, len(frame)), p=[0.15, 0.7, 0.15])
+    values = (2.0 ** np.clip(frame["label"].to_numpy() + noise, 0, 2) - 1) @ weight
+    error = np.sqrt(2 / 3999 + (np.std(stated) / np.mean(stated)) ** 2 / 15)
+    assert np.mean(stated) == pytest.approx(0.85 * np.var(values, ddof=1), rel=3 * error)
+
+
+@pytest.mark.parametrize("level", ["census", "query", "document"])
+def test_a_result_says_what_share_of_the_error_is_that_of_judges(level: str) -> None:
+    plan, truth = population(level)
+    wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    records = judged_by(plan, wanted, np.random.default_rng(3), share=0.3)
+    alone = plan.compare(qrels_of(records))
+    both = plan.compare(records)
+    assert both.difference == alone.difference
+    assert both.basis.judged_twice == pytest.approx(int(0.3 * len(wanted)) / len(wanted))
+    assert both.basis.error_of_judges is not None
+    assert both.standard_error == pytest.approx(np.hypot(alone.standard_error, both.basis.error_of_judges))
+    assert 0 < both.degrees_of_freedom < np.inf
+    wider = [np.diff(each.confidence_interval())[0] for each in (both, alone)]
+    assert wider[0] > wider[1]
+    assert f"their part of the error is {both.basis.error_of_judges:.4f}; 30.0% of the documents" in str(both)
+    assert both.to_dict()["error_of_judges"] == both.basis.error_of_judges
+    once = plan.compare(records[records["annotator"] == "a"])
+    assert once.basis.error_of_judges is None
+    assert "no document has two judges, so their error is not in the interval" in str(once)
+    assert plan.estimate(records)["a"].basis.error_of_judges > 0
+
+
+def test_judges_who_always_agree_add_nothing() -> None:
+    plan, truth = population("query")
+    records = pd.concat([truth.assign(annotator=name, status="judged") for name in "ab"], ignore_index=True)
+    with pytest.warns(UserWarning, match="ignored"):
+        same = plan.compare(records)
+    assert same.basis.error_of_judges == pytest.approx(0, abs=1e-12)
+
+
+def test_a_census_with_judges_has_an_interval_of_their_errors() -> None:
+    plan, truth = population("census")
+    records = judged_by(plan, truth, np.random.default_rng(3), share=0.5)
+    result = plan.compare(records)
+    assert result.basis.census
+    low, high = result.confidence_interval()
+    assert low < result.difference < high
+    assert "so there is no sampling error; the interval is that of the judges' errors" in result.note
+
+
+def test_the_jackknife_over_judges_by_hand() -> None:
+    plan, truth = population("query")
+    wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    rng = np.random.default_rng(6)
+    names = rng.choice(["a", "b", "c"], len(wanted))
+    records = wanted.assign(annotator=names, status="judged")
+    second = records.head(30).assign(annotator="d", label=0)
+    records = pd.concat([records, second], ignore_index=True)
+    whole = plan.without_judges(records)
+    assert whole.value == plan.compare(qrels_of(records)).difference
+    assert whole.what == "a − b"
+    table = whole.table.set_index("annotator")
+    for name in "abcd":
+        rest = records[records["annotator"] != name]
+        expected = plan.compare(qrels_of(rest), missing="expected")
+        assert table.loc[name, "value"] == expected.difference
+        assert table.loc[name, "winner"] == expected.winner
+        assert table.loc[name, "labels"] == (records["annotator"] == name).sum()
+        assert table.loc[name, "alone"] == len(qrels_of(records)) - len(qrels_of(rest))
+    values = table["value"].to_numpy()
+    assert whole.standard_error == pytest.approx(np.sqrt(3 / 4 * ((values - values.mean()) ** 2).sum()))
+    assert whole.decisive == tuple(name for name in "abcd" if table.loc[name, "winner"] != whole.winner)
+    assert f"a: {values[0]:+.4f}" in str(whole)
+    with pytest.raises(ValueError, match="the labels are of 1 judge; none can be left out"):
+        plan.without_judges(records[records["annotator"] == "a"])
+
+
+def test_a_verdict_that_hangs_on_one_judge_says_so() -> None:
+    plan, truth = population("census")
+    ranks = plan.tables.pool.document_frame()[["qid", "docno", "rank_a", "rank_b"]]
+    loyal = truth.merge(ranks, on=["qid", "docno"])
+    loyal = loyal.assign(label=2 * (loyal["rank_a"] < loyal["rank_b"]), annotator="fan", status="judged")
+    reverse = loyal.assign(label=2 * (loyal["rank_a"] > loyal["rank_b"]), annotator="foe")
+    half = loyal["qid"].isin(loyal["qid"].unique()[:30])
+    whole = plan.without_judges(pd.concat([loyal[half], reverse[~half]], ignore_index=True))
+    assert whole.winner == "a"
+    assert whole.table["winner"].tolist() == [None, None]
+    assert whole.decisive == ("fan", "foe")
+    assert "the verdict hangs on fan" in str(whole)
+    assert whole.to_dict()["judges"][0]["alone"] == 180

@@ -1,0 +1,126 @@
+"""Documents that were passed over: they are named, and do not blind the status."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import Plan
+from pt_active.plans.answers.gaps import Gap
+from pt_active.plans.answers.pairwise import PairStatus
+from pt_active.plans.answers.status import Status
+
+
+def pool(rankers: int = 2) -> pd.DataFrame:
+    rng, rows = np.random.default_rng(4), []
+    for number in range(30):
+        ranks = [rng.permutation(4) for _ in range(rankers)]
+        for place in range(4):
+            row = {"qid": f"q{number:02}", "docno": f"d{place}"}
+            row |= {f"rank_{name}": ranks[i][place] for i, name in enumerate("abc"[:rankers])}
+            rows.append(row)
+    grades = rng.dirichlet([1, 1, 1], len(rows))
+    return pd.DataFrame(rows).assign(grade_0=grades[:, 0], grade_1=grades[:, 1], grade_2=grades[:, 2])
+
+
+def plan_of(level: str, rankers: int = 2, budget: float = 60) -> Plan:
+    design = {"design": "successive"} if level == "document" else {}
+    return Plan.create(pool(rankers), None, "DCG@3", budget=budget, level=level, seed=3, **design)
+
+
+def drawn(plan: Plan) -> pd.DataFrame:
+    """The documents in the order in which they come, all judged by one person."""
+    from pt_active.plans.making.queries import in_drawing_order
+
+    ordered = in_drawing_order(plan.tables)[["qid", "docno"]]
+    return ordered.assign(label=np.arange(len(ordered)) % 3, annotator="ann", status="judged")
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
+    plan = plan_of(level)
+    records = drawn(plan)
+    whole = plan.status(records)
+    passed = records.index[7]
+    skipped = records.astype({"label": object})
+    skipped.loc[passed, ["label", "status"]] = [None, "skipped"]
+    state = plan.status(skipped)
+    qid, docno = records.loc[passed, ["qid", "docno"]]
+    assert isinstance(state, Status)
+    assert state.blocked == (Gap(qid, docno, "ann", "skipped"),)
+    assert f"blocked     by document '{docno}' of query '{qid}' (skipped by ann)" in re.sub(
+        " {2,}", "     ", str(state)
+    )
+    assert state.to_dict()["blocked"] == [{"qid": qid, "docno": docno, "annotator": "ann", "status": "skipped"}]
+    assert state.judged < whole.judged == state.drawn
+    assert state.left_out > 0
+
+    as_zero = records.assign(label=records["label"].where(records.index != passed, 0))
+    other = plan.status(skipped, missing="nonrelevant")
+    assert other.filled == 1
+    assert other.blocked == ()
+    assert (other.value, other.low, other.high) == pytest.approx(
+        (lambda s: (s.value, s.low, s.high))(plan.status(as_zero))
+    )
+    assert "1 document without a label taken as not relevant" in str(other)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_what_is_with_a_judge_is_not_filled(level: str) -> None:
+    """With records, a document that nobody has passed over is not judged yet; with qrels alone it was passed over."""
+    plan = plan_of(level)
+    records = drawn(plan).drop(index=7)
+    qrels = records[["qid", "docno", "label"]]
+    assert plan.status(records).blocked == ()
+    assert plan.status(records, missing="nonrelevant").judged == plan.status(records).judged
+    blocked = plan.status(qrels).blocked
+    assert [(each.qid, each.docno, each.status) for each in blocked] == [
+        (*drawn(plan).loc[7, ["qid", "docno"]], "no label")
+    ]
+    assert plan.status(qrels, missing="nonrelevant").judged == plan.status(qrels).drawn
+    assert plan.status(records.head(5)[["qid", "docno", "label"]]).blocked == ()
+
+
+def test_the_gaps_come_in_the_order_of_the_draws_and_name_everyone() -> None:
+    plan = plan_of("query")
+    records = drawn(plan).astype({"label": object})
+    for row, who, status in ((10, "bob", "unjudgeable"), (2, "eve", "skipped")):
+        records.loc[row, ["label", "annotator", "status"]] = [None, who, status]
+    again = records.loc[[10]].assign(annotator="kim", status="skipped")
+    blocked = plan.status(pd.concat([records, again])).blocked
+    assert [(each.annotator, each.status) for each in blocked] == [("eve", "skipped"), ("bob, kim", "unjudgeable")]
+    told = str(plan.status(records.assign(label=None, status="skipped")))
+    assert f"… ({len(records)} documents in all)" in told
+
+
+def test_another_judge_closes_a_gap() -> None:
+    plan = plan_of("query")
+    records = drawn(plan)
+    skip = records.loc[[4]].assign(label=None, status="skipped", annotator="bob")
+    both = pd.concat([records, skip.astype({"label": "Int64"})], ignore_index=True)
+    assert plan.status(both) == plan.status(records)
+
+
+def test_all_pairs_together_name_the_gap_once() -> None:
+    plan = plan_of("query", rankers=3)
+    records = drawn(plan).astype({"label": object})
+    records.loc[6, ["label", "status"]] = [None, "skipped"]
+    state = plan.status(records)
+    assert isinstance(state, PairStatus)
+    assert str(state).count("(skipped by ann)") == 1
+
+
+@pytest.mark.parametrize("looks", ["always", "asymptotic", None])
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 8])
+def test_no_state_says_nan(looks: str | None, count: int) -> None:
+    plan = plan_of("query")
+    assert "nan" not in str(plan.status(drawn(plan).head(count)[["qid", "docno", "label"]], looks=looks))
+
+
+def test_unknown_policies_are_refused() -> None:
+    plan = plan_of("query")
+    with pytest.raises(ValueError, match="unknown missing 'expected'; it is one of error, nonrelevant"):
+        plan.status(drawn(plan), missing="expected")
