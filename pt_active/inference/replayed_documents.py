@@ -117,7 +117,7 @@ class DocumentReplays:
         square = term**2 * left
         if self.design.nested:
             excess = np.cumsum(term * left)
-            start = np.searchsorted(cell, cell)
+            start = _first_of_cell(cell)
             # The sums run over all queries, so what was summed before the first document of a query is taken off.
             before = excess - term * left - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
             square = square + 2 * term * before
@@ -201,7 +201,7 @@ class RevealedReplays(DocumentReplays):
 
     def _effects(self, drawn: Drawn, cell: np.ndarray) -> np.ndarray:
         # All documents of a query take the number of its first, so that their labels belong to one labelling.
-        first = np.searchsorted(cell, cell)
+        first = _first_of_cell(cell)
         labelling = (drawn.uniform[first] * len(self._steps)).astype(np.int64)
         return np.asarray(self._steps[labelling, drawn.document])
 
@@ -230,3 +230,9 @@ class RevealedReplays(DocumentReplays):
     def _shift(self) -> np.ndarray:
         """float64[n], 0: the estimator expects what the model does."""
         return np.zeros(len(self.design.order))
+
+
+def _first_of_cell(cell: np.ndarray) -> np.ndarray:
+    """int64[d], the place of the first drawn document of the same cell, for cells in increasing order."""
+    begins = np.r_[True, cell[1:] != cell[:-1]][: len(cell)]
+    return np.asarray(np.maximum.accumulate(np.where(begins, np.arange(len(cell)), 0)))

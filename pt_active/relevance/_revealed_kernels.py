@@ -47,7 +47,7 @@ def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
         at = 1.0
         if g < len(belief) - 1:
             inside = min(max(below, 0.0), 1.0)
-            at = inside * factor / (inside * factor + 1.0 - inside)
+            at = inside * factor / (inside * factor + (1.0 - inside))
         chances[g] = max(at - before, 0.0)
         before = at
 
