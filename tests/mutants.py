@@ -137,7 +137,7 @@ document sizes: overhead on every document [test_document_design]
 document design: inclusion not given its query is open [test_document_design]
     np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
 document design: budget not lowered for what depth may overspend [test_document_design]
-    margin = design.reserve(indptr, cost, overhead) => margin = 0.0
+    margin = depth_reserve(design, indptr, cost, overhead) => margin = 0.0
 largest variance: no contrast regains weight [test_document_design]
     * np.sqrt(variances) + MIXED_SHARE * share.mean() => * np.sqrt(variances) + 0 * share.mean()
 largest variance, differences of cascades: a tenth is mixed in [test_document_design]

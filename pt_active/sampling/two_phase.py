@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from pt_active.sampling.depths import depth_numbers
 from pt_active.sampling.draws import pays_for_all, priorities
 from pt_active.sampling.laws import UNIFORM
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
@@ -51,7 +52,11 @@ def draw_documents(
     _check_prices(design, indptr, cost, overhead, budget)
     m = len(indptr) - 1
     apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
-    drawn = _second_phase(design, indptr, apart, rng)
+    if design.drawing == "depth":
+        number, query = depth_numbers(design, indptr, cost, overhead, rng), np.repeat(np.arange(m), np.diff(indptr))
+        drawn = number[query] < design.inclusion
+    else:
+        drawn = _second_phase(design, indptr, apart, rng)
     query = np.searchsorted(indptr, design.order, side="right") - 1
     chosen = drawn[design.order]
     price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
@@ -105,9 +110,6 @@ def _second_phase(
     drawn = np.zeros(len(design.inclusion), dtype=bool)
     query = np.searchsorted(indptr, design.order, side="right") - 1
     inclusion = design.inclusion[design.order]
-    if design.drawing == "depth":
-        drawn[design.order] = rng.random(len(apart))[query] < inclusion
-        return drawn
     alone = apart[query]
     drawn[design.order] = alone & (rng.random(len(query)) < inclusion)
     if not alone.all():

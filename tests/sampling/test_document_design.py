@@ -13,6 +13,7 @@ from pt_active.relevance._kernels import revealed
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.sampling._kernels import pooled_sizes
+from pt_active.sampling.depths import depth_reserve
 from pt_active.sampling.documents import (
     COMMON_SHARE,
     DOCUMENT_DRAWINGS,
@@ -23,7 +24,7 @@ from pt_active.sampling.documents import (
     natural_drawing,
 )
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.sample import DocumentSizes
+from pt_active.sampling.sample import DocumentDesign, DocumentSizes
 
 SEEDS = st.integers(0, 2**32 - 1)
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
@@ -237,17 +238,12 @@ def pointwise(variables):
 
 
 def put_by(size, order, instance, overhead, budget):
-    """1.5 standard deviations of the cost of certain queries, each of them a step function of a uniform number."""
-    indptr, cost = instance[1], instance[4]
-    psi, variance = scaled(size, instance, overhead, budget)[0], 0.0
-    for a, b in itertools.pairwise(indptr):
-        mine = order[(order >= a) & (order < b)]
-        if len(mine) and psi[mine].max() >= 1 - 1e-9:
-            steps = np.r_[0, np.sort(np.minimum(psi[mine], 1)), 1]
-            spent = [cost[mine][psi[mine] > u].sum() + overhead for u in (steps[:-1] + steps[1:]) / 2]
-            mean = np.diff(steps) @ spent
-            variance += np.diff(steps) @ (np.array(spent) - mean) ** 2
-    return min(1.5 * np.sqrt(variance), 0.5 * budget)
+    """The reserve of the probabilities that would spend the whole budget; `test_depths` checks it by simulation."""
+    psi = scaled(size, instance, overhead, budget)[0]
+    opening = tops(psi, instance)
+    inclusion = np.divide(psi, np.repeat(opening, LENGTHS), out=np.zeros_like(psi), where=psi > 0)
+    design = DocumentDesign("depth", order, np.where(opening > 1 - 1e-9, 1.0, opening), inclusion)
+    return min(depth_reserve(design, instance[1], instance[4], overhead), 0.5 * budget)
 
 
 @pytest.mark.parametrize("drawing", ["spread", "poisson", "depth"])

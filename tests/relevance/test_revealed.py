@@ -1,0 +1,132 @@
+"""The expectation of a measure while labels become known: equal to ir_measures in the end, whatever was expected."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import ir_measures
+import numpy as np
+import pytest
+
+from pt_active.relevance._revealed_kernels import labellings, lenient
+from pt_active.relevance.measures import parse_measure
+from pt_active.relevance.montecarlo import evaluator
+from pt_active.relevance.revealed import Expectation, learned_prior, revealed_form
+
+MEASURES = ["nDCG", "nDCG@3", "nDCG(dcg='exp-log2')@3", "nDCG(gains={0:0,1:5,2:1})@4", "AP", "AP(rel=2)@3"]
+
+
+def random_query(
+    measure: str, seed: int, gaps: int = 0, n: int = 7, k: int = 3
+) -> tuple[Expectation, np.ndarray, np.ndarray]:
+    """What is expected of two queries, their labels, and an order in which these become known.
+
+    With gaps, documents that are not in the pool take some ranks.
+    """
+    rng = np.random.default_rng(seed)
+    ranks = np.zeros((k, 2 * n), dtype=np.int32)
+    for r in range(k):
+        for a in (0, n):
+            found = rng.permutation(n)[: rng.integers(1, n + 1)]
+            ranks[r, a + found] = rng.permutation(rng.permutation(len(found) + gaps)[: len(found)]) + 1
+    belief, indptr = rng.dirichlet(np.ones(4), 2 * n), np.array([0, n, 2 * n])
+    belief[1] = [1, 0, 0, 0]
+    label = rng.integers(0, 4, 2 * n)
+    label[1] = 3
+    form = revealed_form(parse_measure(measure), 3)
+    key = rng.integers(0, 2**63, 2 * n).astype(np.uint64)
+    order = np.r_[rng.permutation(n), n + rng.permutation(n)]
+    return Expectation(form, indptr, ranks, belief, key, learned_prior(form, indptr, belief)), label, order
+
+
+@pytest.mark.parametrize("measure", [*MEASURES, "Bpref", "R@3", "Rprec", "Success@2", "infAP"])
+@pytest.mark.parametrize("seed", range(3))
+def test_with_all_labels_the_expectation_is_the_measure(measure: str, seed: int) -> None:
+    """The label of a document that the model rules out is taken as it is."""
+    expected, label, order = random_query(measure, seed)
+    parsed = parse_measure(measure)
+    qrels = {f"q{x}": {f"d{z}": int(label[7 * x + z]) for z in range(7)} for x in range(2)}
+    values = np.zeros((2, 3))
+    for r, ranks in enumerate(expected.ranks.reshape(3, 2, 7)):
+        run = {f"q{x}": {f"d{z}": -float(ranks[x, z]) for z in np.flatnonzero(ranks[x])} for x in range(2)}
+        for metric in ir_measures.iter_calc([parsed], qrels, run):
+            values[int(metric.query_id[1:]), r] = metric.value
+    found = expected.start() + expected.steps(order, label).reshape(3, 2, 7).sum(axis=2).T
+    np.testing.assert_allclose(found, values, atol=1e-12)
+    np.testing.assert_allclose(replace(expected, belief=np.eye(4)[label]).start(), values, atol=1e-12)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("seed", range(4))
+def test_the_compiled_loops_are_those_of_the_evaluator(measure: str, seed: int) -> None:
+    expected, label, order = random_query(measure, seed, gaps=4)
+    slow = replace(expected, form=replace(expected.form, compiled=None))
+    np.testing.assert_allclose(expected.start(), slow.start(), atol=1e-12)
+    for part in (order, order[:3], order[:0], order[[0, 1, 9]]):
+        np.testing.assert_allclose(expected.steps(part, label), slow.steps(part, label), atol=1e-12)
+
+
+def test_what_is_expected_depends_on_labels_and_ids_alone() -> None:
+    """Not on the rows, nor on the labels of other queries, nor on labels that come later."""
+    expected, label, order = random_query("nDCG@3", 1)
+    rows = np.r_[np.random.default_rng(0).permutation(7), 7 + np.random.default_rng(1).permutation(7)]
+    moved = replace(expected, ranks=expected.ranks[:, rows], belief=expected.belief[rows], key=expected.key[rows])
+    place = np.argsort(rows)
+    np.testing.assert_allclose(moved.start(), expected.start(), atol=1e-12)
+    steps = expected.steps(order, label)
+    np.testing.assert_allclose(moved.steps(place[order], label[rows])[:, place], steps, atol=1e-12)
+    np.testing.assert_allclose(expected.steps(order[7:], label)[:, 7:], steps[:, 7:], atol=1e-12)
+    later = label.copy()
+    later[order[4:7]] = 0
+    np.testing.assert_array_equal(expected.steps(order, later)[:, order[:4]], steps[:, order[:4]])
+
+
+def test_the_expectation_is_that_of_a_lenient_model() -> None:
+    """Over many label vectors, against the sum over all labels and classes."""
+    form = replace(revealed_form(parse_measure("nDCG@2"), 1), samples=20_000)
+    belief, indptr = np.array([[0.7, 0.3], [0.4, 0.6], [0.8, 0.2]]), np.array([0, 3])
+    ranks = np.array([[1, 2, 3]], dtype=np.int32)
+    prior = learned_prior(form, indptr, belief)
+    expected = Expectation(form, indptr, ranks, belief, np.array([3, 5, 7], dtype=np.uint64), prior)
+    labels = np.array(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij")).reshape(3, -1).T
+    values = evaluator(parse_measure("nDCG@2"), 1)(labels, ranks)[:, 0]
+    weight = np.exp(prior[0]) / np.exp(prior[0]).sum()
+    odds = belief[:, 0] / belief[:, 1]
+    by_class = np.stack([odds * f / (1 + odds * f) for f in form.factors])
+    chances = np.stack([np.prod(np.where(labels == 0, p, 1 - p), axis=1) for p in by_class])
+    assert expected.start()[0, 0] == pytest.approx(weight @ chances @ values, abs=0.01)
+    shown = labels[:, 0] == 1
+    posterior = weight * (1 - by_class[:, 0])
+    given = [(each[shown] / each[shown].sum()) @ values[shown] for each in chances]
+    step = expected.steps(np.array([0]), np.array([1, 0, 0]))[0, 0]
+    assert expected.start()[0, 0] + step == pytest.approx(posterior @ given / posterior.sum(), abs=0.01)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1.0, 5.0])
+def test_leniency_shifts_grades_and_keeps_what_is_certain(factor: float) -> None:
+    chances = np.zeros(3)
+    lenient(np.array([0.2, 0.5, 0.3]), factor, chances)
+    assert chances.sum() == pytest.approx(1)
+    assert chances[0] / (1 - chances[0]) == pytest.approx(factor * 0.25)
+    assert (chances[0] + chances[1]) / chances[2] == pytest.approx(factor * 7 / 3)
+    lenient(np.array([0.0, 1.0, 0.0]), factor, chances)
+    np.testing.assert_array_equal(chances, [0, 1, 0])
+
+
+def test_known_labels_teach_the_class_of_their_query() -> None:
+    form = revealed_form(parse_measure("AP"), 2)
+    belief, indptr = np.full((6, 3), 1 / 3), np.array([0, 3, 6])
+    prior = learned_prior(form, indptr, belief, np.array([2, 2, -1, -1, -1, -1]))
+    np.testing.assert_array_equal(prior[1], form.log_prior)
+    assert (np.diff(prior[0] - form.log_prior) > 0).all()
+    assert learned_prior(form.lenient(0), indptr, belief).shape == (2, 1)
+
+
+def test_labellings_follow_the_grades() -> None:
+    form = revealed_form(parse_measure("AP"), 2).lenient(0)
+    belief = np.array([[0.2, 0.5, 0.3], [0.0, 0.0, 1.0]])
+    labels = np.zeros((4000, 2), dtype=np.int64)
+    prior = learned_prior(form, np.array([0, 2]), belief)
+    labellings(np.array([0, 2]), belief, np.array([9, 4], dtype=np.uint64), form.factors, prior, 0, labels)
+    np.testing.assert_allclose(np.bincount(labels[:, 0]) / 4000, belief[0], atol=0.025)
+    assert (labels[:, 1] == 2).all()
