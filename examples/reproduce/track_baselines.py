@@ -72,7 +72,7 @@ def _precisions(rank: np.ndarray, stratum: np.ndarray, is_relevant: np.ndarray, 
 def inferred_ndcg(
     ranks: np.ndarray, stratum: np.ndarray, gain: np.ndarray, label: np.ndarray, sampled: np.ndarray, cutoff: int
 ) -> np.ndarray:
-    """infNDCG of every run, float64[k]: an estimated DCG over the ideal DCG of estimated numbers of each grade.
+    """The infNDCG of every run, float64[k]: an estimated DCG over the ideal DCG of estimated numbers of each grade.
 
     Args:
         ranks: The runs.
@@ -105,7 +105,7 @@ def ideal_dcg(number: np.ndarray, gain: np.ndarray, cutoff: int) -> float:
 def stat_ap(
     ranks: np.ndarray, inclusion: np.ndarray, label: np.ndarray, sampled: np.ndarray, relevant: int = 1
 ) -> np.ndarray:
-    """statAP of every run, float64[k], from documents that were drawn independently.
+    """The statAP of every run, float64[k], from documents that were drawn independently.
 
     The sum of precisions is ``Σ_d (1/r_d) (1/π_d) (1 + Σ_{d' above d} 1/π_{d'})`` over the sampled relevant documents,
     and the number of relevant documents is ``Σ 1/π``.
