@@ -28,7 +28,6 @@ from pt_active.plans.plan import LEVELS
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE
 
 if TYPE_CHECKING:
     from typing import TypeGuard
@@ -173,8 +172,7 @@ class SamplingDistribution(pt.Transformer):
         if self.level == "query":
             defensive = designs.DEFENSIVE_SHARE if self.defensive is None else self.defensive
             return design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
-        defensive = DEFENSIVE_VARIANCE if self.defensive is None else self.defensive
-        return size_frame(pool, measure, self.design, check_per_query(self.cost), defensive, pairs)
+        return size_frame(pool, measure, self.design, check_per_query(self.cost), self.defensive, pairs)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         if self.level == "document":

@@ -3,7 +3,7 @@
 Each document variable is replaced by one that has the right mean whatever the model says: ``κ̃ = μ + (I/π)(κ − μ)``.
 Additive measures are linear in it. Cascades are multilinear, so independent κ̃ can be inserted. Under the drawing
 ``depth`` the labels of a query become known from the top; the expectation then changes by a step with each label, and
-the steps are weighted by ``1/π`` instead.
+the steps are weighted by ``1/π`` instead. That is unbiased for any measure [theory 11].
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import numpy as np
 
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
 from pt_active.inference.within_queries import WithinQueries
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, hedged
+from pt_active.sampling.documents import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, hedged
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
 
@@ -72,6 +73,9 @@ def predicted(
 ) -> np.ndarray:
     """The values that stand in for unknown document variables, float64[N].
 
+    For measures that are neither additive nor cascades they are grade probabilities, float64[N, G+1]: those of the
+    model, or for ``ht`` grade 0.
+
     Args:
         pool: The pool as the measure sees it.
         sample: What was drawn.
@@ -87,6 +91,9 @@ def predicted(
         raise ValueError(
             f"unknown estimator {estimator!r} at the level of documents; it is one of {', '.join(DOCUMENT_ESTIMATORS)}"
         )
+    if isinstance(pool, RevealedPool):
+        reached = (sample.design.inclusion > 0)[:, None]
+        return np.where(reached, pool.form.values[0], mean) if estimator == "ht" else mean
     stands_for = DOCUMENT_ESTIMATORS[estimator](pool, sample, mean, observed, contrast)
     return np.where(sample.design.inclusion > 0, stands_for, mean)
 
@@ -159,12 +166,15 @@ class QueryResiduals:
             would take off the variance: ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 for
             other queries.
         influence: float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order; not negative.
+            For measures that are neither additive nor cascades, the root of the expected square of what its label adds.
+        terms: float64[N], what the label of each drawn document adds to ``ℓ̃``; None if the labels act together.
     """
 
     step: np.ndarray
     variance: np.ndarray
     together: np.ndarray
     influence: np.ndarray
+    terms: np.ndarray | None = None
 
 
 def document_estimate(
@@ -306,10 +316,18 @@ def _by_depth(
     # The sums run over all queries, so what was summed before the first document of a query is taken off.
     before = excess - step * (inverse - 1) - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
     variance = inverse * step * (step * (inverse - 1) + 2 * before)
-    influence = np.zeros(len(mean))
-    influence[order] = np.abs(contrast @ pool.gradients(mean))[order] * inverse
+    influence, terms = np.zeros(len(mean)), np.zeros(len(mean))
+    influence[order] = _moved(pool, sample.design.order, mean, contrast)[order] * inverse
+    terms[order] = inverse * step
     total, spread = (np.bincount(query, weights=a, minlength=m) for a in (inverse * step, variance))
-    return QueryResiduals(total, spread, np.zeros(m), influence)
+    return QueryResiduals(total, spread, np.zeros(m), influence, terms)
+
+
+def _moved(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+    """float64[N], by how much the error of each document moves a contrast."""
+    if isinstance(pool, RevealedPool):
+        return np.sqrt(pool.squares(order, mean, contrast[None])[0])
+    return np.abs(contrast @ pool.gradients(mean))
 
 
 def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
@@ -324,6 +342,8 @@ def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.
     Returns:
         float64[k, N]; 0 for documents that are not in the order.
     """
+    if isinstance(pool, RevealedPool):
+        return pool.steps(order, mean, observed)
     if pool.form.family == "additive":
         return np.asarray(pool.gradients(mean) * (observed - mean))
     from pt_active.relevance import _kernels
@@ -352,6 +372,8 @@ def expected_squares(
     Returns:
         float64[N].
     """
+    if isinstance(pool, RevealedPool):
+        return np.asarray(pool.weight[pool.query] ** 2 * pool.squares(order, grades, np.array(contrasts)).mean(axis=0))
     rng, mean = np.random.default_rng(seed), grades @ pool.form.values
     last = grades.cumsum(axis=1)[:, :-1]
     repetitions = -(-_LABELLINGS // len(pool.weight))
@@ -377,6 +399,10 @@ def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables
         variables: The document variables under the grade model, with the labels that were known before the draw.
         contrast: float64[k], 1 for a system, 1 and −1 for a difference.
     """
+    if isinstance(pool, RevealedPool):
+        order = sample.design.order
+        (gain,) = pool.cautious_gains(order, variables.mean, contrast[None], REVEALED_VARIANCE)
+        return expected_variance(pool, sample.design, gain)
     cautious = hedged(variables, (contrast @ pool.gradients(variables.mean))[None, :], DEFENSIVE_VARIANCE)
     gradient = contrast @ gradients(pool.form, pool.indptr, pool.ranks, cautious)
     gain = (pool.weight[pool.query] * gradient) ** 2 * cautious.variance

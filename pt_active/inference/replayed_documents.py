@@ -16,6 +16,7 @@ from pt_active.inference.documents import SUFFICIENT_DF
 from pt_active.inference.estimators import ratio_or_zero
 from pt_active.inference.reference import Replayed, studentised
 from pt_active.sampling.pools import DocumentPool
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign
 
 _CELLS = 4e6
@@ -80,19 +81,25 @@ class DocumentReplays:
 
     def _chunk(self, drawn: Drawn) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Errors, estimated variances, the variances that the model expects, and the largest terms, float64[R] each."""
-        chance, opening, influence = self._chance, self._opening, self._influence
+        chance, opening = self._chance, self._opening
         row, z, repetitions = drawn.row, drawn.document, len(drawn.normal)
-        label = (drawn.uniform[:, None] > self._bounds[z]).sum(axis=1)
-        residual = self.pool.form.values[label] - self.stands_for[self.design.order][z]
-        term, cell = influence[z] * residual / chance[z], row * len(opening) + self._query[z]
+        cell = row * len(opening) + self._query[z]
+        effect = self._effects(drawn, cell)
+        term = effect / chance[z]
         step = np.bincount(cell, term, repetitions * len(opening)).reshape(repetitions, -1)
         within = self._within(cell, z, term).reshape(-1, len(opening)) / opening
         within = np.concatenate([within, np.zeros((repetitions - len(within), len(opening)))])
         parts = np.maximum(step**2 * (1 - opening) / opening**2 + within, 0.0)
         both = chance[z] * opening[self._query[z]]
         usual = np.bincount(row, self._variance[z] * (1 - both) / both**2, repetitions)
-        error = self._error(drawn, residual, step)
+        error = self._error(drawn, effect, step)
         return error, self._widened(parts), usual, np.abs(step / opening).max(axis=1)
+
+    def _effects(self, drawn: Drawn, cell: np.ndarray) -> np.ndarray:
+        """By how much the label of each drawn document moves the contrast of its query, weighted by p; float64[d]."""
+        z = drawn.document
+        label = (drawn.uniform[:, None] > self._bounds[z]).sum(axis=1)
+        return np.asarray(self._influence[z] * (self.pool.form.values[label] - self.stands_for[self.design.order][z]))
 
     def _drawn(self, repetitions: int, rng: np.random.Generator) -> Drawn:
         opened = rng.random((repetitions, len(self._opening))) < self._opening
@@ -117,14 +124,14 @@ class DocumentReplays:
         cells = len(self._opening)
         return np.bincount(cell, square, minlength=(int(cell.max(initial=-1)) // cells + 1) * cells)
 
-    def _error(self, drawn: Drawn, residual: np.ndarray, step: np.ndarray) -> np.ndarray:
+    def _error(self, drawn: Drawn, effect: np.ndarray, step: np.ndarray) -> np.ndarray:
         """The error of each replay; labels of documents that were not drawn make a normal sum.
 
         Their number is large where this matters. The sum has the sign of the first document that counts, so that errors
         change their signs if two systems change places.
         """
-        row, z, number, shift = drawn.row, drawn.document, len(step), self._influence * self._shift
-        known = np.bincount(row, self._influence[z] * residual - shift[z], number)
+        row, z, number, shift = drawn.row, drawn.document, len(step), self._shift
+        known = np.bincount(row, effect - shift[z], number)
         unknown = np.maximum(self._variance.sum() - np.bincount(row, self._variance[z], number), 0.0)
         counts = np.flatnonzero(self._influence)
         sign = np.sign(self._influence[counts[self._place[counts].argmin()]]) if len(counts) else 0.0
@@ -174,8 +181,8 @@ class DocumentReplays:
 
     @cached_property
     def _shift(self) -> np.ndarray:
-        """float64[n], by how much the expected variables differ from those of the estimator."""
-        return np.asarray((self.grades @ self.pool.form.values - self.stands_for)[self.design.order])
+        """float64[n], how far the expected variables move the contrast away from where the estimator expects it."""
+        return np.asarray(self._influence * (self.grades @ self.pool.form.values - self.stands_for)[self.design.order])
 
     @cached_property
     def _variance(self) -> np.ndarray:
@@ -183,3 +190,43 @@ class DocumentReplays:
         values = self.pool.form.values
         mean, square = self.grades @ values, self.grades @ values**2
         return np.asarray(self._influence**2 * np.maximum(square - mean**2, 0.0)[self.design.order])
+
+
+@dataclass(frozen=True)
+class RevealedReplays(DocumentReplays):
+    """Replays for a measure that is neither additive nor a cascade.
+
+    Each opened query has one of the labellings that `RevealedPool.simulated` draws from the model, with all its steps.
+    """
+
+    def _effects(self, drawn: Drawn, cell: np.ndarray) -> np.ndarray:
+        # All documents of a query take the number of its first, so that their labels belong to one labelling.
+        first = np.searchsorted(cell, cell)
+        labelling = (drawn.uniform[first] * len(self._steps)).astype(np.int64)
+        return np.asarray(self._steps[labelling, drawn.document])
+
+    @cached_property
+    def _steps(self) -> np.ndarray:
+        """float64[E, n], by how much each label moves the contrast, weighted by p, under each labelling."""
+        pool, order = self.pool, self.design.order
+        assert isinstance(pool, RevealedPool)
+        used = np.flatnonzero(self.contrast)
+        steps = np.stack(
+            [self.contrast[used] @ each[np.ix_(used, order)] for each in pool.simulated(order, self.grades)]
+        )
+        return np.asarray(steps * pool.weight[pool.query[order]])
+
+    @cached_property
+    def _influence(self) -> np.ndarray:
+        """float64[n], the root of the variance that each document brings."""
+        return np.asarray(np.sqrt((self._steps**2).mean(axis=0)))
+
+    @cached_property
+    def _variance(self) -> np.ndarray:
+        """float64[n], ``p² E δ²``."""
+        return np.asarray((self._steps**2).mean(axis=0))
+
+    @cached_property
+    def _shift(self) -> np.ndarray:
+        """float64[n], 0: the estimator expects what the model does."""
+        return np.zeros(len(self.design.order))

@@ -22,6 +22,7 @@ from pt_active.inference.documents import (
 from pt_active.inference.within_queries import COMMON_SHARE
 from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
 
@@ -62,7 +63,8 @@ def pool_sizes(
         budget: Λ of the round, which the objective ``largest`` needs.
     """
     variables = Variables.of(pool.seen.form, grades, labels)
-    return document_sizes(pool.seen, variables, pool.cost, pool.per_query, settings, budget)
+    seen = pool.seen.taught(grades, labels)
+    return document_sizes(seen, variables, pool.cost, pool.per_query, settings, budget)
 
 
 def draw_round(
@@ -142,9 +144,10 @@ def estimate_rounds(
         ValueError: If no estimator has that name.
     """
     estimates, cautious = [], []
-    for sample, variables, expected, observed, share in round_labels(seen, rounds, label, contrast, estimator):
-        estimates.append(document_estimate(seen, sample, expected, observed, contrast, share))
-        cautious.append(cautious_variance(seen, sample, variables, contrast))
+    for each in round_labels(seen, rounds, label, contrast, estimator):
+        pool, sample = each.seen, each.sample
+        estimates.append(document_estimate(pool, sample, each.expected, each.observed, contrast, each.share))
+        cautious.append(cautious_variance(pool, sample, each.variables, contrast))
     weights = round_weights(rounds)
     return widened(combined(estimates, weights), float(weights**2 @ cautious))
 
@@ -165,6 +168,9 @@ def expected_gain(pool: GradedPool, drawing: str, seed: int) -> np.ndarray:
     Returns:
         float64[N].
     """
+    if isinstance(pool.seen, RevealedPool):
+        order = pool.seen.judging_order(pool.grades)
+        return np.asarray(pool.seen.weight[pool.seen.query] ** 2 * pool.seen.mean_squares(order, pool.grades))
     sizes = pool_sizes(pool, RoundSettings(drawing, defensive=0.0), pool.grades)
     if pool.seen.form.family == "additive" or not (drawing == "depth" or sizes.unit == "step"):
         return sizes.gain
@@ -196,6 +202,7 @@ class RoundLabels(NamedTuple):
     """The labels of a round and what was expected of them.
 
     Attributes:
+        seen: The pool with what the labels known before the round say of its queries.
         sample: The sample of the round without the documents whose label is missing.
         variables: The document variables under the grade model of the round, with the labels known before it.
         expected: float64[N], what stands in for unknown documents.
@@ -204,6 +211,7 @@ class RoundLabels(NamedTuple):
             estimator corrects means by labels.
     """
 
+    seen: DocumentPool
     sample: TwoPhase
     variables: Variables
     expected: np.ndarray
@@ -217,13 +225,15 @@ def round_labels(
     """The labels of each round and what was expected of them, for the arguments of `estimate_rounds`."""
     known = np.zeros(len(label), dtype=bool)
     for each in rounds:
-        variables = Variables.of(seen.form, each.grades, np.where(known, label, -1))
+        before = np.where(known, label, -1)
+        variables, taught = Variables.of(seen.form, each.grades, before), seen.taught(each.grades, before)
         mean = variables.mean
         labelled = each.sample.drawn & (label >= 0)
-        observed = np.where(labelled, seen.form.values[label], mean)
+        row = labelled if mean.ndim == 1 else labelled[:, None]
+        observed = np.where(row, seen.form.values[label], mean)
         expected = predicted(seen, each.sample, mean, observed, contrast, estimator)
-        observed = np.where(labelled, observed, expected)
+        observed = np.where(row, observed, expected)
         apart = seen.form.family == "additive" and not each.sample.design.nested
         share = COMMON_SHARE if estimator == "regression" and apart else 0.0
-        yield RoundLabels(replace(each.sample, drawn=labelled), variables, expected, observed, share)
+        yield RoundLabels(taught, replace(each.sample, drawn=labelled), variables, expected, observed, share)
         known |= each.sample.drawn

@@ -48,7 +48,7 @@ from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pa
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, natural_drawing
+from pt_active.sampling.documents import natural_drawing, usual_variance
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
@@ -495,4 +495,5 @@ def _usual(level: str, pool: Pool, measure: irm.Measure, per_query: float, draws
     """
     if level == "query":
         return DESIGN, defensive_share(draws)
-    return natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query), DEFENSIVE_VARIANCE
+    form = seen_by(measure, pool).form
+    return natural_drawing(form, len(pool.names), per_query), usual_variance(form)

@@ -72,13 +72,14 @@ class RankForm:
     """A measure as label values and rank weights [theory 2].
 
     Attributes:
-        family: ``"additive"``, ``Σ_i weight(i) value(y_i)``, or ``"cascade"``,
-            ``Σ_i weight(i) value(y_i) Π_{l<i} (1 − value(y_l))``.
+        family: ``"additive"``, ``Σ_i weight(i) value(y_i)``, ``"cascade"``,
+            ``Σ_i weight(i) value(y_i) Π_{l<i} (1 − value(y_l))``, or ``"revealed"``, any other function of the labels,
+            which has a form of its own, `revealed.RevealedForm`.
         values: float64[G+1], ``gain(y)`` or ``κ(y)`` of the grades 0 … G.
         weights: float64[depth], ``d(i)`` or ``u(i)`` of the ranks 1 … depth.
     """
 
-    family: Literal["additive", "cascade"]
+    family: Literal["additive", "cascade", "revealed"]
     values: np.ndarray
     weights: np.ndarray
 

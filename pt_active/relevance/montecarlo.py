@@ -96,13 +96,24 @@ def is_compiled(measure: irm.Measure) -> bool:
 def _ndcg(measure: irm.Measure, max_grade: int) -> Evaluator:
     from pt_active.relevance import _kernels
 
+    gain = graded_gains(measure, max_grade)
+    cutoff = measure.params.get("cutoff") or np.iinfo(np.int64).max
+    return lambda labels, ranks: _kernels.ndcg(labels, ranks, gain, cutoff)
+
+
+def graded_gains(measure: irm.Measure, max_grade: int) -> np.ndarray:
+    """float64[G+1], the gain of each grade under a form of nDCG.
+
+    Args:
+        measure: nDCG with its parameters.
+        max_grade: G, the highest grade.
+    """
     grade = np.arange(max_grade + 1)
     gain = (2.0**grade - 1 if measure["dcg"] == "exp-log2" else grade).astype(float)
     for label, value in (measure.params.get("gains") or {}).items():
         if 0 <= label <= max_grade:
             gain[label] = value
-    cutoff = measure.params.get("cutoff") or np.iinfo(np.int64).max
-    return lambda labels, ranks: _kernels.ndcg(labels, ranks, gain, cutoff)
+    return gain
 
 
 def _average_precision(measure: irm.Measure, max_grade: int) -> Evaluator:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
+from itertools import combinations
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
 from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence, influence_of
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
+from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes
 from pt_active.sampling.successive import largest_below, succession_design
 
@@ -33,6 +35,13 @@ not believed [theory 5]."""
 COMMON_SHARE = 0.5
 """Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
 labelled pools errors of two documents of a query correlate by .1 to .5."""
+
+REVEALED_VARIANCE = 0.3
+"""Default share of the average variance that is added to each document of a measure that is neither additive nor a
+cascade. All documents of a query matter to it, most of them little."""
+
+NESTED_FAMILIES = ("cascade", "revealed")
+"""Families of measures whose documents are judged from the top by default."""
 
 _STRIDE = 0.25
 """By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ."""
@@ -111,16 +120,26 @@ def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
 
     Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
     costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
-    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top.
+    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top, and so
+    is every measure that is neither.
 
     Args:
         form: The form of the measure.
         rankers: How many rankers there are.
         overhead: λ₀, the cost of opening a query.
     """
-    if form.family == "cascade":
+    if form.family in NESTED_FAMILIES:
         return "depth"
     return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
+
+
+def usual_variance(form: RankForm) -> float:
+    """The default share of the average variance that is added to each document.
+
+    Args:
+        form: The form of the measure.
+    """
+    return REVEALED_VARIANCE if form.family == "revealed" else DEFENSIVE_VARIANCE
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
@@ -182,6 +201,8 @@ def document_sizes(
         ValueError: If a setting is unknown or out of range, or the budget is missing but needed.
     """
     _check(settings, len(pool.ranks))
+    if isinstance(pool, RevealedPool):
+        return _revealed_sizes(pool, variables, cost, overhead, settings, budget)
     where = pool.gradients(variables.mean)
     if _average(variables, where) == 0 and (where * ~variables.known).any():
         warnings.warn(
@@ -194,11 +215,50 @@ def document_sizes(
     influence, errors = influence_of(pool, gradient, variables.known), ErrorVariance(variables.variance, common)
     contrasts, pairs, drawing = len(influence.documents), settings.pairs, settings.drawing
     share = np.full(contrasts, 1 / contrasts) if pairs is None else pairs / pairs.sum()
+    keys = _order_keys(pool, drawing)
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
-        if budget is None:
-            raise ValueError("a budget is needed to minimise the largest variance")
-        share = _shares(errors, influence, pool, cost, overhead, drawing, budget)
-    return _sizes(errors, influence.mean(share), pool, cost, overhead, drawing)
+        share = _shares(errors, influence, pool, cost, overhead, drawing, keys, budget)
+    return _sizes(errors, influence.mean(share), pool, cost, overhead, drawing, keys)
+
+
+def _order_keys(pool: DocumentPool, drawing: str) -> list[np.ndarray]:
+    """What documents of a query are sorted by if they are judged from the top; nothing if they are not."""
+    if drawing != "depth" and not (drawing == SUCCESSIVE and pool.form.family == "cascade"):
+        return []
+    rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)
+    return [rank.max(axis=0), rank.min(axis=0)]
+
+
+def _revealed_sizes(
+    pool: RevealedPool,
+    variables: Variables,
+    cost: np.ndarray,
+    overhead: float,
+    settings: RoundSettings,
+    budget: float | None,
+) -> DocumentSizes:
+    """The sizes for a measure that is neither additive nor a cascade, from simulated labellings."""
+    drawing, k, pairs = settings.drawing, len(pool.ranks), settings.pairs
+    if drawing != "depth":
+        raise ValueError(
+            f"{pool.form.name} is neither additive nor a cascade, so its documents are judged from the top: the design "
+            f'is "depth", not {drawing!r}'
+        )
+    mean, place = variables.mean, np.zeros(len(variables.known))
+    order = pool.judging_order(mean)
+    place[order] = np.arange(len(order))
+    order = order[~variables.known[order]]
+    errors, nothing = ErrorVariance(np.ones(len(place)), 0.0), np.zeros(len(pool.weight))
+    if settings.objective == "largest" and k > 2:
+        contrasts = np.array([np.eye(k)[a] - np.eye(k)[b] for a, b in combinations(range(k), 2)])
+        gains = pool.cautious_gains(order, mean, contrasts, settings.defensive)
+        influence = Influence(gains, np.tile(nothing, (len(gains), 1)))
+        influence = influence.mean(_shares(errors, influence, pool, cost, overhead, drawing, [place], budget))
+    else:
+        square = pool.mean_squares(order, mean, pairs)
+        gain = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)
+        influence = Influence(gain, nothing)
+    return _sizes(errors, influence, pool, cost, overhead, drawing, [place])
 
 
 def _check(settings: RoundSettings, rankers: int) -> None:
@@ -223,23 +283,27 @@ def _shares(
     cost: np.ndarray,
     overhead: float,
     drawing: str,
-    budget: float,
+    keys: list[np.ndarray],
+    budget: float | None,
 ) -> np.ndarray:
     """Weights of the contrasts for which minimising the weighted mean of the variances minimises the largest one.
 
     Contrasts with larger variances gain weight, iteration by iteration. Of many queries only every n-th is used.
     """
+    if budget is None:
+        raise ValueError("a budget is needed to minimise the largest variance")
     m = len(pool.weight)
     chosen = np.arange(m) % -(-m // _SUBSAMPLE) == 0
     documents = chosen[pool.query]
     indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
     pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])
     errors, influence = replace(errors, documents=errors.documents[documents]), influence.among(chosen, documents)
+    keys = [key[documents] for key in keys]
     gains, cost, budget = errors.documents * influence.documents, cost[documents], budget * chosen.mean()
     share = best = np.full(len(gains), 1 / len(gains))
     least = np.inf
     for _ in range(_REWEIGHTINGS):
-        sizes = _sizes(errors, influence.mean(share), pool, cost, overhead, drawing)
+        sizes = _sizes(errors, influence.mean(share), pool, cost, overhead, drawing, keys)
         if len(sizes.order) == 0:
             break
         design = document_design(sizes, drawing, indptr, cost, overhead, budget)
@@ -255,19 +319,25 @@ def _shares(
 
 
 def _sizes(
-    errors: ErrorVariance, influence: Influence, pool: DocumentPool, cost: np.ndarray, overhead: float, drawing: str
+    errors: ErrorVariance,
+    influence: Influence,
+    pool: DocumentPool,
+    cost: np.ndarray,
+    overhead: float,
+    drawing: str,
+    keys: list[np.ndarray],
 ) -> DocumentSizes:
-    """The sizes from the variance of errors and the mean of their influence on what is compared."""
+    """The sizes from the variance of errors and the mean of their influence on what is compared.
+
+    Documents are drawn in the order of the keys, float64[N] each with the last one first, or the most influential first
+    if there are no keys.
+    """
     from pt_active.sampling._kernels import pooled_sizes
 
     gain, unit = errors.documents * influence.documents, succession_unit(pool.form, overhead)
     documents = np.flatnonzero(gain > 0)
-    if drawing == "depth" or (drawing == SUCCESSIVE and unit == "step"):
-        rank = np.where(pool.ranks > 0, pool.ranks, np.iinfo(np.int32).max)[:, documents]
-        keys = [rank.max(axis=0), rank.min(axis=0)]
-    else:
-        keys = [-gain[documents] / cost[documents]]
-    order = documents[np.lexsort([*keys, pool.query[documents]])]
+    sorted_by = [key[documents] for key in keys] or [-gain[documents] / cost[documents]]
+    order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
     size = np.zeros(len(gain))
     if drawing == SUCCESSIVE and len(order):
         reach = np.ptp(pool.form.values) * np.sqrt(influence.documents)

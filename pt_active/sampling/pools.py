@@ -14,6 +14,8 @@ from pt_active.relevance.moments import discounts, variable_values
 class Variables:
     """What is known of the document variables (gain or κ) before documents are judged.
 
+    For measures that are neither additive nor cascades they are indicators of the grades, float64[N, G+1].
+
     Attributes:
         mean: float64[N], μ.
         variance: float64[N], v.
@@ -38,7 +40,8 @@ class Variables:
         if labels is None:
             return cls(mean, variance, np.zeros(len(mean), dtype=bool))
         known = labels >= 0
-        return cls(np.where(known, form.values[labels], mean), np.where(known, 0.0, variance), known)
+        row = known if mean.ndim == 1 else known[:, None]
+        return cls(np.where(row, form.values[labels], mean), np.where(row, 0.0, variance), known)
 
 
 def gradients(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, variables: Variables) -> np.ndarray:
@@ -84,6 +87,15 @@ class DocumentPool:
     def query(self) -> np.ndarray:
         """int64[N], the query of each document."""
         return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
+
+    def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
+        """The pool with what known labels say of the other documents of their queries: nothing.
+
+        Args:
+            grades: float64[N, G+1], ``P(y = g)`` before the labels.
+            labels: int64[N], -1 where there is none; None if there are no labels.
+        """
+        return self
 
     def values(self, variable: np.ndarray) -> np.ndarray:
         """float64[m, k], the measure at given document variables, float64[N]."""

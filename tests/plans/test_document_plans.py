@@ -175,14 +175,19 @@ def test_bad_labels_are_refused(plan: Plan, qrels: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("measure", ["nDCG@10", "AP"])
-def test_measures_that_missing_labels_bend_are_refused(measure, plan, qrels, graded) -> None:
+def test_measures_of_the_whole_pool_need_documents_judged_from_the_top(measure, plan, qrels, graded) -> None:
     for refused in (
-        lambda: Plan.create(graded, None, measure, budget=50, level="document"),
+        lambda: Plan.create(graded, None, measure, budget=50, level="document", design="spread"),
+        lambda: Plan.create(graded, None, measure, budget=50, level="document", design="successive"),
         lambda: plan.compare(qrels, measure=measure),
-        lambda: SamplingDistribution(measure, level="document")(graded),
     ):
-        with pytest.raises(ValueError, match="cannot be estimated from single documents.*level=.query."):
+        with pytest.raises(ValueError, match=r"neither additive nor a cascade.*from the top"):
             refused()
+
+
+def test_a_measure_of_what_is_judged_is_refused(graded) -> None:
+    with pytest.raises(ValueError, match="depends on which documents are judged"):
+        Plan.create(graded, None, "Judged@10", budget=50, level="document")
 
 
 @pytest.mark.parametrize(

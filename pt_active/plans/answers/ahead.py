@@ -16,10 +16,9 @@ from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.documents import round_settings
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
-from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random
+from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random, usual_variance
 from pt_active.sampling.laws import EXPONENTIAL
 from pt_active.sampling.sample import DocumentSizes
 
@@ -70,9 +69,7 @@ class Ahead:
         return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
 
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
-        """float64[N], ``p² E δ²`` of each document under the model; 0 if the measure has no rank form."""
-        if not has_rank_form(self.measure):
-            return np.zeros(len(self.pool.docno))
+        """float64[N], ``p² E δ²`` of each document under the model."""
         graded = graded_pool(self.pool, self.measure, 0.0)
         usual = natural_drawing(graded.seen.form, len(self.pool.names), self.per_query)
         return expected_gain(graded, drawing or usual, self.seed)
@@ -88,7 +85,8 @@ class Ahead:
     def sizes(self, method: Method) -> DocumentSizes:
         """The sizes of the documents for a way to draw them."""
         graded = graded_pool(self.pool, self.measure, self.per_query)
-        return pool_sizes(graded, self.settings_of(method) or RoundSettings(method.design), self.pool.grades)
+        usual = RoundSettings(method.design, usual_variance(graded.seen.form))
+        return pool_sizes(graded, self.settings_of(method) or usual, self.pool.grades)
 
     def curve(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
         """The errors of a method over the budget, as the model expects them.

@@ -23,6 +23,7 @@ from pt_active.plans.making.pool import Pool
 from pt_active.relevance.measures import has_rank_form, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.relevance.montecarlo import Evaluator, evaluator
+from pt_active.sampling.revealed import RevealedPool
 
 DOCUMENTS_PER_QUERY = 3
 """Deciding documents listed per query, at most."""
@@ -46,8 +47,9 @@ class Contributions:
             ``expected``. The weights are shares of 1: of the draws' importance, or of the documents' influence.
         documents: ``qid, docno, label, weight, effect`` of every labelled document above the measure's cutoff, the
             largest effect first. The effect is how far its label alone moved the estimate. For additive measures it is
-            exact, and the effects of a query sum to its contribution. For others it is the effect of one label given
-            the other labels of its query (plans of queries), or a first-order approximation (plans of documents).
+            exact, and the effects of a query sum to its contribution; so it is for plans of documents under measures
+            that are neither additive nor cascades. For others it is the effect of one label given the other labels of
+            its query (plans of queries), or a first-order approximation (plans of documents).
             With ``regression`` and whole queries, the trust in the line stays as it is. ``weight`` is the document's
             share of the influence; NaN if queries were drawn.
     """
@@ -191,10 +193,17 @@ def _of_documents(pool: Pool, judged: JudgedDocuments, contrast: np.ndarray, est
     base, step, effect, weight = 0.0, np.zeros(len(seen.weight)), np.zeros(size), np.zeros(size)
     labelled = round_labels(seen, judged.rounds, judged.label, contrast, estimator)
     for share, each in zip(round_weights(judged.rounds), labelled, strict=True):
+        seen = each.seen
         base += float(share * (seen.weight @ (seen.values(each.expected) @ contrast)))
         opening = each.sample.opening
         residuals = query_residuals(seen, each.sample, each.expected, each.observed, contrast, each.share)
         step += share * seen.weight * np.divide(residuals.step, opening, out=np.zeros_like(opening), where=opening > 0)
+        if isinstance(seen, RevealedPool):
+            counts_for = share * seen.weight[seen.query]
+            counts_for = np.divide(counts_for, opening[seen.query], out=np.zeros(size), where=opening[seen.query] > 0)
+            effect += counts_for * residuals.terms
+            weight += counts_for * residuals.influence
+            continue
         pull = share * _pull(judged, each, contrast)
         effect += pull * (each.observed - each.expected)
         weight += np.abs(pull)

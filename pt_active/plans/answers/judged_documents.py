@@ -15,7 +15,7 @@ from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
 from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.reference import rescaled_grades
-from pt_active.inference.replayed_documents import DocumentReplays, Drawn
+from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
 from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import REPLAY_SEED
@@ -23,6 +23,7 @@ from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.sampling.documents import Variables
+from pt_active.sampling.revealed import RevealedPool
 
 _NOTED_UNREACHED_SHARE = 0.01
 """Above this share of the model's variance in documents that could never be drawn, an estimate has a caution."""
@@ -123,21 +124,34 @@ class JudgedDocuments(Judged):
         for each in self.rounds:
             chance = np.where(each.sample.drawn, each.sample.chance(self.pool.query), chance)
         grades = rescaled_grades(main.grades, self.label, 1 / chance)
+        if isinstance(self.pool, RevealedPool):
+            return RevealedReplays(
+                self.pool, main.sample.design, weights, grades, self.by_name, grades, cautious, self.kept
+            )
         expected = {"difference": main.grades, "ht": np.zeros_like(grades)}.get(how.estimator, grades)
         stands_for, design = expected @ self.pool.form.values, main.sample.design
         return DocumentReplays(self.pool, design, weights, grades, self.by_name, stands_for, cautious, self.kept)
 
     def _unreached(self, contrast: np.ndarray) -> tuple[float, float]:
         """The model's variance in documents that could never be drawn, as a share of the whole and as it is."""
-        variables = Variables.of(self.pool.form, self.grades)
-        part = (contrast @ self.pool.gradients(variables.mean)) * self.pool.weight[self.pool.query]
-        variance = part**2 * variables.variance
         possible, known = np.ones(len(self.label), dtype=bool), np.zeros(len(self.label), dtype=bool)
         for each in self.rounds:
             possible &= known | (each.sample.design.inclusion > 0)
             known |= each.sample.drawn
+        if possible.all():
+            return 0.0, 0.0
+        variance = self._expected_variance(contrast, possible)
         rest, total = float(variance[~possible].sum()), float(variance.sum())
         return (rest / total, rest) if rest > 1e-9 * total else (0.0, 0.0)
+
+    def _expected_variance(self, contrast: np.ndarray, possible: np.ndarray) -> np.ndarray:
+        """float64[N], the model's variance that each document brings; all that can be drawn become known first."""
+        weight = self.pool.weight[self.pool.query]
+        if isinstance(self.pool, RevealedPool):
+            order = self.pool.judging_order(self.grades, first=possible)
+            return weight**2 * self.pool.squares(order, self.grades, contrast[None])[0]
+        variables = Variables.of(self.pool.form, self.grades)
+        return ((contrast @ self.pool.gradients(variables.mean)) * weight) ** 2 * variables.variance
 
     def _caution(self, mean: DocumentEstimate, what: str, unreached: float) -> str:
         """The cautions of an estimate, joined into one text; each is also given as a warning."""
@@ -175,14 +189,20 @@ def judged_documents(
         rounds: The rounds in the order in which they were drawn.
         label: int64[N], the labels of drawn documents; -1 for all others and if there is none.
         ignored: The number of labels of documents that were not drawn.
-        how: The measure, additive or cascade, and what to do about missing labels.
+        how: The measure, and what to do about missing labels.
         strays: The labels that belong to no document of the plan.
 
     Raises:
         ValueError: If a drawn document has no label and the policy does not allow it, or the measure is neither
-            additive nor cascade.
+            additive nor a cascade and documents were not judged from the top.
     """
     seen, drawn = seen_by(how.measure, pool), judged_before(rounds)
+    if isinstance(seen, RevealedPool) and not all(each.sample.design.nested for each in rounds):
+        raise ValueError(
+            f"{how.measure} is neither additive nor a cascade, so only labels of documents that were judged from the "
+            f"top estimate it; the documents of this plan were drawn by {rounds[0].sample.design.drawing}. Plan with "
+            'design="depth", or for the measure itself'
+        )
     line = label_calibration(pool, how.measure, label, round_chance(pool, rounds), last_unseen_grades(rounds))
     first = rounds[0].sample
     otherwise = LOOK_SO_FAR if first.priority is not None or (label[first.drawn] >= 0).all() else ()

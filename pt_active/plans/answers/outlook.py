@@ -31,7 +31,7 @@ from pt_active.plans.making.manifest import PlanArguments
 from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
-from pt_active.relevance.measures import has_rank_form, parse_measure
+from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.documents import SUCCESSIVE, natural_drawing
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
@@ -86,7 +86,7 @@ class Outlook(Printed):
             measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
             cost: Labelling cost; with `TimeCost` budgets are hours.
             methods: Ways to sample, all without replacement. If left out: plain random queries, the default design of
-                queries and, if the measure allows it, the default way to draw documents.
+                queries and the default way to draw documents.
             pilot: A plan on the same pool and its labels so far. Its errors replace those that the model expects.
             seed: Seed of Monte Carlo, for measures that need it.
 
@@ -356,9 +356,6 @@ class Outlook(Printed):
         elif (census := table[table["half_width"] == 0]).size:
             names = dict.fromkeys(f"{row.level} {row.design}" for row in census.itertuples())
             remarks.append(f"A half-width of 0 is a census, all that matters is judged: {', '.join(names)}.")
-        if not has_rank_form(self.measure):
-            why = "is neither additive nor a cascade, so only whole queries can be drawn"
-            remarks.append(f"There are no rows of documents: {self.measure} {why}.")
         if "low" in table.columns:
             narrower = "" if self.pilot else f"; a pilot of {SUFFICIENT_PILOT} queries narrows that down"
             remarks.append(f"The standard error lies between low and high in 8 of 10 cases{narrower}.")
@@ -381,11 +378,8 @@ def method_of(arguments: PlanArguments, estimator: str = ESTIMATOR) -> Method:
 
 
 def _default_methods(pool: Pool, measure: irm.Measure, per_query: float) -> list[Method]:
-    methods = [YARDSTICK, Method(DESIGN, ESTIMATOR, with_replacement=False)]
-    if has_rank_form(measure):
-        drawing = natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query)
-        methods.append(Method(drawing, ESTIMATOR, with_replacement=False))
-    return methods
+    drawing = natural_drawing(seen_by(measure, pool).form, len(pool.names), per_query)
+    return [YARDSTICK, *(Method(design, ESTIMATOR, with_replacement=False) for design in (DESIGN, drawing))]
 
 
 def _pilot(pilot: tuple[KeptArtifact[PlanTables], pd.DataFrame], digest: str, measure: irm.Measure) -> Pilot:

@@ -25,8 +25,8 @@ from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import document_variable
 from pt_active.plans.making.pool import Pool
-from pt_active.relevance.measures import rank_form
 
 
 @dataclass(frozen=True)
@@ -159,12 +159,12 @@ class Pilot:
 
     def _of_labels(self, gain: np.ndarray) -> float:
         """Squared errors of the model's means over its variances, weighted by gain and inverse chance."""
-        form = rank_form(self.measure, self.pool.max_grade, int(self.pool.ranks.max(initial=0))).values
-        mean = self.pool.grades @ form
-        variance = np.maximum(self.pool.grades @ form**2 - mean**2, 0.0)
+        _, values = document_variable(self.measure, self.pool)
+        mean = self.pool.grades @ values
+        variance = np.maximum(self.pool.grades @ values**2 - mean**2, 0.0)
         use = (self.chance > 0) & (variance > 0)
         weight = gain[use] / self.chance[use]
-        squared = (form[self.label[use]] - mean[use]) ** 2 / variance[use]
+        squared = (values[self.label[use]] - mean[use]) ** 2 / variance[use]
         return _ratio(weight @ squared, weight.sum())
 
 

@@ -28,6 +28,7 @@ from pt_active.sampling.documents import (
     document_design,
     natural_drawing,
     succession_unit,
+    usual_variance,
 )
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
@@ -42,17 +43,18 @@ def size_frame(
     measure: irm.Measure,
     design: str | None,
     per_query: float,
-    defensive: float,
+    defensive: float | None = None,
     pairs: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """One row per document: how probable its judging should be, relative to the others.
 
     Args:
         pool: All queries.
-        measure: Additive or cascade.
+        measure: As `parse_measure` returns it.
         design: One of `documents.DOCUMENT_DRAWINGS`; if left out, the usual one for the measure.
         per_query: λ₀, the cost of opening a query.
-        defensive: How much of the model's average variance is added to the variance of each document.
+        defensive: How much of the model's average variance is added to the variance of each document; the usual share
+            of the measure if left out.
         pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if left out.
 
     Returns:
@@ -68,6 +70,7 @@ def size_frame(
     drawing = design or natural_drawing(graded.seen.form, len(pool.names), per_query)
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
+    defensive = usual_variance(graded.seen.form) if defensive is None else defensive
     sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs), graded.grades)
     query = pool.query_of_document
     place = np.full(len(query), -1)
@@ -147,8 +150,7 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         arguments: The arguments of ``Plan.create``.
 
     Raises:
-        ValueError: If an argument is out of range, the measure is neither additive nor cascade, or the budget is too
-            small to draw a document.
+        ValueError: If an argument is out of range, or the budget is too small to draw a document.
     """
     if arguments.budget is None or arguments.draws is not None:
         asked = Argument("budget", asked=True), ", and not ", Argument("draws", asked=True)

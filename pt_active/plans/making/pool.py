@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, agreeing, data_frame, how_many, shown, some
+from pt_active.frames.checks import agreeing, data_frame, how_many, shown, some
+from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import (
     check_grades,
     check_pairs,
@@ -25,10 +26,15 @@ from pt_active.frames.columns import (
 from pt_active.frames.runs import ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
-from pt_active.relevance.measures import RANK_FORMS, cutoff_of, has_rank_form, rank_form
+from pt_active.relevance.measures import cutoff_of, has_rank_form, rank_form
 from pt_active.relevance.moments import Moments, label_moments
+from pt_active.relevance.revealed import revealed_form
 from pt_active.sampling.designs import needs_uniform_grades, sampling_distribution
 from pt_active.sampling.pools import DocumentPool, GradedPool
+from pt_active.sampling.revealed import RevealedPool
+
+_VECTOR_SEED = 0
+"""Seed of the label vectors, so that the same labels have the same estimate in every plan."""
 
 SINGLE = "run"
 """The name of the only ranker of a plain R frame."""
@@ -325,6 +331,9 @@ def check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names
 
 
 def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
+    if not has_rank_form(measure):
+        # nDCG's ideal ranking and the number of relevant documents are those of the whole pool.
+        return np.ones(ranks.shape[1], dtype=bool)
     cutoff = cutoff_of(measure)
     within = ranks > 0 if cutoff is None else (ranks > 0) & (ranks <= cutoff)
     return np.asarray(within.any(axis=0))
@@ -375,19 +384,14 @@ def _weights(queries: pd.DataFrame) -> np.ndarray:
 
 
 def seen_by(measure: irm.Measure, pool: Pool) -> DocumentPool:
-    """What a measure sees of a pool, if single documents can be judged for it.
+    """What a measure sees of a pool.
 
     Raises:
-        ValueError: If the measure is neither additive nor cascade.
+        ValueError: If the measure depends on which documents are judged.
     """
     if not has_rank_form(measure):
-        raise ArgumentError(
-            f"{measure} cannot be estimated from single documents: it is neither additive nor a cascade (nDCG and AP "
-            "divide by what the whole pool of a query holds), so a missing label biases it. Sample whole queries for "
-            "it (",
-            Argument("level", "query"),
-            f"), or estimate one of {', '.join(RANK_FORMS)} here",
-        )
+        key = clocks(_VECTOR_SEED, pool.qids[pool.query_of_document], pool.docno).view(np.uint64)
+        return RevealedPool.of(revealed_form(measure, pool.max_grade), pool.indptr, pool.ranks, pool.query_weight, key)
     form = rank_form(measure, pool.max_grade, int(pool.ranks.max(initial=0)))
     return DocumentPool(form, pool.indptr, pool.ranks, pool.query_weight)
 
@@ -397,10 +401,10 @@ def graded_pool(pool: Pool, measure: irm.Measure, per_query: float) -> GradedPoo
 
     Args:
         pool: All queries.
-        measure: Additive or cascade.
+        measure: As `parse_measure` returns it.
         per_query: λ₀, the cost of opening a query.
 
     Raises:
-        ValueError: If the measure is neither additive nor cascade.
+        ValueError: If the measure depends on which documents are judged.
     """
     return GradedPool(seen_by(measure, pool), pool.grades, pool.document_cost, per_query)

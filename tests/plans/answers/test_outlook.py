@@ -114,10 +114,12 @@ def test_the_table_and_its_inverse(graded: pd.DataFrame) -> None:
     assert (outlook.budget_for(width=1e-9)["documents"].diff().dropna() <= 0).all()
 
 
-def test_measures_without_rank_form_know_queries_only(graded: pd.DataFrame) -> None:
+def test_any_measure_has_rows_of_documents(graded: pd.DataFrame) -> None:
     outlook = Outlook.of(graded, None, "nDCG@5")
-    assert set(outlook.table()["level"]) == {"query"}
-    assert "There are no rows of documents: nDCG@5 is neither additive nor a cascade" in str(outlook)
+    table = outlook.table([300])
+    assert list(table["design"]) == ["passive", "hedged", "depth"]
+    assert list(table["level"]) == ["query", "query", "document"]
+    assert table["standard_error"].iloc[2] < table["standard_error"].iloc[0]
 
 
 def test_what_only_a_census_reaches_is_said(graded: pd.DataFrame) -> None:

@@ -1,0 +1,322 @@
+"""Compiled loops for the expectation of nDCG and AP while the labels of a query become known one by one [theory 11].
+
+The documents of query x are ``indptr[x]:indptr[x+1]``. What is not known yet is averaged over seeded label vectors.
+Each belongs to a class of leniency, which shifts the grades of all documents of its query by the same amount.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pt_active.relevance._kernels import _compiled
+
+_LEAST_CHANCE = 1e-9
+"""A label that a class holds less probable counts as so probable, so that no class is ruled out by one label."""
+
+
+@_compiled
+def uniform(key, number):  # type: ignore[no-untyped-def]
+    """A number in [0, 1) from a key and a whole number: 53 bits of SplitMix64 (Steele, Lea and Flood 2014).
+
+    Args:
+        key: uint64.
+        number: int64, not negative.
+    """
+    z = key + np.uint64(number + 1) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    z = z ^ (z >> np.uint64(31))
+    return np.float64(z >> np.uint64(11)) * 2.0**-53
+
+
+@_compiled
+def lenient(belief, factor, chances):  # type: ignore[no-untyped-def]
+    """Grade probabilities with all cumulative odds multiplied by a factor, written into ``chances``.
+
+    A grade that is certain stays certain.
+
+    Args:
+        belief: float64[G+1], ``P(y = g)``.
+        factor: ``exp(−τ t)``, below 1 for higher grades.
+        chances: float64[G+1], overwritten.
+    """
+    below = 0.0
+    before = 0.0
+    for g in range(len(belief)):
+        below += belief[g]
+        at = 1.0
+        if g < len(belief) - 1:
+            inside = min(max(below, 0.0), 1.0)
+            at = inside * factor / (inside * factor + 1.0 - inside)
+        chances[g] = max(at - before, 0.0)
+        before = at
+
+
+@_compiled
+def draw_vectors(belief, key, factors, vectors, first, labels):  # type: ignore[no-untyped-def]
+    """Seeded label vectors of one query, written into ``labels``.
+
+    Args:
+        belief: float64[n, G+1], ``P(y = g)``.
+        key: uint64[n], from which the random numbers of each document follow.
+        factors: float64[C], the factors of `lenient` by class.
+        vectors: int64[S], the class of each vector.
+        first: The number of the first vector; different numbers have different random numbers.
+        labels: int64[S, n], overwritten.
+    """
+    n, grades = belief.shape
+    chances = np.empty((len(factors), grades))
+    for z in range(n):
+        for c in range(len(factors)):
+            lenient(belief[z], factors[c], chances[c])
+        for s in range(len(vectors)):
+            left = uniform(key[z], first + s)
+            label = 0
+            while label < grades - 1 and left >= chances[vectors[s], label]:
+                left -= chances[vectors[s], label]
+                label += 1
+            # Rounding may leave a little above the sum: no label that is impossible is drawn.
+            while label > 0 and chances[vectors[s], label] <= 0.0:
+                label -= 1
+            labels[s, z] = label
+
+
+@_compiled
+def log_chances(belief, factors, label, logs):  # type: ignore[no-untyped-def]
+    """Add ``log P(label | class)`` of one document to each class.
+
+    Args:
+        belief: float64[G+1], ``P(y = g)``.
+        factors: float64[C], the factors of `lenient` by class.
+        label: The label.
+        logs: float64[C], changed.
+    """
+    chances = np.empty(len(belief))
+    for c in range(len(factors)):
+        lenient(belief, factors[c], chances)
+        logs[c] += np.log(max(chances[label], _LEAST_CHANCE))
+
+
+@_compiled
+def class_weights(logs, vectors, weights):  # type: ignore[no-untyped-def]
+    """Weights of label vectors that sum to 1, from the log probability of their classes; written into ``weights``."""
+    largest = logs.max()
+    total = 0.0
+    for s in range(len(vectors)):
+        weights[s] = np.exp(logs[vectors[s]] - largest)
+        total += weights[s]
+    for s in range(len(vectors)):
+        weights[s] /= total
+
+
+@_compiled
+def learn_classes(indptr, belief, known, label, factors, prior):  # type: ignore[no-untyped-def]
+    """Add what known labels say of the classes of their queries to the logs of the classes' probabilities.
+
+    Args:
+        indptr: int64[m+1], the offsets of the queries.
+        belief: float64[N, G+1], ``P(y = g)`` before the labels.
+        known: bool[N], which labels are known.
+        label: int64[N], read where they are known.
+        factors: float64[C], the factors of `lenient` by class.
+        prior: float64[m, C], the logs of the probabilities, changed.
+    """
+    for x in range(len(indptr) - 1):
+        for z in range(indptr[x], indptr[x + 1]):
+            if known[z]:
+                log_chances(belief[z], factors, label[z], prior[x])
+
+
+@_compiled
+def revealed(indptr, ranks, belief, label, order, key, factors, vectors, prior, worth, is_ap, cutoff, start, step):  # type: ignore[no-untyped-def]
+    """The expectation of nDCG or AP, and how each label changes it, if labels become known one by one.
+
+    Args:
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        belief: float64[N, G+1], ``P(y = g)``, one-hot for known labels.
+        label: int64[N], read for the documents in the order.
+        order: int64[n], documents, query by query, in the order in which their labels become known.
+        key: uint64[N], from which the random numbers of each document follow.
+        factors: float64[C], the factors of `lenient` by class.
+        vectors: int64[S], the class of each label vector.
+        prior: float64[m, C], the logs of the classes' probabilities.
+        worth: float64[G+1], the gain of each grade; for AP 1 if it counts as relevant and 0 if not.
+        is_ap: Whether the measure is AP.
+        cutoff: The number of ranks that count.
+        start: float64[m, k], the expectations before the labels of the order; overwritten for all queries if it has m
+            rows, and not written if it has none.
+        step: float64[k, N], zeros on entry; overwritten with the changes at the documents of the order.
+    """
+    k, samples = ranks.shape[0], len(vectors)
+    weights = np.empty(samples)
+    logs = np.empty(len(factors))
+    by_worth = np.argsort(-worth)
+    place = 0
+    for x in range(len(indptr) - 1):
+        a, b = indptr[x], indptr[x + 1]
+        end = place
+        while end < len(order) and order[end] < b:
+            end += 1
+        if b == a or (end == place and len(start) == 0):
+            continue
+        labels = np.empty((samples, b - a), dtype=np.int64)
+        draw_vectors(belief[a:b], key[a:b], factors, vectors, 0, labels)
+        deepest = max(b - a, ranks[:, a:b].max())
+        discount = 1.0 / np.log2(np.arange(deepest) + 2.0)
+        by_rank, length = _by_rank(ranks[:, a:b], cutoff)
+        state = np.zeros((samples, k))
+        totals = np.zeros((samples, len(worth)), dtype=np.int64)
+        for s in range(samples):
+            for z in range(b - a):
+                totals[s, labels[s, z]] += 1
+            if is_ap:
+                _precisions(labels[s], by_rank, length, ranks[:, a:b], worth, state[s])
+            else:
+                for r in range(k):
+                    for i in range(length[r]):
+                        z = by_rank[r, i]
+                        state[s, r] += worth[labels[s, z]] * discount[ranks[r, a + z] - 1]
+        norm = np.empty(samples)
+        for s in range(samples):
+            norm[s] = _norm(totals[s], worth, by_worth, discount, cutoff, is_ap)
+        logs[:] = prior[x]
+        class_weights(logs, vectors, weights)
+        before, after = np.zeros(k), np.zeros(k)
+        _average(state, norm, weights, before)
+        if len(start):
+            start[x] = before
+        for at in range(place, end):
+            z = order[at]
+            y = label[z]
+            for s in range(samples):
+                old = labels[s, z - a]
+                if old == y:
+                    continue
+                totals[s, old] -= 1
+                totals[s, y] += 1
+                labels[s, z - a] = y
+                change = worth[y] - worth[old]
+                if change == 0.0:
+                    continue
+                for r in range(k):
+                    rank = ranks[r, z]
+                    if 0 < rank <= cutoff:
+                        if is_ap:
+                            state[s, r] += change * _precision_change(
+                                labels[s], by_rank[r], length[r], ranks[r, a:b], worth, rank
+                            )
+                        else:
+                            state[s, r] += change * discount[rank - 1]
+                norm[s] = _norm(totals[s], worth, by_worth, discount, cutoff, is_ap)
+            log_chances(belief[z], factors, y, logs)
+            class_weights(logs, vectors, weights)
+            _average(state, norm, weights, after)
+            for r in range(k):
+                step[r, z] = after[r] - before[r]
+                before[r] = after[r]
+        place = end
+
+
+@_compiled
+def _by_rank(ranks, cutoff):  # type: ignore[no-untyped-def]
+    """The documents of one query by rank in each ranking, int64[k, n], and how many count, int64[k]."""
+    k, n = ranks.shape
+    by_rank = np.zeros((k, n), dtype=np.int64)
+    length = np.zeros(k, dtype=np.int64)
+    for r in range(k):
+        for z in np.argsort(ranks[r]):
+            if 0 < ranks[r, z] <= cutoff:
+                by_rank[r, length[r]] = z
+                length[r] += 1
+    return by_rank, length
+
+
+@_compiled
+def _precisions(labels, by_rank, length, ranks, worth, state):  # type: ignore[no-untyped-def]
+    """The sum of the precisions at relevant ranks, written into ``state``, float64[k]."""
+    for r in range(len(length)):
+        hits = 0.0
+        for i in range(length[r]):
+            z = by_rank[r, i]
+            if worth[labels[z]] > 0.0:
+                hits += 1.0
+                state[r] += hits / ranks[r, z]
+
+
+@_compiled
+def _precision_change(labels, by_rank, length, ranks, worth, rank):  # type: ignore[no-untyped-def]
+    """By how much the sum of precisions grows if the document at a rank is relevant rather than not."""
+    hits, tail = 1.0, 0.0
+    for i in range(length):
+        z = by_rank[i]
+        if worth[labels[z]] > 0.0:
+            if ranks[z] < rank:
+                hits += 1.0
+            elif ranks[z] > rank:
+                tail += 1.0 / ranks[z]
+    return hits / rank + tail
+
+
+@_compiled
+def _norm(totals, worth, by_worth, discount, cutoff, is_ap):  # type: ignore[no-untyped-def]
+    """The DCG of the best ranking of all documents of a query, or for AP the number of relevant ones."""
+    total = 0.0
+    place = 0
+    for grade in by_worth:
+        if worth[grade] <= 0.0:
+            break
+        if is_ap:
+            total += totals[grade]
+            continue
+        for _ in range(totals[grade]):
+            if place >= cutoff:
+                return total
+            total += worth[grade] * discount[place]
+            place += 1
+    return total
+
+
+@_compiled
+def _average(state, norm, weights, mean):  # type: ignore[no-untyped-def]
+    """The mean of ``state / norm`` over label vectors, 0 where the norm is 0; written into ``mean``, float64[k]."""
+    mean[:] = 0.0
+    for s in range(len(norm)):
+        if norm[s] > 0.0 and weights[s] > 0.0:
+            factor = weights[s] / norm[s]
+            for r in range(len(mean)):
+                mean[r] += factor * state[s, r]
+
+
+@_compiled
+def labellings(indptr, belief, key, factors, prior, first, labels):  # type: ignore[no-untyped-def]
+    """Seeded labels of all documents, whose queries differ in leniency; written into ``labels``.
+
+    The classes of a query occur in proportion to their probabilities, up to one labelling.
+
+    Args:
+        indptr: int64[m+1], the offsets of the queries.
+        belief: float64[N, G+1], ``P(y = g)``.
+        key: uint64[N], from which the random numbers of each document follow.
+        factors: float64[C], the factors of `lenient` by class.
+        prior: float64[m, C], the logs of the classes' probabilities.
+        first: The number of the first labelling; different numbers have different random numbers.
+        labels: int64[E, N], overwritten.
+    """
+    number, classes = labels.shape[0], len(factors)
+    each = np.arange(classes)
+    weights = np.empty(classes)
+    vectors = np.empty(number, dtype=np.int64)
+    for x in range(len(indptr) - 1):
+        a, b = indptr[x], indptr[x + 1]
+        if a == b:
+            continue
+        class_weights(prior[x], each, weights)
+        start = uniform(key[a:b].min(), first - 1)
+        for e in range(number):
+            left = (e + start) / number
+            vectors[e] = 0
+            while vectors[e] < classes - 1 and left >= weights[vectors[e]]:
+                left -= weights[vectors[e]]
+                vectors[e] += 1
+        draw_vectors(belief[a:b], key[a:b], factors, vectors, first, labels[:, a:b])

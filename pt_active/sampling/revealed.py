@@ -1,0 +1,243 @@
+"""How far will the labels of a query move any measure, if they become known one by one [theory 11]?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from itertools import combinations
+
+import numpy as np
+
+from pt_active.relevance.revealed import Expectation, RevealedForm, learned_prior
+from pt_active.sampling.pools import DocumentPool
+
+_WINDOW = 2
+"""The expected squares of a document are averaged with those of so many neighbours on each side of the order."""
+
+_FIRST_LABELLING = 1 << 20
+"""Random numbers of simulated labellings begin here, so that they differ from those of the label vectors."""
+
+_KEPT = 8
+"""Results that a pool keeps for the next contrast of rankers."""
+
+
+@dataclass(frozen=True)
+class RevealedPool(DocumentPool):
+    """A pool as a measure sees it that is neither additive nor a cascade.
+
+    A document variable is a vector of indicators of the grades: a row of probabilities, or one-hot for a known label.
+
+    Attributes:
+        form: The form of the measure.
+        key: uint64[N], from which the random numbers of each document follow.
+        prior: float64[m, C], the logs of the probabilities of the classes of leniency in each query.
+        kept: The latest results, which all contrasts of rankers share.
+    """
+
+    form: RevealedForm
+    key: np.ndarray
+    prior: np.ndarray
+    kept: dict[bytes, np.ndarray] = field(default_factory=dict, repr=False, compare=False)
+
+    @classmethod
+    def of(
+        cls, form: RevealedForm, indptr: np.ndarray, ranks: np.ndarray, weight: np.ndarray, key: np.ndarray
+    ) -> RevealedPool:
+        """A pool of which no label is known.
+
+        Args:
+            form: The form of the measure.
+            indptr: int64[m+1], the offsets of the queries.
+            ranks: int32[k, N], from 1; 0 = not retrieved.
+            weight: float64[m], p, the weights of the queries, which sum to 1.
+            key: uint64[N], from which the random numbers of each document follow.
+        """
+        return cls(form, indptr, ranks, weight, key, learned_prior(form, indptr, np.zeros((0, 0))))
+
+    def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
+        """The pool with what known labels say of the classes of their queries.
+
+        Args:
+            grades: float64[N, G+1], ``P(y = g)`` before the labels.
+            labels: int64[N], -1 where there is none; None if there are no labels.
+        """
+        return replace(self, prior=learned_prior(self.form, self.indptr, grades, labels))
+
+    def values(self, variable: np.ndarray) -> np.ndarray:
+        """float64[m, k], what is expected of the measure at given document variables, float64[N, G+1]."""
+        return self._once(self._expectation(variable).start, variable)
+
+    def steps(self, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
+        """By how much each label changes the expectation of every ranker, float64[k, N].
+
+        Args:
+            order: int64[n], documents, query by query, in the order in which their labels become known.
+            mean: float64[N, G+1], the document variables before.
+            observed: float64[N, G+1], one-hot for the documents in the order.
+        """
+        label = observed.argmax(axis=1)
+        return self._once(lambda: self._expectation(mean).steps(order, label), order, mean, label[order])
+
+    def squares(self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray) -> np.ndarray:
+        """``E δ²`` of each document under the grade model, float64[c, N]; 0 for documents that are not in the order.
+
+        Args:
+            order: int64[n], documents, query by query, in the order in which they are judged.
+            mean: float64[N, G+1], the document variables before.
+            contrasts: float64[c, k].
+        """
+        simulated = self.simulated(order, mean)
+        squares = np.zeros((len(contrasts), len(mean)))
+        for square, contrast in zip(squares, contrasts, strict=True):
+            used = np.flatnonzero(contrast)
+            for step in simulated:
+                square += (contrast[used] @ step[used]) ** 2
+        return squares / len(simulated)
+
+    def mean_squares(self, order: np.ndarray, mean: np.ndarray, pairs: np.ndarray | None = None) -> np.ndarray:
+        """``E δ²`` of the only ranker, or its mean over all pairs of rankers, float64[N].
+
+        Args:
+            order: int64[n], documents, query by query, in the order in which they are judged.
+            mean: float64[N, G+1], the document variables before.
+            pairs: float64[k(k−1)/2], the weight of each pair, in the order of ``combinations``; equal if left out.
+        """
+        form, simulated = pair_form(len(self.ranks), pairs), self.simulated(order, mean)
+        return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in simulated], axis=0))
+
+    def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """The steps under labellings that the grade model holds possible, float64[E, k, N].
+
+        Args:
+            order: int64[n], documents, query by query, in the order in which they are judged.
+            mean: float64[N, G+1], the document variables before.
+        """
+
+        def computed() -> np.ndarray:
+            expectation, labels = self._expectation(mean), self._labellings(mean)
+            return np.stack([expectation.steps(order, label) for label in labels])
+
+        return self._once(computed, order, mean, np.zeros(1))
+
+    def cautious_gains(
+        self, order: np.ndarray, mean: np.ndarray, contrasts: np.ndarray, defensive: float
+    ) -> np.ndarray:
+        """``p² (E δ² + ε average)`` for each contrast, smoothed along the order, float64[c, N]; see `cautious`."""
+        return np.stack(
+            [
+                self.cautious(order, square, self.differs(contrast), defensive)
+                for contrast, square in zip(contrasts, self.squares(order, mean, contrasts), strict=True)
+            ]
+        )
+
+    def cautious(self, order: np.ndarray, square: np.ndarray, differs: np.ndarray, defensive: float) -> np.ndarray:
+        """Expected squares, smoothed along the order, with a share of their average added; times ``p²``.
+
+        A dozen labellings make a single document's square uncertain, and the model may be wrong: every document of a
+        query in which the labels matter at all can be drawn.
+
+        Args:
+            order: int64[n], documents, query by query, in the order in which they are judged.
+            square: float64[N], ``E δ²``.
+            differs: bool[m], queries in which the labels matter.
+            defensive: ε, the share of the average that is added.
+        """
+        query = self.query[order]
+        smooth, count = np.zeros(len(order)), np.zeros(len(order))
+        for shift in range(-_WINDOW, _WINDOW + 1):
+            at = np.arange(len(order)) + shift
+            inside = (at >= 0) & (at < len(order))
+            inside[inside] = query[at[inside]] == query[inside]
+            smooth[inside] += square[order[at[inside]]]
+            count[inside] += 1
+        average = square[order].mean() if len(order) else 0.0
+        added = defensive * average if average > 0 else 1.0
+        gain = np.zeros(len(square))
+        gain[order] = (smooth / np.maximum(count, 1) + added) * differs[query] * self.weight[query] ** 2
+        return gain
+
+    def differs(self, contrast: np.ndarray) -> np.ndarray:
+        """bool[m], queries in which the labels may change a contrast: not those where two rankings agree."""
+        involved = np.flatnonzero(contrast)
+        if len(involved) == 1 or contrast.sum() != 0:
+            return np.ones(len(self.weight), dtype=bool)
+        ranks = self.ranks[involved]
+        place = ranks if self.form.cutoff is None else np.where(ranks > self.form.cutoff, 0, ranks)
+        return self._any(place != place[0])
+
+    def ever_differs(self, pairs: np.ndarray | None = None) -> np.ndarray:
+        """bool[m], queries in which the labels may change the only ranker or some pair with a weight."""
+        k = len(self.ranks)
+        if k == 1 or pairs is None:
+            return self.differs(np.ones(1)) if k == 1 else self.differs(np.r_[1.0 - k, np.ones(k - 1)])
+        rows = [np.eye(k)[a] - np.eye(k)[b] for (a, b), w in zip(combinations(range(k), 2), pairs, strict=True) if w]
+        return np.asarray(np.any([self.differs(row) for row in rows], axis=0))
+
+    def judging_order(self, mean: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
+        """int64[N], all documents, query by query, in the order in which they should be judged.
+
+        By their best rank in any ranking. For a measure with a cutoff, documents that no ranking has above it come
+        last, those with the most uncertain gain first.
+
+        Args:
+            mean: float64[N, G+1], the document variables before.
+            first: bool[N], documents that come before all others of their query, if there are any.
+        """
+        best = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int32).max).min(axis=0)
+        keys: list[np.ndarray] = [self.key, best]
+        if self.form.cutoff is not None:
+            worth = self.form.worth if self.form.compiled else np.arange(mean.shape[1])
+            deviation = np.sqrt(np.maximum(mean @ worth**2 - (mean @ worth) ** 2, 0.0))
+            keys = [self.key, best, -np.round(deviation, 12), np.minimum(best, self.form.cutoff + 1)]
+            keys[2] = np.where(best > self.form.cutoff, keys[2], 0.0)
+        if first is not None:
+            keys.append(~first)
+        return np.lexsort([*keys, self.query])
+
+    def _any(self, which: np.ndarray) -> np.ndarray:
+        found = np.bincount(self.query[which.any(axis=0)], minlength=len(self.weight))
+        return np.asarray(found > 0)
+
+    def _expectation(self, belief: np.ndarray) -> Expectation:
+        return Expectation(self.form, self.indptr, self.ranks, belief, self.key, self.prior)
+
+    def _labellings(self, mean: np.ndarray) -> np.ndarray:
+        """int64[E, N], labels that the grade model holds possible, with the leniency of each query."""
+        from pt_active.relevance import _revealed_kernels
+
+        form = self.form
+        labels = np.zeros((form.labellings, len(self.key)), dtype=np.int64)
+        indptr = np.asarray(self.indptr, dtype=np.int64)
+        _revealed_kernels.labellings(
+            indptr, np.ascontiguousarray(mean), self.key, form.factors, self.prior, _FIRST_LABELLING, labels
+        )
+        return labels
+
+    def _once(self, compute: Callable[[], np.ndarray], *of: np.ndarray) -> np.ndarray:
+        """A result that was computed for the same arrays before, or is computed now and kept."""
+        name = blake2b(digest_size=16)
+        for each in (self.prior, *of):
+            name.update(repr(each.shape).encode())
+            name.update(np.ascontiguousarray(each).tobytes())
+        if name.digest() not in self.kept:
+            while len(self.kept) >= _KEPT:
+                self.kept.pop(next(iter(self.kept)))
+            self.kept[name.digest()] = compute()
+        return self.kept[name.digest()]
+
+
+def pair_form(k: int, pairs: np.ndarray | None = None) -> np.ndarray:
+    """float64[k, k], A such that ``δᵀ A δ`` is the weighted mean of the squared differences of all pairs.
+
+    Args:
+        k: The number of rankers; for a single one ``δᵀ A δ = δ²``.
+        pairs: float64[k(k−1)/2], the weight of each pair, in the order of ``combinations``; equal if left out.
+    """
+    if k == 1:
+        return np.ones((1, 1))
+    a, b = np.array(list(combinations(range(k), 2))).T
+    share = np.full(len(a), 1 / len(a)) if pairs is None else pairs / pairs.sum()
+    form = np.zeros((k, k))
+    form[a, b] = form[b, a] = -share
+    return form - np.diag(form.sum(axis=1))
