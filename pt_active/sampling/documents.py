@@ -36,7 +36,7 @@ COMMON_SHARE = 0.5
 """Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
 labelled pools errors of two documents of a query correlate by .1 to .5."""
 
-REVEALED_VARIANCE = 0.3
+REVEALED_VARIANCE = 0.1
 """Default share of the average variance that is added to each document of a measure that is neither additive nor a
 cascade. All documents of a query matter to it, most of them little."""
 
