@@ -141,13 +141,13 @@ def report(
     check_new(out)
     if not so_far and (looks is not None or margin is not None):
         raise ValueError("--looks and --margin are for --so-far")
-    loaded, labels, _ = read_judged(plan, qrels, False, grade_names, rule, ties)
+    loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
     if so_far and len(loaded.rankers) > 2 and (first is None or second is None):
         raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
     state = None
     if so_far:
         often = _often(looks or ALWAYS)
-        found = loaded.status(labels, often, margin, confidence, first=first, second=second)
+        found = loaded.status(labels, often, margin, confidence, first=first, second=second, records=records)
         state = found if isinstance(found, Status) else None
     made = Report.of(
         loaded,
@@ -160,6 +160,7 @@ def report(
         first=first,
         second=second,
         status=state,
+        records=records,
     )
     made.save(out)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")

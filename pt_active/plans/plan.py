@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from pt_active.plans.answers.gaps import filled, gaps_of
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
-from pt_active.plans.answers.judges_error import JudgesError
+from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.progress import Question, cut_to_judged
@@ -397,16 +396,10 @@ class Plan(KeptArtifact[PlanTables]):
         how = asked(self.tables, measure, estimator, confidence, missing, reference)
         return rank_judged(self._judged(qrels, records, how), how, correction)
 
-    def _judged(
-        self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]
-    ) -> JudgedQueries | JudgedDocuments:
+    def _judged(self, qrels: pd.DataFrame, records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
         """The sample with its labels, and with the error of the judges if there are records."""
         said = qrels if records is None and is_records(qrels) else records
-        labelled = labelled_plan(self.tables, as_qrels(qrels))
-        judged: JudgedQueries | JudgedDocuments = labelled.judged(how)
-        if said is None:
-            return judged
-        return replace(judged, judges=JudgesError(labelled, records_of_plan(self.tables, self.id, said), how).added)
+        return judged_with(labelled_plan(self.tables, as_qrels(qrels)), said, how)
 
     def agreement(self, records: pd.DataFrame) -> Agreement:
         """How far the judges agree: Krippendorff's alpha, kappa of each two, and who is far from others [theory 12].
@@ -530,6 +523,7 @@ class Plan(KeptArtifact[PlanTables]):
         first: str | None = None,
         second: str | None = None,
         status: Status | None = None,
+        records: pd.DataFrame | None = None,
     ) -> Report:
         """Write everything that the plan and its labels say into one HTML file.
 
@@ -541,7 +535,8 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is unknown, the labels do not fit the plan, or the status is of something else.
         """
         check_page(Path(path))
-        about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status}
+        said = qrels if records is None and is_records(qrels) else records
+        about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report

@@ -16,6 +16,7 @@ from pt_active.plans.answers.contributions import document_pull, influence, valu
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.labelled_plan import LabelledPlan
+from pt_active.plans.making.judgments import records_of_plan
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,22 @@ class JudgesError:
         rows, (judges, coincidence) = np.flatnonzero(label >= 0), self._counted
         known = np.maximum(judges[rows], 1)
         return judges_variance(change[rows], self.labelled.chance[rows], label[rows], known, coincidence)
+
+
+def judged_with(labelled: LabelledPlan[Any], records: pd.DataFrame | None, how: How[irm.Measure]) -> Any:
+    """The sample with its labels, whose results contain the error of the judges if there are records.
+
+    Args:
+        labelled: The plan with its labels.
+        records: Records of judgments; None if it is not known who judged.
+        how: The measure, the estimator, and what to do about missing labels.
+
+    Raises:
+        ValueError: If labels are missing and the policy does not allow it, or the records are not of this plan.
+    """
+    judged = labelled.judged(how)
+    if records is None:
+        return judged
+    tables = labelled.tables
+    error = JudgesError(labelled, records_of_plan(tables, tables.manifest.id, records), how)
+    return replace(judged, judges=error.added)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -296,3 +297,12 @@ def test_a_verdict_that_hangs_on_one_judge_says_so() -> None:
     assert whole.decisive == ("fan", "foe")
     assert "the verdict hangs on fan" in str(whole)
     assert whole.to_dict()["judges"][0]["alone"] == 180
+
+
+def test_a_report_has_the_judges_error_too(tmp_path: Path) -> None:
+    plan, truth = population("query")
+    wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    records = judged_by(plan, wanted, np.random.default_rng(3), share=0.3)
+    report = plan.report(tmp_path / "report.html", records)
+    assert report.result == plan.compare(records)
+    assert "their part of the error is" in (tmp_path / "report.html").read_text(encoding="utf-8")

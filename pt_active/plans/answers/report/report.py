@@ -18,6 +18,7 @@ from pt_active.inference.methods import YARDSTICK
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
+from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
@@ -61,6 +62,7 @@ class Report(Findings):
         first: str | None = None,
         second: str | None = None,
         status: Status | None = None,
+        records: pd.DataFrame | None = None,
     ) -> Report:
         """Gather all results.
 
@@ -79,6 +81,7 @@ class Report(Findings):
             second: The ranker that it is compared with.
             status: The result of `Plan.status` for these labels, which then need not be complete: the report is of
                 `Plan.so_far`, and its answer is that of the status, whose interval is valid at all looks.
+            records: The records that the qrels follow from; the standard errors then contain the judges' variance.
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the plan, a column does not make groups, or the
@@ -89,7 +92,7 @@ class Report(Findings):
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
         how = asked(tables, measure, estimator, confidence, missing)
         labelled = labelled_plan(tables, qrels)
-        result = _result(labelled.judged(how), how, first, second)
+        result = _result(judged_with(labelled, records, how), how, first, second)
         _check_status(status, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
