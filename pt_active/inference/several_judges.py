@@ -73,8 +73,9 @@ def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.nd
         counts = [np.bincount(cell, truth[item, g], judges * grades) for g in range(grades)]
         confusion = np.stack(counts).reshape(grades, judges, grades).transpose(1, 0, 2) + _PRIOR
         confusion /= confusion.sum(axis=2, keepdims=True)
-        log = np.tile(np.log(np.maximum(truth.mean(axis=0), 1e-300)), (len(votes), 1))
-        np.add.at(log, item, np.log(confusion[judge, :, grade]))
+        told = np.log(confusion)[judge, :, grade]
+        log = np.stack([np.bincount(item, told[:, g], len(votes)) for g in range(grades)], axis=1)
+        log += np.log(np.maximum(truth.mean(axis=0), 1e-300))
         likely = np.exp(log - log.max(axis=1, keepdims=True))
         updated = likely / likely.sum(axis=1, keepdims=True)
         change, truth = float(np.abs(updated - truth).max()), updated

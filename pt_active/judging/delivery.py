@@ -73,6 +73,21 @@ class Delivery:
         return self.content.startswith(ZIP)
 
     @property
+    def is_lines(self) -> bool:
+        """Whether the first line is a whole JSON object and another line follows."""
+        return bool(self.first_object) and b"\n" in self.content.strip()
+
+    def is_object_with(self, key: str) -> bool:
+        """Whether it is one JSON object that has a key. It is parsed only if it looks like that.
+
+        Raises:
+            ValueError: If it looks like that and is not JSON.
+        """
+        if self.is_archive or not self.content.lstrip().startswith(b"{") or f'"{key}"'.encode() not in self.content:
+            return False
+        return not self.is_lines and isinstance(self.json, dict) and key in self.json
+
+    @property
     def is_json_list(self) -> bool:
         """Whether it begins like a JSON list of objects."""
         return re.match(rb"\s*\[\s*[{\]]", self.content) is not None

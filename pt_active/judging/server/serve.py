@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,9 @@ from pt_active.judging.server.security import ORGANISER, is_local
 
 _SECONDS_TO_END = 5
 """How long requests that are under way may take when the server is stopped."""
+
+_SWITCH_SECONDS = 0.0005
+"""How long the thread that computes an estimate keeps the interpreter until the one that answers judges gets it."""
 
 _BACKLOG = 128
 """Connections that may wait until they are accepted."""
@@ -97,6 +101,7 @@ def serve(application: Any, opened: socket.socket, certificate: Path | None = No
         ssl_certfile=certificate,
         ssl_keyfile=key,
     )
+    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         uvicorn.Server(config).run(sockets=[opened])
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from pt_active.judging.delivery import Delivery
 from pt_active.judging.given import Given, list_of, object_of, text_of
 from pt_active.judging.worklist import Worklist
 
-_LABELS, _VALUES = "user_id", "instance_id_to_label_to_value"
+_USER, _VALUES = "user_id", "instance_id_to_label_to_value"
 
 _GRADE, _NOTE = "label", "note"
 """The schemes of the configuration: the grade, and a note."""
@@ -23,9 +23,7 @@ _UNSET = ("", "false", "none", "null")
 
 def recognises(delivery: Delivery) -> bool:
     """Whether it is the state of a user."""
-    if delivery.is_archive or _VALUES not in delivery.source.text:
-        return False
-    return isinstance(delivery.json, dict) and {_LABELS, _VALUES} <= delivery.json.keys()
+    return delivery.is_object_with(_VALUES)
 
 
 def read(delivery: Delivery) -> list[Given]:
@@ -35,8 +33,8 @@ def read(delivery: Delivery) -> list[Given]:
         ValueError: If the id of an item is not one that was written, or it has several grades.
     """
     with naming(delivery.path):
-        state = object_of(delivery.json, "the state", _LABELS, _VALUES)
-        user, items = text_of(state[_LABELS]), object_of(state[_VALUES], "the state")
+        state = object_of(delivery.json, "the state", _USER, _VALUES)
+        user, items = text_of(state[_USER]), object_of(state[_VALUES], "the state")
         return [_given(item, labels, user) for item, labels in items.items()]
 
 

@@ -25,11 +25,7 @@ def recognises(delivery: Delivery) -> bool:
     """Whether it is a book, or an archive that holds one."""
     if delivery.is_archive:
         return any(recognises(each) for each in _books(delivery))
-    return '"query_doc_pairs"' in delivery.source.text and "query_doc_pairs" in _object(delivery)
-
-
-def _object(delivery: Delivery) -> dict[str, Any]:
-    return delivery.json if isinstance(delivery.json, dict) else {}
+    return delivery.is_object_with("query_doc_pairs")
 
 
 def _books(delivery: Delivery) -> list[Delivery]:
