@@ -3,10 +3,11 @@
     python revealed_saving.py --track dl21 --docs pt_active/pt_docs/any_measure.md
     python revealed_saving.py --track dl21 --pools mq2007-agg.parquet mq2008.parquet lambdarank.parquet
 
-The variance of a plan of documents is exact, computed from its design and all labels. It is compared with the variance of
-uniform random queries without replacement that are judged in full, at the same budget. A track is a folder with
-``qrels.txt``, ``runs/*.gz`` and the labels of an LLM judge in ``judges/umbrela-gpt-4.qrels``; the grades are those labels
-through a table of confusions that is fitted to the other queries (five folds). Grades of pools are from a random forest.
+The variance of a plan of documents is exact, computed from its design and all labels. It is compared with the variance
+of uniform random queries without replacement that are judged in full, at the same budget. A track is a folder with
+``qrels.txt``, ``runs/*.gz`` and the labels of an LLM judge in ``judges/umbrela-gpt-4.qrels``; the grades are those
+labels through a table of confusions that is fitted to the other queries (five folds). Grades of pools are from a random
+forest.
 """
 
 from __future__ import annotations

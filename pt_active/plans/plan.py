@@ -105,11 +105,11 @@ class Plan(KeptArtifact[PlanTables]):
             cost: Labelling cost; `UnitCost` (each document 1) if left out.
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
-                `documents.DOCUMENT_DRAWINGS`; if left out, ``depth`` for cascades, and for additive measures
-                ``successive``, or ``spread`` if there is one ranker or opening a query costs something.
+                `documents.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
+                or ``spread`` if there is one ranker or opening a query costs something, and ``depth`` for all others.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
-                [theory 9] but supports additive and cascade measures only.
+                [theory 9, 11].
             seed: Seed of all random draws.
             draws: A number of draws, instead of a budget; only for queries.
             replace: Whether a query can be drawn more than once, as in the sources; if not, queries are drawn in the

@@ -28,6 +28,7 @@ from pt_active.plans.making.labelled import foreign_labels, judged_values
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder, queries_judged
 from pt_active.relevance.bounds import contrast_bounds
+from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.chances import within_budget
 from pt_active.sampling.designs import contrast_moments
@@ -205,12 +206,12 @@ class DocumentSequence:
         found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):
+            instead = [" after each round, or make a plan with ", Argument("design", "successive")]
             raise ArgumentError(
                 f"the documents were drawn at once, by {tables.manifest.arguments.design}, so nothing can be proved "
                 "after each label; use ",
                 Argument("looks", ASYMPTOTIC),
-                " after each round, or make a plan with ",
-                Argument("design", "successive"),
+                *(instead if has_rank_form(tables.measure) else [" after each round"]),
             )
 
     def labelled(self, label: np.ndarray) -> DocumentSequence:

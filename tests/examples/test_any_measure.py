@@ -1,0 +1,72 @@
+"""The example and the script on nDCG and AP from single documents."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_the_example_compares_documents_with_queries(capsys: pytest.CaptureFixture[str]) -> None:
+    spec = importlib.util.spec_from_file_location("ndcg_from_documents", EXAMPLES / "ndcg_from_documents.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.main()
+    printed = capsys.readouterr().out
+    assert printed.count("Plan for nDCG@10") == printed.count("nDCG@10: candidate − production") == 2
+    rows = [line.split() for line in printed.splitlines() if line.split()[:1] in (["document"], ["query"])]
+    errors = {row[1]: float(row[6]) for row in rows}
+    assert errors["depth"] < errors["passive"]
+
+
+@pytest.fixture
+def track(tmp_path: Path) -> Path:
+    """20 topics of 30 judged documents, three runs, and a judge who errs by one grade in half of the documents."""
+    rng = np.random.default_rng(3)
+    folder = tmp_path / "track"
+    (folder / "runs").mkdir(parents=True)
+    (folder / "judges").mkdir()
+    frame = pd.DataFrame({"qid": np.repeat([f"q{x}" for x in range(20)], 30), "docno": np.tile(range(30), 20)})
+    quality = rng.normal(size=len(frame))
+    label = np.digitize(quality, [0.3, 1.0, 1.6])
+    said = np.clip(label + rng.integers(-1, 2, len(frame)) * (rng.random(len(frame)) < 0.5), 0, 3)
+    for path, grades in (("qrels.txt", label), ("judges/umbrela-gpt-4.qrels", said)):
+        lines = [f"{q} 0 d{d} {g}" for q, d, g in zip(frame["qid"], frame["docno"], grades, strict=True)]
+        (folder / path).write_text("\n".join(lines) + "\n")
+    for number, noise in enumerate((0.5, 1.0, 2.0)):
+        scored = frame.assign(score=quality + noise * rng.normal(size=len(frame)))
+        ranked = scored.sort_values(["qid", "score"], ascending=[True, False]).groupby("qid").head(20)
+        lines = [f"{r.qid} Q0 d{r.docno} 0 {r.score} tag" for r in ranked.itertuples()]
+        pd.Series(lines).to_csv(folder / "runs" / f"run{number}.gz", index=False, header=False, quoting=3, sep="\t")
+    return folder
+
+
+def test_the_saving_is_put_into_the_page(script, track: Path, monkeypatch, capsys) -> None:
+    module, page = script("revealed_saving"), track / "page.md"
+    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
+    argv = ["revealed_saving.py", "--track", str(track), "--pairs", "2", "--share", "0.2", "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", argv)
+    module.main()
+    text = page.read_text()
+    assert "old" not in text
+    rows = [line for line in text.splitlines() if line.startswith("| track")]
+    assert [row.split("|")[3].strip() for row in rows] == ["one ranker", "difference"] * 2
+    saved = [float(row.split("**")[1].split()[0]) for row in rows]
+    assert len(saved) == 4
+    assert saved[1] > 2
+    assert capsys.readouterr().out.strip() in text
+
+
+def test_grades_come_from_the_queries_of_the_other_folds(script, track: Path) -> None:
+    module = script("revealed_saving")
+    frame = module.of_track(track).frame
+    grades = frame.filter(like="grade_").to_numpy()
+    np.testing.assert_allclose(grades.sum(axis=1), 1)
+    assert (frame.assign(grade=grades @ np.arange(4)).groupby("said")["grade"].mean().diff().dropna() > 0).all()
+    assert frame.assign(first=grades[:, 0]).groupby("said")["first"].nunique().max() == module.FOLDS
+    assert module.chosen_pairs(["a", "b", "c"], 2, 0) == module.chosen_pairs(["a", "b", "c"], 2, 0)
