@@ -549,11 +549,20 @@ def test_documents_that_come_one_after_the_other(files):
 
 def test_documents_refuse_what_does_not_fit(files):
     words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
-    assert "cannot be estimated from single documents" in complaint("plan", *words, "--measure", "nDCG@5")
+    said = complaint("plan", *words, "--measure", "nDCG@5", "--design", "spread")
+    assert "nDCG@5 is neither additive nor a cascade, so its documents are judged from the top" in said
+    assert "depends on which documents are judged" in complaint("plan", *words, "--measure", "Judged@5")
     assert complaint("plan", *words, "--measure", "DCG@5", "--design", "optimal") == (
         "--design optimal is one of --level query, not of --level document"
     )
     assert "unknown --level 'page'" in complaint("plan", *RUNS, *UNIFORM, *MEASURED, "--level", "page")
+
+
+def test_ndcg_is_planned_from_documents(files):
+    words = (*RUNS, *TRAINING, "--level", "document", "--budget", "60", "--out", "p1")
+    said = run("plan", *words, "--measure", "nDCG@5")
+    assert "(drawn by depth)" in said
+    assert len(Plan.load("p1").assessments) <= 60
 
 
 # --- simulate -------------------------------------------------------------------------------------------------------
@@ -679,8 +688,8 @@ def test_how_much_it_takes_from_runs(files):
 
 def test_what_only_everything_reaches_is_said(files):
     said = run("budget", *RUNS, *TRAINING, "--measure", "nDCG@5", "--width", "1e-9")
-    assert "A half-width of 0 is a census, all that matters is judged: query passive, query hedged." in said
-    assert "There are no rows of documents: nDCG@5 is neither additive nor a cascade" in said
+    census = "query passive, query hedged, document depth"
+    assert f"A half-width of 0 is a census, all that matters is judged: {census}." in said
     assert "Next, draw everything, since nothing less does:" in said
 
 
