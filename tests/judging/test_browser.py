@@ -188,6 +188,12 @@ def test_labels_survive_a_lost_connection(plan: Path, browser) -> None:
         assert browser.execute_script(stored) == 0
 
 
+def shows(browser, text: str) -> None:
+    """Wait until the page that a click has asked for shows a text."""
+    place = By.XPATH, f"//main[contains(., '{text}')]"
+    WebDriverWait(browser, 10).until(lambda browser: browser.find_elements(*place))
+
+
 def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path) -> None:
     store = str(tmp_path / "other.sqlite")
     with served(plan, "--judges", "ann,ben", "--port", "0", "--double", "1", "--store", store) as (_, links):
@@ -204,12 +210,12 @@ def test_an_organiser_adjudicates_and_pauses(plan: Path, browser, tmp_path: Path
             ("ben", "3"),
         ]
         browser.find_elements(By.CSS_SELECTOR, ".dispute .grade")[2].click()
-        assert "There are none at the moment" in browser.find_element(By.TAG_NAME, "main").text
+        shows(browser, "There are none at the moment")
         decided = stored_records(store).iloc[-1]
         assert (decided["annotator"], decided["label"]) == ("adjudicator", 2)
         browser.find_element(By.LINK_TEXT, "Back to the overview").click()
         browser.find_element(By.XPATH, "//button[text()='Pause']").click()
-        assert "Judging is paused" in browser.find_element(By.TAG_NAME, "main").text
+        shows(browser, "Judging is paused")
         assert browser.execute_script("return window.ran") is None
         page = Page(browser, links["ann"])
         assert "paused" in page.text("idle")
