@@ -14,9 +14,10 @@ replayed with it. The ways of tracks (`track_baselines`) share the judgments out
 - *move to front*: the same with the pooling of Cormack et al.
 
 The table has, against the values from all judgments: Kendall's τ and τ_AP of the ranking of runs, the root mean squared
-error of a run's score and its mean error (bias), and of pairs of runs the share found different at the .05 level with
-the right sign and with the wrong one. *documents* tests the difference over these topics, the others test the paired
-scores of topics by t, as is usual. ``covers`` is the share of 95 % intervals of scores that hold the true value.
+error of a run's score and of the difference of two (``of pairs``), the mean error of a score (bias), and of pairs of
+runs the share found different at the .05 level with the right sign and with the wrong one. *documents* tests the
+difference over these topics, the others test the paired scores of topics by t, as is usual. ``covers`` is the share of
+95 % intervals of scores that hold the true value.
 """
 
 from __future__ import annotations
@@ -269,6 +270,7 @@ def summary(found: list[Found], truth: np.ndarray, pairs: np.ndarray) -> dict[st
         "τ": float(np.mean([stats.kendalltau(each, truth).statistic for each in scores])),
         "τ_AP": float(np.mean([tau_ap(each, truth) for each in scores])),
         "RMSE": float(np.sqrt(((scores - truth) ** 2).mean())),
+        "of pairs": float(np.sqrt(2 * (scores - truth).var(axis=1, ddof=1).mean())),
         "bias": float((scores - truth).mean()),
         "found": float((significant & right).mean()),
         "wrong": float((significant & ~right).mean()),

@@ -94,7 +94,7 @@ class ActiveTestManifest(Record):
         rounds: An entry for each round.
     """
 
-    PARTS: ClassVar = {"arguments": ActiveTestArguments, "rounds": RoundEntry}
+    PARTS: ClassVar[dict[str, type[Record]]] = {"arguments": ActiveTestArguments, "rounds": RoundEntry}
 
     format_version: int
     versions: dict[str, str]

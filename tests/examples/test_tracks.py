@@ -1,0 +1,65 @@
+"""The study of a track on a few of its judgments, on a small simulated one."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import measure_values
+from pt_active.frames.columns import ranker_names
+
+
+@pytest.fixture
+def track(script, demo, graded):
+    frame = graded.merge(demo.qrels, on=["qid", "docno"])
+    assert len(frame) == len(graded)
+    kept = frame["qid"].isin(sorted(frame["qid"].unique())[:30])
+    return script("tracks").Track(frame[kept].drop(columns="label"), frame[kept][["qid", "docno", "label"]])
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP(rel=2)"])
+def test_true_scores_are_those_of_ir_measures(script, track, demo, measure: str) -> None:
+    wanted = []
+    for name in ranker_names(track.pool.columns):
+        run = track.pool[track.pool[f"rank_{name}"] >= 0].assign(score=lambda rows, name=name: -rows[f"rank_{name}"])
+        values = measure_values(run[["qid", "docno", "score"]], track.qrels, measure)
+        wanted.append(values["value"].sum() / track.pool["qid"].nunique())
+    assert script("tracks").true_scores(track, measure) == pytest.approx(wanted)
+
+
+def test_documents_come_closer_to_the_truth_than_a_share_of_each_pool(script, track) -> None:
+    tracks = script("tracks")
+    size = len(track.pool)
+    table = tracks.league(track, list(tracks.MEASURES), [size // 4, size], 5)
+    assert set(table["way"]) == {"documents", "infNDCG", "xinfAP", "statAP", "depth", "move to front"}
+    few, everything = (
+        table[table["judgments"] == number].set_index(["measure", "way"]) for number in (size // 4, size)
+    )
+    assert everything["RMSE"].max() < 1e-4
+    assert everything["τ"].min() == 1
+    ndcg = few.loc["nDCG@10", "RMSE"]
+    assert ndcg["documents"] < ndcg["infNDCG"]
+    assert few.loc[("nDCG@10", "documents"), "covers"] >= 0.7
+    assert "| – |" in tracks.shown(table)
+
+
+def test_the_top_counts_more_in_the_correlation_of_average_precision(script) -> None:
+    tau_ap, truth = script("tracks").tau_ap, np.array([4.0, 3.0, 2.0, 1.0])
+    assert tau_ap(truth, truth) == 1
+    assert tau_ap(-truth, truth) == -1
+    assert tau_ap(np.array([3.0, 4.0, 2.0, 1.0]), truth) < tau_ap(np.array([4.0, 3.0, 1.0, 2.0]), truth)
+    assert np.mean([tau_ap(np.array(each), truth) for each in itertools.permutations(truth)]) == pytest.approx(0)
+
+
+def test_the_table_goes_into_the_page(script, track, tmp_path, monkeypatch, capsys) -> None:
+    tracks = script("tracks")
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{tracks.BEGIN}\nold\n{tracks.END}\nafter\n", encoding="utf-8")
+    monkeypatch.setattr(tracks, "read_track", lambda folder: track)
+    words = ["tracks", "folder", "--measures", "nDCG@10", "--budgets", "100", "--repetitions", "2", "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", words)
+    tracks.main()
+    assert capsys.readouterr().out.strip() in page.read_text(encoding="utf-8")
+    assert "old" not in page.read_text(encoding="utf-8")
+    assert isinstance(tracks.league(track, ["nDCG@10"], [100], 1), pd.DataFrame)
