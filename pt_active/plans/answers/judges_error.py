@@ -10,7 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.records import latest
+from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.inference.agreement import coincidences, judges_variance
 from pt_active.plans.answers.contributions import document_pull, influence, values_by_label
 from pt_active.plans.answers.judged import Contrast, How, Judged
@@ -36,13 +36,27 @@ class JudgesError:
     @cached_property
     def _counted(self) -> tuple[np.ndarray, np.ndarray]:
         """int64[N], the number of judges of each document; and the coincidences of their grades."""
+        labels = self._labels[self._labels["annotator"] != ADJUDICATOR]
+        item, grade = self._rows(labels), labels["label"].to_numpy(dtype=np.int64)
+        item, grade = item[item >= 0], grade[item >= 0]
+        number = np.bincount(item, minlength=len(self.labelled.label))
+        return number, coincidences(item, grade, self.labelled.tables.pool.max_grade + 1)
+
+    @cached_property
+    def _settled(self) -> np.ndarray:
+        """bool[N], the documents that the adjudicator settled: one person decided."""
+        rows = self._rows(self._labels[self._labels["annotator"] == ADJUDICATOR])
+        return np.isin(np.arange(len(self.labelled.label)), rows[rows >= 0])
+
+    @cached_property
+    def _labels(self) -> pd.DataFrame:
         last = latest(self.records)
-        labels = last[last["label"].notna()]
+        return last[last["label"].notna()]
+
+    def _rows(self, labels: pd.DataFrame) -> np.ndarray:
+        """int64, the document of each label; -1 if it is not in the plan."""
         keys = pd.MultiIndex.from_frame(self.labelled.tables.pool.keys[["qid", "docno"]])
-        item = keys.get_indexer(pd.MultiIndex.from_frame(labels[["qid", "docno"]]))
-        item, grade = item[item >= 0], labels["label"].to_numpy(dtype=np.int64)[item >= 0]
-        grades = self.labelled.tables.pool.max_grade + 1
-        return np.bincount(item, minlength=len(keys)), coincidences(item, grade, grades)
+        return np.asarray(keys.get_indexer(pd.MultiIndex.from_frame(labels[["qid", "docno"]])))
 
     @cached_property
     def twice(self) -> np.ndarray:
@@ -86,7 +100,7 @@ class JudgesError:
             ):
                 change[rows] = weight * (values - value)
         rows, (judges, coincidence) = np.flatnonzero(label >= 0), self._counted
-        known = np.maximum(judges[rows], 1)
+        known = np.where(self._settled[rows], 1, np.maximum(judges[rows], 1))
         return judges_variance(change[rows], self.labelled.chance[rows], label[rows], known, coincidence)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.records import latest
+from pt_active.frames.records import ADJUDICATOR, latest
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.labelled_plan import labelled_plan
 from pt_active.plans.answers.results import Comparison
@@ -87,7 +87,7 @@ def without_judges(
     """
     labels = latest(records)
     labels = labels[labels["label"].notna()]
-    names = sorted(labels["annotator"].unique())
+    names = sorted(set(labels["annotator"]) - {ADJUDICATOR})
     if len(names) < _MIN_JUDGES:
         raise ValueError(f"the labels are of {how_many('judge', len(names))}; none can be left out")
     alone = ~labels.duplicated(["qid", "docno"], keep=False)

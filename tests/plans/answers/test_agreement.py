@@ -239,6 +239,24 @@ def test_a_result_says_what_share_of_the_error_is_that_of_judges(level: str) -> 
     assert plan.estimate(records)["a"].basis.error_of_judges > 0
 
 
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_who_settles_disputes_is_no_judge(level: str) -> None:
+    """His labels say nothing of how far judges agree, and a settled document has the error of one person."""
+    plan, truth = population(level)
+    wanted = truth.merge(plan.assessments[["qid", "docno"]], on=["qid", "docno"])
+    records = judged_by(plan, wanted, np.random.default_rng(3), share=0.3)
+    twice = records[records.duplicated(["qid", "docno"])]
+    first = twice.merge(records[records["annotator"] == "a"][["qid", "docno", "label"]], on=["qid", "docno"])
+    settled = twice.assign(label=first["label_y"].to_numpy(), annotator="adjudicator")
+    both = pd.concat([records, settled], ignore_index=True)
+    asked = {"estimator": "ht", "reference": "effective"}
+    found, of_first = plan.compare(both, **asked), records[records["annotator"] == "a"][["qid", "docno", "label"]]
+    assert found.difference == plan.compare(of_first, **asked).difference
+    assert found.basis.judged_twice == plan.compare(records, **asked).basis.judged_twice
+    assert found.basis.error_of_judges > plan.compare(of_first, **asked, records=records).basis.error_of_judges
+    assert plan.without_judges(both).table["annotator"].tolist() == ["a", "b"]
+
+
 def test_judges_who_always_agree_add_nothing() -> None:
     plan, truth = population("query")
     records = pd.concat([truth.assign(annotator=name, status="judged") for name in "ab"], ignore_index=True)
