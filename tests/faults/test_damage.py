@@ -259,6 +259,8 @@ def test_impossible_numbers(
         ("plan", "spent", "40"),
         ("plan", "spent", -1.0),
         ("plan", "census", 1),
+        ("plan", "census", True),
+        ("plan-rounds", "census", True),
         ("plan", "rankers", ["b", "a"]),
         ("plan", "arguments", {"measure": 3}),
         ("plan-rounds", "rounds", {}),
