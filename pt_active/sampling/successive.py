@@ -15,7 +15,7 @@ MAX_PLANNED_PROBABILITY = 0.95
 """No document is more probable than this at the planned budget, because a certain one would need an infinite rate."""
 
 _TOLERANCE = 1e-13
-"""The interval that holds a threshold is halved until it is narrower than this share of the threshold."""
+"""A threshold is known to this, and to this share of it."""
 
 
 def succession_design(
@@ -121,25 +121,24 @@ def planned_threshold(
     Returns:
         T; infinite if the budget pays for everything.
     """
+    from scipy import optimize
+
     query = np.searchsorted(indptr, design.order, side="right") - 1
     first = np.r_[True, query[1:] != query[:-1]]
     price = cost[design.order] + overhead * first
 
-    def expected(threshold: float) -> float:
+    def excess(threshold: float) -> float:
         reserve = at(design, indptr, threshold).reserve(indptr, cost, overhead) if design.nested else 0.0
-        return float(price @ inclusion(design, threshold)[design.order]) + reserve
+        return float(price @ inclusion(design, threshold)[design.order]) + reserve - budget
 
     if pays_for_all(budget, price):
         return np.inf
     low = high = 1.0
-    while expected(high) <= budget:
+    while excess(high) <= 0:
         high *= 2
-    while expected(low) > budget:
+    while excess(low) > 0:
         low /= 2
-    while high - low > _TOLERANCE * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if expected(middle) <= budget else (low, middle)
-    return low
+    return float(optimize.brentq(excess, low, high, xtol=_TOLERANCE * low, rtol=_TOLERANCE))
 
 
 def priorities_of(design: DocumentDesign, indptr: np.ndarray, clock: np.ndarray) -> np.ndarray:
