@@ -1,33 +1,46 @@
 # ruff: noqa: E402
 from __future__ import annotations
 
+import fcntl
 import gc
 import importlib
 import os
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 WORKER = os.environ.get("PYTEST_XDIST_WORKER")
 
 # Must be set before numpy is imported: the workers already share the cores, and the tests' matrices are small.
 for threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(threads, "1")
-if WORKER:  # two processes that compile into the same folder could mix up their files
-    folder = Path(__file__).parents[1] / "pt_active" / "__pycache__" / f"numba_{WORKER}"
-    os.environ.setdefault("NUMBA_CACHE_DIR", str(folder))
 
 import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
 from hypothesis import settings
+from numba.core.caching import IndexDataCacheFile
 
 from pt_active import OrderedLogitGrades, Runs, parse_measure
 from pt_active.demo.collection import DemoCollection, demo_collection
 from pt_active.inference.replay import LabelledPool
 from pt_active.relevance.measures import rank_form
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
+
+_save = IndexDataCacheFile.save
+
+
+def _save_alone(file: Any, key: Any, data: Any) -> None:
+    """Keep a compiled kernel. Two workers that add to an index at once could give the same file name to two kernels."""
+    with open(f"{file._index_path}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        _save(file, key, data)
+
+
+if WORKER:
+    IndexDataCacheFile.save = _save_alone
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
