@@ -494,7 +494,21 @@ def _run(mutant: Mutant, tree: Path, compiled: Path) -> Verdict:
         return Verdict("error", f"expected one module for each of {mutant.tests}, found {len(modules)}")
     # No .pyc files: one would count as current for a mutant of the same length written within the same second.
     environment = {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "NUMBA_CACHE_DIR": str(compiled)}
-    command = [sys.executable, "-m", "pytest", "-x", "-n", "0", "-q", "-rfE", "-p", "no:cacheprovider", *modules]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-m",
+        "",
+        "-x",
+        "-n",
+        "0",
+        "-q",
+        "-rfE",
+        "-p",
+        "no:cacheprovider",
+        *modules,
+    ]
     start = time.monotonic()
     try:
         done = subprocess.run(

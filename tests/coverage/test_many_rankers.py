@@ -99,7 +99,7 @@ def four_rankers(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFra
     return (Runs(**demo.runs, **copies, depth=15) >> grades)(demo.topics)
 
 
-@pytest.mark.parametrize(("level", "budget"), [("query", 700), ("document", 500)])
+@pytest.mark.parametrize(("level", "budget"), [("query", 700), pytest.param("document", 500, marks=pytest.mark.slow)])
 @pytest.mark.filterwarnings("ignore:.*of the variance that the model expects")
 def test_families_of_intervals_hold_all_true_differences(demo, four_rankers, level, budget) -> None:
     """The tests of all differences from the truth err together in one of twenty samples; 40 find one of six."""
@@ -133,6 +133,7 @@ def equal_judges(rng: np.random.Generator, pairs: int, wrong: float) -> tuple[pd
     return frame, frame[["qid", "docno"]].assign(label=label)
 
 
+@pytest.mark.slow
 def test_equal_predictors_are_told_apart_in_one_of_twenty_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """100 audits find a level of .19."""
     monkeypatch.setattr(gc, "collect", lambda: 0)  # statsmodels does so at every call, which takes most of the time

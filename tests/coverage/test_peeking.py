@@ -35,6 +35,7 @@ def null_population() -> Population:
     return Population(values, Moments(mean, covariance), uniform, cost, np.full(240, 1 / 240), cost.astype(int))
 
 
+@pytest.mark.slow
 def test_replayed_tests_reject_a_true_hypothesis_at_their_level() -> None:
     """One look: type I error at .05 between .03 and .07 over 2,000 repetitions (standard error .005)."""
     table = simulate(null_population(), budgets=[500.0], repetitions=2000, null=True, progress=False)

@@ -18,7 +18,7 @@ def true_differences(demo: DemoCollection, graded: pd.DataFrame, measure: object
     return first.set_index("qid")["value"] - second.set_index("qid")["value"]
 
 
-@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), (ERR @ 10, 3)])
+@pytest.mark.parametrize(("measure", "per_query"), [(DCG @ 10, 0), pytest.param(ERR @ 10, 3, marks=pytest.mark.slow)])
 def test_seeded_plans_centre_on_the_truth_and_cover_it(measure, per_query, demo, graded) -> None:
     """60 plans find a bias of .4 standard deviations, a coverage of .86 and errors 30 % off."""
     asked = ERR(max_rel=3) @ 10 if measure.NAME == "ERR" else measure
@@ -48,7 +48,7 @@ def grouped(graded: pd.DataFrame) -> pd.DataFrame:
     return graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
 
 
-@pytest.mark.parametrize("level", ["query", "document"])
+@pytest.mark.parametrize("level", [pytest.param("query", marks=pytest.mark.slow), "document"])
 def test_groups_centre_on_the_truth_and_cover_it(level, demo, grouped) -> None:
     """40 plans find a bias of half a standard deviation in any group, and a coverage of .85."""
     group = grouped.drop_duplicates("qid").set_index("qid")["qwords"].fillna(NO_VALUE)

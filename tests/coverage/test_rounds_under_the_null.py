@@ -44,6 +44,7 @@ def null_rounds() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return tuple(found)  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_peeking_after_each_round_keeps_its_level(null_rounds: tuple[np.ndarray, ...]) -> None:
     error, spread, degrees, time = null_rounds
     critical = critical_values("asymptotic", np.arange(5), time, 0.05)

@@ -60,7 +60,7 @@ def pooled(pool: LabelledPool, score: np.ndarray, rounds: list[Round], known: np
     return float(seen.weight @ (seen.values(mean) @ CONTRAST) + error.sum() / len(seen.weight))
 
 
-@pytest.mark.parametrize("measure", ["DCG@5", "ERR@5"])
+@pytest.mark.parametrize("measure", ["DCG@5", pytest.param("ERR@5", marks=pytest.mark.slow)])
 def test_five_rounds_cover_the_truth_and_pooling_them_does_not(labelled_documents, measure: str) -> None:
     """400 repetitions find a bias of .15 standard deviations, a coverage of .9 and a variance a quarter too low."""
     pool, score = labelled_documents(measure)
@@ -88,7 +88,7 @@ def test_five_rounds_cover_the_truth_and_pooling_them_does_not(labelled_document
         ("DCG@5", "poisson"),
         ("ERR@5", "depth"),
         ("DCG@5", "successive"),
-        ("ERR@5", "successive"),
+        pytest.param("ERR@5", "successive", marks=pytest.mark.slow),
     ],
 )
 def test_replays_are_unbiased_and_swap_systems(labelled_documents, measure: str, drawing: str) -> None:

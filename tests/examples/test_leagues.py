@@ -36,6 +36,7 @@ def pool_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_league_compares_documents_with_queries(script, pool_file, tmp_path, monkeypatch, capsys) -> None:
     league = script("document_league")
     monkeypatch.setattr(league, "MEASURES", ("DCG@10", "ERR@10"))
@@ -128,6 +129,7 @@ def test_what_is_replayed_on_the_first_fold_alone(script) -> None:
         league.methods(Namespace(single=None), 1)
 
 
+@pytest.mark.slow
 def test_foreseen_errors_are_put_beside_those_of_replays(script, pool_file) -> None:
     module, pools = script("predicted_error"), script("judged_pools")
     rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 20, 1))
@@ -162,6 +164,7 @@ def test_intervals_of_pilots_are_put_beside_replays(script, pool_file, tmp_path,
     assert page.read_text().count("| queries | documents | 3 |") == 1
 
 
+@pytest.mark.slow
 def test_stopping_is_replayed_for_queries_and_for_documents(script, pool_file) -> None:
     module, pools = script("stopping"), script("judged_pools")
     rows = pd.DataFrame(module.rows_of(pools.read_judged_pool(pool_file), 40))

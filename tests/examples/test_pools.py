@@ -160,6 +160,7 @@ def test_what_is_replayed_for_coverage_is_an_audit(script, monkeypatch) -> None:
             assert found.confidence_interval() == wanted.confidence_interval()
 
 
+@pytest.mark.slow
 def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
     coverage = script("audit_coverage")
     monkeypatch.setattr(coverage, "PAIRS", 400)
@@ -192,6 +193,7 @@ def test_the_coverage_table(script, monkeypatch, tmp_path, capsys) -> None:
     pd.testing.assert_frame_equal(again, table[table["risk"] == "error"].reset_index(drop=True), check_dtype=False)
 
 
+@pytest.mark.slow
 def test_half_as_wide_intervals_would_not_pass(script, monkeypatch) -> None:
     """The command detects intervals that are too narrow."""
     coverage = script("audit_coverage")

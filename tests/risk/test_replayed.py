@@ -38,6 +38,7 @@ def measured(judged: JudgedPairs, **how: str) -> Measured:
     return judged.measured(Contrast(0), How(judged.pairs.loss, **how))
 
 
+@pytest.mark.slow
 def test_intervals_hold_where_a_model_is_far_too_sure_and_say_why() -> None:
     frame, label = clear_pool(4)
     truth, inside, by_t, noted = (frame["a"] != label).mean(), [], [], []

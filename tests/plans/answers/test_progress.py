@@ -195,6 +195,7 @@ def test_equivalence_within_a_margin(long: Plan, labels: pd.DataFrame) -> None:
     assert long.status(prefix(long, labels, 70), ASYMPTOTIC, margin=1e-6).resolution != "within"
 
 
+@pytest.mark.slow
 def test_the_prospect_is_kept_on_average(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     """The probabilities given before the first interval, against how often it was resolved by the end."""
     said, came = [], []

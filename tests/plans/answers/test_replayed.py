@@ -140,6 +140,7 @@ def test_one_query_with_half_of_the_traffic_leaves_an_interval() -> None:
     assert high - low < 12 * found.standard_error
 
 
+@pytest.mark.slow
 def test_intervals_of_heavy_tails_cover_where_those_of_t_do_not() -> None:
     """A grade in 64 documents carries the mean. 60 samples: three standard errors of .93 are .1."""
     covers = {"auto": 0, "effective": 0}
