@@ -20,7 +20,7 @@ from pt_active.cli.command_line import (
     rounded_up,
 )
 from pt_active.cli.options import AT_THE_END, look_choices, one_of
-from pt_active.frames.qrels import MISSING_LABELS, MISSING_POLICIES
+from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.several_judges import TIES
@@ -95,8 +95,9 @@ def status(
     second: options.Second = None,
     confidence: options.Confidence = 0.95,
     missing: Annotated[
-        str, one_of(MISSING_LABELS, "What to do about documents that were passed over: {}.")
-    ] = MISSING_LABELS[0],
+        str | None,
+        one_of(MISSING_POLICIES, "What to do about documents without a label before others: {}; default: expected."),
+    ] = None,
     grade_names: options.GradeWords = None,
     rule: options.Rule = RULES[0],
     ties: options.Ties = TIES[0],

@@ -15,7 +15,7 @@ import pyterrier as pt
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
@@ -34,7 +34,8 @@ from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.status import Status, plan_status
+from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
@@ -449,10 +450,10 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
-        missing: str = "error",
+        missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Status | PairStatus:
-        """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 14].
+        """Whether judging can stop [theory 14].
 
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
@@ -464,9 +465,12 @@ class Plan(KeptArtifact[PlanTables]):
             confidence: Level of all intervals together.
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
-            missing: What to do about documents that were passed over: ``"error"`` stops before the first of them and
-                names them, ``"nonrelevant"`` takes grade 0. With records, these are the documents that somebody
-                skipped or found unjudgeable; without, all that have no label and come before the last one that has.
+            missing: What to do about documents without a label before others that have one. ``"expected"``, for
+                ``looks="always"``: the estimate has them as the model expects, evidence and interval at their worst,
+                so that what is proved holds whatever their labels are. ``"error"``: nothing after the first of them
+                counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
+                these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
+                ``"error"`` for other looks.
             records: The records that the qrels follow from, to say who passed a document over.
 
         Returns:
@@ -477,19 +481,19 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
-        check_policy(missing, MISSING_LABELS)
+        policy = missing_policy(missing, looks)
         said = qrels if records is None and is_records(qrels) else records
         labels = as_qrels(qrels)
-        gaps = gaps_of(self.tables, labels, said)
-        labels = labels if missing == MISSING_LABELS[0] else filled(labels, gaps)
+        gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
+        labels = filled(labels, gaps) if given else labels
         state: Status | PairStatus
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
-            state = pair_status(self.tables, labels, ALWAYS, confidence)
+            state = pair_status(self.tables, labels, confidence, bridged)
         else:
             pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence))
-        return state.with_gaps(gaps, missing)
+            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence, bridged))
+        return state.with_gaps(gaps, given)
 
     def follow(
         self,
@@ -499,7 +503,7 @@ class Plan(KeptArtifact[PlanTables]):
         first: str | None = None,
         second: str | None = None,
     ) -> Following:
-        """Follow the plan while labels come in: ``add(qrels)`` takes new labels alone and returns the `status`.
+        """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
         The arguments are those of `status`, whose looks are ``"always"``.
 

@@ -135,7 +135,7 @@ def prospect_of(proof: Proof, verdict: Verdict, margin: float, compared: bool, a
         alpha: The level of the verdict.
         seed: Seed of the simulated continuations.
     """
-    draws, before = proof.draws, len(proof.draws.value) - proof.begun
+    draws, before = proof.draws.as_expected, len(proof.draws.value) - proof.begun
     ahead = Ahead.of(proof.units, proof.begun, float(draws.trust[-1]))
     if not compared:
         at = _narrow_after(draws, ahead, verdict.high - verdict.low, margin)
