@@ -380,6 +380,8 @@ def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.D
     """The plan holds no moments of a ranker that came later."""
     alone = pool[pool.rank_production >= 0].drop(columns=["rank_candidate", "score_candidate"])
     plan = Plan.create(alone, None, DCG @ 10, draws=12, seed=3).with_rankers(candidate=demo.runs["candidate"])
-    nothing = plan.status(plan.assessments[["qid", "docno"]].merge(labels))
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    nothing, some = plan.status(judged, missing="error"), plan.status(judged)
     assert (nothing.judged, nothing.resolution, nothing.first, nothing.second) == (0, None, "production", "candidate")
-    assert nothing.low < truth_of(demo, labels, "queries") < nothing.high
+    assert nothing.low <= some.low < truth_of(demo, labels, "queries") < some.high <= nothing.high
+    assert some.judged + some.open <= some.drawn
