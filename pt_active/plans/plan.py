@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
+from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
@@ -93,6 +95,7 @@ class Plan(KeptArtifact[PlanTables]):
         defensive: float | None = None,
         objective: str = "mean",
         pairs: Pairs | None = None,
+        texts: pd.DataFrame | None = None,
     ) -> Plan:
         """Choose what to judge.
 
@@ -124,6 +127,8 @@ class Plan(KeptArtifact[PlanTables]):
             pairs: With more than two rankers, how much each difference counts in the design: (ranker, ranker) →
                 weight, other pairs 0; or the name of one ranker, to compare it with all others [T 5.16]. If left out,
                 all pairs weigh the same.
+            texts: ``docno, text``, for the judges, in place of those of the pool. The plan keeps the texts of what it
+                draws, so that exports and the judging server need no others.
 
         Returns:
             The plan, in memory; see `save`.
@@ -163,7 +168,10 @@ class Plan(KeptArtifact[PlanTables]):
             pairs=weights,
         )
         make = first_round if level == "document" else plan_of_queries
-        return cls._of(make(Source(arrays, measure, frame, topics), arguments))
+        tables = make(Source(arrays, measure, frame, topics), arguments)
+        if texts is not None:
+            tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
+        return cls._of(tables)
 
     @property
     def manifest(self) -> dict[str, Any]:

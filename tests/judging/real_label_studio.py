@@ -72,6 +72,7 @@ class Person:
         form["csrfmiddlewaretoken"] = self.client.cookies["csrftoken"]
         self.client.post("/user/signup/", data=form, headers={"Referer": url}).raise_for_status()
         self.url = url
+        self.number = str(self.client.get("/api/current-user/whoami").raise_for_status().json()["id"])
 
     def post(self, path: str, content: Any) -> Any:
         headers = {"X-CSRFToken": self.client.cookies["csrftoken"], "Referer": self.url}
@@ -91,8 +92,8 @@ class Person:
         self.post(f"/api/tasks/{task}/annotations/", said)
 
 
-def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> Path:
-    """The full export of a project that both people have worked through."""
+def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> dict[str, str]:
+    """Write the full export of a project that both people have worked through; returns their names by number."""
     people = {name: Person(url, name) for name in ("ann", "bob")}
     owner = people["ann"]
     configuration = worklist.with_suffix(".config.xml").read_text(encoding="utf-8")
@@ -107,7 +108,7 @@ def exported(url: str, worklist: Path, judged: list[Row], out: Path) -> Path:
     answer = owner.client.get(f"/api/projects/{project}/export", params=wanted)
     answer.raise_for_status()
     out.write_bytes(answer.content)
-    return out
+    return {person.number: name for name, person in people.items()}
 
 
 def main() -> None:
@@ -128,13 +129,14 @@ def main() -> None:
         try:
             url = f"http://127.0.0.1:{port}"
             wait_for(url, server)
-            export = exported(url, path, judged, given.keep or Path(folder) / "export.json")
+            export = given.keep or Path(folder) / "export.json"
+            people = exported(url, path, judged, export)
         finally:
             server.terminate()
             server.wait(30)
         records = import_records("label-studio", [export], plan)
-    people = {ADDRESS.format(name): name for name in ("ann", "bob")}
-    records["annotator"] = records["annotator"].map(lambda name: people.get(name, name))
+    # The export that the browser offers has the numbers of users in place of their addresses.
+    records["annotator"] = records["annotator"].map(people)
     kept = "kept" if (records["time"] != "").all() else "lost"
     print(f"| `label-studio` | {' | '.join(counts(records, judged))} | {kept} |")
 
