@@ -111,7 +111,7 @@ def status(
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
         return Answer(state.to_dict(), str(state), _one_pair(one, plan, qrels))
-    return Answer(state.to_dict(), str(state), _next_step(one, plan, qrels, asked, extended_from(loaded)))
+    return Answer(state.to_dict(), str(state), next_step(one, plan, qrels, asked, extended_from(loaded)))
 
 
 def report(
@@ -173,8 +173,16 @@ def _often(looks: str) -> str | None:
     return None if looks == AT_THE_END else looks
 
 
-def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], extended: float) -> str:
-    """The hint below a status: what to do or to type next; ``extended`` is the sum to which an extension adds."""
+def next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], extended: float) -> str:
+    """The hint below a status: what to do or to type next.
+
+    Args:
+        state: The status.
+        plan: The folder of the plan.
+        qrels: The files with labels.
+        asked: Further options that were given.
+        extended: The sum to which an extension adds.
+    """
     if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)

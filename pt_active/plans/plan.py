@@ -26,6 +26,7 @@ from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -502,6 +503,51 @@ class Plan(KeptArtifact[PlanTables]):
             pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
             state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence, bridged))
         return state.with_gaps(gaps, given)
+
+    def gate(
+        self,
+        qrels: pd.DataFrame,
+        margin: float | None = None,
+        rule: str = NON_INFERIOR,
+        looks: str | None = ALWAYS,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+        records: pd.DataFrame | None = None,
+    ) -> Gate:
+        """Whether a ranker may replace another [theory 14].
+
+        Args:
+            qrels: The labels so far, or records of judgments; may be empty.
+            margin: For ``"non-inferior"``, by how much the first ranker may be worse; for ``"better"``, by how much it
+                has to be better, 0 if left out.
+            rule: ``"non-inferior"``: it passes if it is proved to be at most ``margin`` worse. ``"better"``: if it is
+                proved to be better by more than ``margin``. It fails if the contrary is proved.
+            looks: ``"always"``: one may ask at any time, as often as one likes. None: one asks once, when all is
+                judged.
+            confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+            first: The candidate; can be left out if the plan has two rankers.
+            second: The baseline; can be left out if the plan has two rankers.
+            records: The records that the qrels follow from, to say who passed a document over.
+
+        Raises:
+            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
+                any time need.
+        """
+        asked = Rule.of(rule, margin)
+        check_gate_looks(looks)
+        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        if looks is None:
+            state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
+            if state.judged < state.drawn:
+                return gate_at_the_end(state, None, asked)
+            one, other = (self.rankers[each] for each in pair)
+            found = self.compare(labels, confidence=confidence, first=one, second=other)
+            return gate_at_the_end(state, found, asked)
+        said = qrels if records is None and is_records(qrels) else records
+        gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
+        return gate.with_gaps(gaps_of(self.tables, labels, said))
 
     def follow(
         self,

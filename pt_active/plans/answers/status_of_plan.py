@@ -16,7 +16,14 @@ from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_d
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
 from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, SEQUENTIAL, Status
-from pt_active.plans.answers.verdict import Verdict, prospect_of, verdict_of
+from pt_active.plans.answers.verdict import (
+    Prospect,
+    Verdict,
+    claims_on,
+    prospect_of,
+    verdict_of,
+    width_prospect_of,
+)
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import strays_of
 
@@ -161,11 +168,28 @@ def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
 
 def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question) -> dict[str, float]:
     """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
-    few, reach = progress.documents[progress.complete].sum() < _MIN_FORESEEN, progress.reach
-    if verdict.resolution or few or reach == len(progress.cost) or (progress.open and reach == progress.drawn):
+    if verdict.resolution or not foreseeable(progress):
         return nothing_foreseen(bool(verdict.resolution))
-    alpha, open_units = 1 - question.confidence, ~progress.complete[:reach]
-    seen = prospect_of(proof, verdict, question.margin or 0.0, question.compared, alpha)
+    margin = question.margin or 0.0
+    if not question.compared:
+        return foreseen(width_prospect_of(proof, verdict, margin), progress)
+    return foreseen(prospect_of(proof, verdict, claims_on(margin), 1 - question.confidence), progress)
+
+
+def foreseeable(progress: Progress) -> bool:
+    """Whether there are labels enough to foresee what more of them will do, and draws left that can do it."""
+    few, reach = progress.documents[progress.complete].sum() < _MIN_FORESEEN, progress.reach
+    return not (few or reach == len(progress.cost) or (progress.open and reach == progress.drawn))
+
+
+def foreseen(seen: Prospect, progress: Progress) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed`` for what may come.
+
+    Args:
+        seen: How many draws a verdict takes.
+        progress: How far the plan is judged.
+    """
+    reach, open_units = progress.reach, ~progress.complete[: progress.reach]
     spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
     more = labels[seen.draws] - labels[reach] + progress.documents[:reach][open_units].sum()
     further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()
