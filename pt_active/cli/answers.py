@@ -20,7 +20,7 @@ from pt_active.cli.command_line import (
     rounded_up,
 )
 from pt_active.cli.options import AT_THE_END, look_choices, one_of
-from pt_active.frames.qrels import MISSING_LABELS, MISSING_POLICIES
+from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.several_judges import TIES
@@ -95,8 +95,9 @@ def status(
     second: options.Second = None,
     confidence: options.Confidence = 0.95,
     missing: Annotated[
-        str, one_of(MISSING_LABELS, "What to do about documents that were passed over: {}.")
-    ] = MISSING_LABELS[0],
+        str | None,
+        one_of(MISSING_POLICIES, "What to do about documents without a label before others: {}; default: expected."),
+    ] = None,
     grade_names: options.GradeWords = None,
     rule: options.Rule = RULES[0],
     ties: options.Ties = TIES[0],
@@ -110,7 +111,7 @@ def status(
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
         return Answer(state.to_dict(), str(state), _one_pair(one, plan, qrels))
-    return Answer(state.to_dict(), str(state), _next_step(one, plan, qrels, asked, extended_from(loaded)))
+    return Answer(state.to_dict(), str(state), next_step(one, plan, qrels, asked, extended_from(loaded)))
 
 
 def report(
@@ -172,8 +173,16 @@ def _often(looks: str) -> str | None:
     return None if looks == AT_THE_END else looks
 
 
-def _next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], extended: float) -> str:
-    """The hint below a status: what to do or to type next; ``extended`` is the sum to which an extension adds."""
+def next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], extended: float) -> str:
+    """The hint below a status: what to do or to type next.
+
+    Args:
+        state: The status.
+        plan: The folder of the plan.
+        qrels: The files with labels.
+        asked: Further options that were given.
+        extended: The sum to which an extension adds.
+    """
     if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)

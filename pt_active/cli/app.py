@@ -16,6 +16,7 @@ from pt_active.cli.answers import compare, estimate, report, status
 from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
 from pt_active.cli.failures import DEBUG, failures_told
+from pt_active.cli.gate import gate
 from pt_active.cli.judge import judge
 from pt_active.cli.judging import agreement, export, import_
 from pt_active.cli.plans import extend, plan
@@ -34,6 +35,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     extend: "pt-active extend my-plan judged.csv --budget 200 --out my-plan-2",
     compare: "pt-active compare my-plan judged.csv",
     estimate: "pt-active estimate my-plan judged.csv",
+    gate: "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
     report: "pt-active report my-plan judged.csv --out report.html",
     simulate: "pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1",
     demo: "pt-active demo --out demo-out",

@@ -39,11 +39,13 @@ class Answer:
         content: The answer as one JSON object.
         text: The answer for people.
         hint: The next command to type; empty if there is none.
+        code: The exit code of the command.
     """
 
     content: dict[str, Any]
     text: str
     hint: str = ""
+    code: int = 0
 
     def show(self, as_json: bool, quiet: bool) -> None:
         """Print the answer.
@@ -105,6 +107,8 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
         with silent, lifted, options_named(context):
             answer = function(**arguments)
         answer.show(json_output, quiet)
+        if answer.code:
+            raise typer.Exit(answer.code)
 
     # Typer reads options from signatures and annotations, which `wraps` copies without the added ones.
     own = inspect.signature(function, eval_str=True).parameters.values()

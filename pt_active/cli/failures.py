@@ -22,7 +22,7 @@ from pyterrier.validate import InputValidationError
 from pt_active.frames.checks import HELP, MAX_SHOWN
 from pt_active.frames.visible import visible, visible_field
 
-FAILED, A_BUG, INTERRUPTED = 2, 3, 130
+FAILED, A_BUG, INTERRUPTED = 2, 70, 130
 """Exit codes: what can be foreseen to fail, what cannot, and Ctrl-C."""
 
 DEBUG = "PT_ACTIVE_DEBUG"

@@ -176,8 +176,7 @@ def judge(
     _check_extra()
     where = Address(host, port, address, certificate, key)
     where.check()
-    given = None if texts is None else read_texts(texts)
-    loaded, folder, given = _demo(given) if demo else _loaded(plan, given)
+    loaded, folder, given = _demo(texts) if demo else _loaded(plan, texts)
     kept = store or folder.with_name(f"{folder.name}.sqlite")
     order_of = partial(JudgingOrder.of, block=block, double=double)
     seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
@@ -200,20 +199,22 @@ def _check_extra() -> None:
         raise ValueError(f"judge needs {', '.join(missing)}: pip install 'pt-active[judge]'")
 
 
-def _loaded(folder: Path | None, texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
+def _loaded(folder: Path | None, texts: Path | None) -> tuple[Plan, Path, pd.DataFrame | None]:
     if folder is None:
         raise ValueError("say the folder of a plan, or --demo")
+    plan = Plan.load(folder)
+    given = None if texts is None else read_texts(texts, docnos=plan.tables.pool.docno)
     # What is kept beside the folder is called after it, which "." and ".." are not.
-    return Plan.load(folder), folder if folder.name not in ("", "..") else folder.resolve(), texts
+    return plan, folder if folder.name not in ("", "..") else folder.resolve(), given
 
 
-def _demo(texts: pd.DataFrame | None) -> tuple[Plan, Path, pd.DataFrame | None]:
+def _demo(texts: Path | None) -> tuple[Plan, Path, pd.DataFrame | None]:
     """The demo's plan, which is made at the first start, and the texts of its documents."""
     from pt_active.demo.run import demo_plan
 
     made, collection = demo_plan()
     plan = Plan.load(DEMO_FOLDER) if DEMO_FOLDER.exists() else made.save(DEMO_FOLDER)
-    return plan, DEMO_FOLDER, collection.documents if texts is None else texts
+    return plan, DEMO_FOLDER, collection.documents if texts is None else read_texts(texts)
 
 
 def judge_names(judges: str | None) -> list[str]:

@@ -14,10 +14,9 @@ from pt_active.cli.judge import judge_names
 from pt_active.cli.options import one_of
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import agreeing, how_many
-from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import STATUSES, is_records
-from pt_active.frames.topics import read_texts
+from pt_active.frames.topics import read_texts, with_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.judging.files import import_records, read_labels, write_worklist
@@ -69,7 +68,9 @@ def export(
     if format != OFFLINE and (judges is not None or guideline is not None):
         raise ValueError(f"--judges and --guideline are for --format {OFFLINE}")
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
-    documents = _with_texts(in_drawing_order(loaded.tables, order), texts)
+    documents = in_drawing_order(loaded.tables, order)
+    if texts is not None:
+        documents = with_texts(documents, read_texts(texts, docnos=documents["docno"]))
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
     if format in FORMATS and not (format == TABLE_FORMAT and annotator):
         if annotator or names.grades:
@@ -86,7 +87,7 @@ def export(
             raise ValueError(
                 f"--order is not for --format {OFFLINE}, whose documents come in blocks of the drawn order"
             )
-        given = None if texts is None else read_texts(texts)
+        given = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
         page = _offline(loaded, given, annotator, judge_names(judges), names, guideline)
         write_file(out, page)
         written = [out]
@@ -128,14 +129,6 @@ def agreement(
         without = loaded.without_judges(judged, measure, estimator, confidence, first=first, second=second)
         content["without"], text = without.to_dict(), f"{text}\n\n{without}"
     return Answer(content, text)
-
-
-def _with_texts(documents: pd.DataFrame, texts: Path | None) -> pd.DataFrame:
-    """The documents with the texts of a file in place of their own; as they are if there is none."""
-    if texts is None:
-        return documents
-    by_docno = with_string_ids(read_texts(texts)).drop_duplicates("docno").set_index("docno")["text"]
-    return documents.assign(text=documents["docno"].map(by_docno))
 
 
 def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist, format: str) -> Answer:

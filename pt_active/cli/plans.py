@@ -119,8 +119,8 @@ def extend(
 ) -> Answer:
     """Choose more to judge: the next queries, or a round of documents that learns from the labels so far."""
     check_new(out)
-    refitted, text = None if grades is None else read_pool(grades), None if texts is None else read_texts(texts)
-    loaded = Plan.load(plan)
+    loaded, refitted = Plan.load(plan), None if grades is None else read_pool(grades)
+    text = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
     made = loaded.extend(budget, labels, refitted, texts=text, seed=seed, missing=missing).save(out)
     return _planned(made, out)

@@ -250,7 +250,7 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If it is malformed.
     """
-    texts = read_texts(path)
+    texts = read_texts(path, docnos=frame["docno"])
     text = frame["docno"].map(texts.set_index("docno")["text"])
     absent = frame["docno"][text.isna()].unique()
     if len(absent):

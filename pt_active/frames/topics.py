@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pandas as pd
 
-from pt_active.frames.checks import shown, some
+from pt_active.frames.checks import data_frame, shown, some
 from pt_active.frames.columns import with_string_ids
+from pt_active.frames.datasets import dataset_id, dataset_texts, dataset_topics
 from pt_active.frames.json_lines import read_json_lines
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.sources import Source, naming, read_source
@@ -29,7 +30,7 @@ def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
     The query of a TREC topic is its title or query field; its description and narrative are not read.
 
     Args:
-        path: A text file, compressed or not, or ``.parquet`` with ``qid`` and ``query``.
+        path: A text file, compressed or not, ``.parquet`` with ``qid`` and ``query``, or ``ir_datasets:ID``.
         no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
 
     Returns:
@@ -38,8 +39,11 @@ def read_topics(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, a line cannot be read as a topic, or a qid has two queries.
+        ValueError: If the file is empty, a line cannot be read as a topic, a qid has two queries, or the data set
+            cannot be fetched.
     """
+    if (name := dataset_id(path)) is not None:
+        return _once_each(dataset_topics(name), "qid", "query", path)
     if is_parquet(path):
         return _once_each(read_parquet(path, ("qid", "query"), no_limit), "qid", "query", path)
     source = read_source(path, no_limit)
@@ -67,22 +71,27 @@ def _topics(source: Source) -> pd.DataFrame:
     return frame
 
 
-def read_texts(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
+def read_texts(path: str | Path, no_limit: bool = False, docnos: Collection[str] | None = None) -> pd.DataFrame:
     """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
 
     The first tab ends the docno. Further tabs and quotation marks are part of the text.
 
     Args:
-        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; all but Parquet may be compressed.
+        path: A text file, ``.jsonl`` or ``.parquet`` with ``docno`` and ``text``; all but Parquet may be compressed. Or
+            ``ir_datasets:ID``.
         no_limit: Whether to read the file even if it goes beyond `sources.LIMITS`.
+        docnos: The documents that are wanted of a data set, which may be large; files are read in whole.
 
     Returns:
         ``docno, text`` in the file's order; a Parquet frame keeps its other columns too.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is empty, a line cannot be read as a text, or a docno has two texts.
+        ValueError: If the file is empty, a line cannot be read as a text, a docno has two texts, or the data set cannot
+            be fetched.
     """
+    if (name := dataset_id(path)) is not None:
+        return _once_each(dataset_texts(name, docnos), "docno", "text", path)
     if is_parquet(path):
         return _once_each(read_parquet(path, ("docno", "text"), no_limit), "docno", "text", path)
     source = read_source(path, no_limit)
@@ -93,6 +102,18 @@ def read_texts(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         else:
             frame = _pairs(source, ("docno", "text"))
     return _once_each(frame, "docno", "text", path)
+
+
+def with_texts(table: pd.DataFrame, texts: pd.DataFrame) -> pd.DataFrame:
+    """Give documents their texts.
+
+    Args:
+        table: Any frame with ``docno``.
+        texts: ``docno, text``; of a docno that occurs twice the first counts.
+    """
+    checked = with_string_ids(data_frame("texts", texts, "docno", "text")[["docno", "text"]])
+    by_docno = checked.drop_duplicates("docno").set_index("docno")["text"]
+    return table.assign(text=table["docno"].map(by_docno))
 
 
 def _check_texts(frame: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,8 +16,9 @@ import pyterrier as pt
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
-from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import is_records
+from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
@@ -24,6 +26,7 @@ from pt_active.plans.answers.agreement import Agreement, agreement_of
 from pt_active.plans.answers.following import Following
 from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.gaps import filled, gaps_of
+from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, check_gate_looks, gate_at_any_time, gate_at_the_end
 from pt_active.plans.answers.judged import Contrast, How
 from pt_active.plans.answers.judged_documents import JudgedDocuments
 from pt_active.plans.answers.judged_queries import JudgedQueries
@@ -34,7 +37,8 @@ from pt_active.plans.answers.progress import Question, cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
-from pt_active.plans.answers.status import Status, plan_status
+from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status_of_plan import missing_policy, plan_status
 from pt_active.plans.answers.without_judges import WithoutJudges, without_judges
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.documents import first_round
@@ -92,6 +96,7 @@ class Plan(KeptArtifact[PlanTables]):
         defensive: float | None = None,
         objective: str = "mean",
         pairs: Pairs | None = None,
+        texts: pd.DataFrame | None = None,
     ) -> Plan:
         """Choose what to judge.
 
@@ -123,6 +128,8 @@ class Plan(KeptArtifact[PlanTables]):
             pairs: With more than two rankers, how much each difference counts in the design: (ranker, ranker) →
                 weight, other pairs 0; or the name of one ranker, to compare it with all others [T 5.16]. If left out,
                 all pairs weigh the same.
+            texts: ``docno, text``, for the judges, in place of those of the pool. The plan keeps the texts of what it
+                draws, so that exports and the judging server need no others.
 
         Returns:
             The plan, in memory; see `save`.
@@ -162,7 +169,10 @@ class Plan(KeptArtifact[PlanTables]):
             pairs=weights,
         )
         make = first_round if level == "document" else plan_of_queries
-        return cls._of(make(Source(arrays, measure, frame, topics), arguments))
+        tables = make(Source(arrays, measure, frame, topics), arguments)
+        if texts is not None:
+            tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
+        return cls._of(tables)
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -449,10 +459,10 @@ class Plan(KeptArtifact[PlanTables]):
         *,
         first: str | None = None,
         second: str | None = None,
-        missing: str = "error",
+        missing: str | None = None,
         records: pd.DataFrame | None = None,
     ) -> Status | PairStatus:
-        """Whether judging can stop, from the labels of what is judged without a gap from the first draw [theory 14].
+        """Whether judging can stop [theory 14].
 
         Args:
             qrels: The labels so far, or records of judgments; may be empty.
@@ -464,9 +474,12 @@ class Plan(KeptArtifact[PlanTables]):
             confidence: Level of all intervals together.
             first: The first ranker; can be left out if the plan has two.
             second: The second ranker, subtracted from the first; can be left out if the plan has two.
-            missing: What to do about documents that were passed over: ``"error"`` stops before the first of them and
-                names them, ``"nonrelevant"`` takes grade 0. With records, these are the documents that somebody
-                skipped or found unjudgeable; without, all that have no label and come before the last one that has.
+            missing: What to do about documents without a label before others that have one. ``"expected"``, for
+                ``looks="always"``: the estimate has them as the model expects, evidence and interval at their worst,
+                so that what is proved holds whatever their labels are. ``"error"``: nothing after the first of them
+                counts. ``"nonrelevant"``: grade 0 for those that were passed over. With records, somebody skipped
+                these or found them unjudgeable; without, all count as passed over. If left out, ``"expected"``, or
+                ``"error"`` for other looks.
             records: The records that the qrels follow from, to say who passed a document over.
 
         Returns:
@@ -477,19 +490,64 @@ class Plan(KeptArtifact[PlanTables]):
             ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that such looks
                 need.
         """
-        check_policy(missing, MISSING_LABELS)
+        policy = missing_policy(missing, looks)
         said = qrels if records is None and is_records(qrels) else records
         labels = as_qrels(qrels)
-        gaps = gaps_of(self.tables, labels, said)
-        labels = labels if missing == MISSING_LABELS[0] else filled(labels, gaps)
+        gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
+        labels = filled(labels, gaps) if given else labels
         state: Status | PairStatus
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
-            state = pair_status(self.tables, labels, ALWAYS, confidence)
+            state = pair_status(self.tables, labels, confidence, bridged)
         else:
             pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence))
-        return state.with_gaps(gaps, missing)
+            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence, bridged))
+        return state.with_gaps(gaps, given)
+
+    def gate(
+        self,
+        qrels: pd.DataFrame,
+        margin: float | None = None,
+        rule: str = NON_INFERIOR,
+        looks: str | None = ALWAYS,
+        confidence: float = 0.95,
+        *,
+        first: str | None = None,
+        second: str | None = None,
+        records: pd.DataFrame | None = None,
+    ) -> Gate:
+        """Whether a ranker may replace another [theory 14].
+
+        Args:
+            qrels: The labels so far, or records of judgments; may be empty.
+            margin: For ``"non-inferior"``, by how much the first ranker may be worse; for ``"better"``, by how much it
+                has to be better, 0 if left out.
+            rule: ``"non-inferior"``: it passes if it is proved to be at most ``margin`` worse. ``"better"``: if it is
+                proved to be better by more than ``margin``. It fails if the contrary is proved.
+            looks: ``"always"``: one may ask at any time, as often as one likes. None: one asks once, when all is
+                judged.
+            confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+            first: The candidate; can be left out if the plan has two rankers.
+            second: The baseline; can be left out if the plan has two rankers.
+            records: The records that the qrels follow from, to say who passed a document over.
+
+        Raises:
+            ValueError: If an argument is out of range, no label fits the plan, or the plan has no order that looks at
+                any time need.
+        """
+        asked = Rule.of(rule, margin)
+        check_gate_looks(looks)
+        pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        if looks is None:
+            state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
+            if state.judged < state.drawn:
+                return gate_at_the_end(state, None, asked)
+            one, other = (self.rankers[each] for each in pair)
+            found = self.compare(labels, confidence=confidence, first=one, second=other)
+            return gate_at_the_end(state, found, asked)
+        said = qrels if records is None and is_records(qrels) else records
+        gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
+        return gate.with_gaps(gaps_of(self.tables, labels, said))
 
     def follow(
         self,
@@ -499,7 +557,7 @@ class Plan(KeptArtifact[PlanTables]):
         first: str | None = None,
         second: str | None = None,
     ) -> Following:
-        """Follow the plan while labels come in: ``add(qrels)`` takes new labels alone and returns the `status`.
+        """Follow the plan while labels or records come in: ``add(labels)`` takes new ones alone and returns `status`.
 
         The arguments are those of `status`, whose looks are ``"always"``.
 

@@ -8,6 +8,8 @@ that gives its `RankForm` and an entry in `RANK_FORMS`, with a class if `ir_meas
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
@@ -151,10 +153,25 @@ def _by_trec_name(name: str) -> irm.Measure:
     try:
         (measure,) = ir_measures.parse_trec_measure(name)
     except ValueError as error:
-        raise ValueError(
-            f"unknown measure {shown(name)}; write it as ir_measures does, such as DCG@10, ERR(max_rel=3)@20, nDCG@10"
-        ) from error
+        meant = _meant(name)
+        ask = f"did you mean {meant}?" if meant else "write it as ir_measures does, such as DCG@10, nDCG@10, AP"
+        raise ValueError(f"unknown measure {shown(name)}; {ask}") from error
     return measure
+
+
+def _meant(name: str) -> str:
+    """The measure whose name is nearest to one that is unknown, with its parameters; empty if none is near."""
+    parts = re.fullmatch(r"\s*([A-Za-z_]+?)_*(\(.*\))?\s*[@_]?\s*(\d+)?\s*", name)
+    if parts is None:
+        return ""
+    word, parameters, cutoff = parts.groups()
+    names = {each.lower(): each for each in irm.registry}
+    near = difflib.get_close_matches(word.lower(), names, n=1, cutoff=0.65)
+    meant = "".join([names[near[0]], parameters or "", f"@{cutoff}" if cutoff else ""]) if near else ""
+    try:
+        return str(ir_measures.parse_measure(meant)) if meant else ""
+    except (NameError, ValueError, KeyError):  # KeyError: a parameter that the measure does not have
+        return ""
 
 
 def _explicit_err(measure: irm.Measure, max_grade: int | None) -> irm.Measure:

@@ -452,7 +452,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
     monkeypatch.setattr("pt_active.cli.answers.read_judged", broken)
     monkeypatch.chdir(world)
     result = invoke(["compare", "plan", "judged.csv"])
-    assert result.exit_code == 3
+    assert result.exit_code == 70
     assert result.stdout == ""
     first, second, command = result.stderr.splitlines()
     assert first.startswith("this is a bug in pt-active: KeyError in answers.py, line ")
@@ -462,7 +462,7 @@ def test_what_cannot_be_foreseen_is_called_a_bug(world: Path, monkeypatch: pytes
     monkeypatch.setenv("PT_ACTIVE_DEBUG", "1")
     told = invoke(["compare", "plan", "judged.csv"])
     assert "Traceback" in told.stderr
-    assert told.exit_code == 3
+    assert told.exit_code == 70
 
 
 @pytest.mark.parametrize(

@@ -570,3 +570,24 @@ def test_damaged_plans_say_so(plan: Plan, tmp_path: Path, file: str, text: str |
 def test_measures_of_what_is_judged_are_refused(graded: pd.DataFrame, measure: str) -> None:
     with pytest.raises(ValueError, match="depends on which documents are judged"):
         Plan.create(graded, None, measure, draws=5)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFrame, tmp_path: Path) -> None:
+    """Texts given apart change neither the sample nor the id; those of a pool flow through by themselves."""
+    docnos = sorted(set(graded["docno"]))
+    texts = pd.DataFrame({"docno": docnos[1:], "text": [f"text of {docno}" for docno in docnos[1:]], "more": 1})
+    about = {"budget": 60, "level": level, "seed": 2}
+    bare, told = (Plan.create(graded, None, DCG @ 10, **about, **kept) for kept in ({}, {"texts": texts}))
+    assert told.id == bare.id
+    assert "text" not in bare.assessments
+    pd.testing.assert_frame_equal(told.assessments.drop(columns="text"), bare.assessments)
+    known = told.assessments.dropna(subset="text")
+    assert (known["text"] == "text of " + known["docno"]).all()
+    assert len(known) == (told.assessments["docno"] != docnos[0]).sum()
+    saved = Plan.load(told.save(tmp_path / "plan").path)
+    pd.testing.assert_frame_equal(saved.assessments, told.assessments)
+    through = Plan.create(graded.assign(text="text of " + graded["docno"]), None, DCG @ 10, **about).assessments
+    assert (through["text"] == "text of " + through["docno"]).all()
+    with pytest.raises(ValueError, match="texts"):
+        Plan.create(graded, None, DCG @ 10, **about, texts=texts.drop(columns="text"))

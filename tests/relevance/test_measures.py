@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 
 import ir_measures
@@ -155,6 +156,29 @@ def test_integer_ids() -> None:
 def test_bad_measures(name: object, message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         measure_values(RUN, QRELS, name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("ndcg@10", "nDCG@10"),
+        ("nDCG10", "nDCG@10"),
+        ("nDGC_5", "nDCG@5"),
+        ("dcg", "DCG"),
+        ("recall@5", "R@5"),
+        ("mrr", "RR"),
+        ("rbp(p=0.5)@7", "RBP(p=0.5)@7"),
+    ],
+)
+def test_a_misspelt_measure_has_a_suggestion(name: str, meant: str) -> None:
+    with pytest.raises(ValueError, match=rf"^unknown measure '{re.escape(name)}'; did you mean {re.escape(meant)}\?$"):
+        parse_measure(name)
+
+
+@pytest.mark.parametrize("name", ["Best@5", "", "P@ten", "x" * 500, "nDCG(@10", "rbp(q=0.5)@7"])
+def test_a_measure_like_no_other_has_none(name: str) -> None:
+    with pytest.raises(ValueError, match=r"^unknown measure .*; write it as ir_measures does"):
+        parse_measure(name)
 
 
 def test_names_round_trip() -> None:

@@ -10,7 +10,8 @@ from numba import njit
 def crossing(
     value: np.ndarray,
     worst: np.ndarray,
-    variance: np.ndarray,
+    calm: np.ndarray,
+    wild: np.ndarray,
     signal: np.ndarray,
     largest: float,
     rounding: float,
@@ -24,7 +25,8 @@ def crossing(
 
     A bet loses at most the share ``largest`` of its capital in one draw. It wins at most that share for each
     ``rounding`` of the gain, so that rounding makes nobody rich. Where units were left out (``before`` and ``lost``, as
-    `left_out.LeftOut.of_bets` returns them), each bet loses what it could have lost.
+    `left_out.LeftOut.of_bets` returns them), each bet loses what it could have lost. Where labels are lacking, the
+    variance that was foreseen lies between ``calm`` and ``wild``, and each bet is the one that would have grown least.
     """
     capital, cut = share.copy(), 0
     for t in range(len(value)):
@@ -34,9 +36,10 @@ def crossing(
                 capital[j] *= 1 + min(signal[j] / lost[2, cut], most) * loss
             cut += 1
         gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
+        variance = wild[t] if gain >= 0 else calm[t]
         total = 0.0
         for j in range(len(signal)):
-            capital[j] *= 1 + min(signal[j] / variance[t], most) * gain
+            capital[j] *= 1 + min(signal[j] / variance, most) * gain
             total += capital[j]
         if total >= threshold:
             return t + 1
@@ -47,7 +50,8 @@ def crossing(
 def log_capitals(
     value: np.ndarray,
     worst: np.ndarray,
-    variance: np.ndarray,
+    calm: np.ndarray,
+    wild: np.ndarray,
     signal: np.ndarray,
     largest: float,
     rounding: float,
@@ -66,9 +70,10 @@ def log_capitals(
                 logs[j] += np.log1p(min(signal[j] / lost[2, cut], most) * loss)
             cut += 1
         gain, most = value[t] - truth, largest / max(truth - worst[t], rounding)
+        variance = wild[t] if gain >= 0 else calm[t]
         top = -np.inf
         for j in range(len(signal)):
-            logs[j] += np.log1p(min(signal[j] / variance[t], most) * gain)
+            logs[j] += np.log1p(min(signal[j] / variance, most) * gain)
             top = max(top, logs[j])
         total = 0.0
         for j in range(len(signal)):

@@ -21,6 +21,7 @@ from typing import TypeAlias
 import numpy as np
 
 from pt_active.inference.stopping.left_out import LeftOut
+from pt_active.inference.stopping.unjudged import Unjudged
 
 LARGEST_STAKE = 0.95
 """The largest share of its capital that a bet can lose in one draw. At 1, one draw could end it for good."""
@@ -138,36 +139,65 @@ class Units:
         each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
         return np.asarray(np.cumsum(each[::-1])[::-1])
 
-    def judged(self, contribution: np.ndarray, draws: int) -> Draws:
+    def judged(
+        self,
+        contribution: np.ndarray,
+        draws: int,
+        least: np.ndarray | None = None,
+        most: np.ndarray | None = None,
+    ) -> Draws:
         """What the first draws say.
 
         Args:
-            contribution: float64[N], c; read only for units that the first draws make known.
-            draws: n, the number of draws whose labels are there.
+            contribution: float64[N], c; read only for units that the first draws make known. For a unit that is not
+                fully judged, what is expected of it.
+            draws: n, the number of draws whose labels are there, or count at their worst.
+            least: float64[N], the smallest contribution that the labels so far allow; c if left out.
+            most: float64[N], the largest.
 
         Raises:
             ValueError: If a contribution lies outside the bounds of its unit, since nothing could be proved then.
         """
         known = self.known_at < draws
+        least, most = (contribution if end is None else end for end in (least, most))
         slack = 1e-9 * (self.high - self.low).max(initial=0.0)
-        inside = (contribution >= self.low - slack) & (contribution <= self.high + slack)
+        inside = (least >= self.low - slack) & (most <= self.high + slack)
         if not inside[known].all():
             raise ValueError("a contribution lies outside the bounds of its unit")
-        contribution = np.clip(contribution, self.low, self.high)
+        least, most = (np.clip(end, self.low, self.high) for end in (least, most))
+        contribution = np.clip(contribution, least, most)
         error = np.where(known, contribution - self.mean, 0.0)
-        expected, least, most = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
+        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
         base = expected + self._so_far(error, draws)
         drawn = self.drawn_at[:draws]
         worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
+        below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
         return Draws(
             # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
             value=np.clip(base[:-1] + error[drawn] * self.left[:draws] / self.rate[drawn], worst, best),
             worst=worst,
             best=best,
             expected=self.expected[:draws],
-            least=least + self._so_far(np.where(known, contribution - self.low, 0.0), draws),
-            most=most + self._so_far(np.where(known, contribution - self.high, 0.0), draws),
+            least=lowest + self._so_far(np.where(known, least - self.low, 0.0), draws),
+            most=highest + self._so_far(np.where(known, most - self.high, 0.0), draws),
             base=base,
+            unjudged=self._unjudged(below, above, draws),
+        )
+
+    def _unjudged(self, below: np.ndarray, above: np.ndarray, draws: int) -> Unjudged:
+        """What draws could have shown of units that could contribute so much less or more, float64[N] each."""
+        if not (below.any() or above.any()):
+            return Unjudged.none(draws)
+        drawn, scale = self.drawn_at[:draws], self.left[:draws] / self.rate[self.drawn_at[:draws]]
+        base_below, base_above = (self._so_far(part, draws)[:-1] for part in (below, above))
+        # No variable has a larger variance than one at the two ends of its range.
+        variance = np.minimum(self.variance, (below + above) ** 2 / 4)
+        return Unjudged(
+            below=base_below + below[drawn] * scale,
+            above=base_above + above[drawn] * scale,
+            base_below=base_below,
+            base_above=base_above,
+            later=np.diff(self._so_far(variance, draws)),
         )
 
     def _so_far(self, values: np.ndarray, draws: int) -> np.ndarray:
@@ -189,6 +219,7 @@ class Draws:
         most: float64[n+1], the largest.
         base: float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw.
         left_out: Units that were left out at the end of a block of draws.
+        unjudged: What labels could have shown that are not there; nothing is lacking if left out.
     """
 
     value: np.ndarray
@@ -199,6 +230,12 @@ class Draws:
     most: np.ndarray
     base: np.ndarray
     left_out: LeftOut = field(default_factory=LeftOut.none)
+    unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))
+
+    def __post_init__(self) -> None:
+        """Nothing is lacking in any draw if nothing else was said."""
+        if len(self.unjudged.below) < len(self.value):
+            object.__setattr__(self, "unjudged", Unjudged.none(len(self.value)))
 
     @property
     def rounding(self) -> float:
@@ -208,20 +245,39 @@ class Draws:
     @cached_property
     def trust(self) -> np.ndarray:
         """float64[n+1], the variance that the draws so far showed over the one that the model expected of them."""
-        shown = (self.value - self.base[:-1]) ** 2 / self.expected
-        count = np.arange(len(self.value) + 1)
-        return np.asarray((_BELIEVED + np.r_[0.0, np.cumsum(shown)]) / (_BELIEVED + count))
+        return self._trust(self.unjudged.judged, (self.value - self.base[:-1]) ** 2)
+
+    def _trust(self, counted: np.ndarray, square: np.ndarray) -> np.ndarray:
+        shown, count = (
+            np.r_[0.0, np.cumsum(each)] for each in (np.where(counted, square / self.expected, 0.0), counted)
+        )
+        return np.asarray((_BELIEVED + shown) / (_BELIEVED + count))
 
     @cached_property
     def variance(self) -> np.ndarray:
         """float64[n], the variance foreseen of each draw from those before it."""
         return np.asarray(self.expected * self.trust[:-1])
 
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """float64[2, n], the smallest and the largest variance that may have been foreseen of each draw.
+
+        They differ only if labels are lacking.
+        """
+        squares = self.unjudged.squares(self.value - self.base[:-1])
+        every = np.ones(len(self.value), dtype=bool)
+        return np.stack([self.expected * self._trust(every, square)[:-1] for square in squares])
+
+    @property
+    def as_expected(self) -> Draws:
+        """The draws if the units that are not judged turn out as expected."""
+        return replace(self, unjudged=Unjudged.none(len(self.value)))
+
     def first(self, n: int) -> Draws:
         """The first n draws."""
         begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
         rest = {name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")}
-        return Draws(**begun, **rest, left_out=self.left_out.first(n))
+        return Draws(**begun, **rest, left_out=self.left_out.first(n), unjudged=self.unjudged.first(n))
 
     def without_next(self, units: Units) -> Draws:
         """These draws, of a block, after which the unit that comes next is left out because of its cost."""
@@ -250,6 +306,7 @@ class Draws:
             most=np.r_[self.most, later.most[1:]],
             base=np.r_[self.base[:-1], later.base],
             left_out=self.left_out.then(later.left_out, len(self.value)),
+            unjudged=self.unjudged.then(later.unjudged),
         )
 
     @cached_property
@@ -264,18 +321,19 @@ class Draws:
             most=-self.least,
             base=-self.base,
             left_out=self.left_out.mirrored,
+            unjudged=self.unjudged.mirrored,
         )
 
     def estimate(self) -> tuple[float, float]:
-        """The mean of Z, each weighted by the inverse of its expected variance, and its standard error."""
-        if len(self.value) == 0:
+        """The mean of Z where it is judged, weighted by the inverse of its expected variance; its standard error."""
+        if not self.unjudged.judged.any():
             return np.nan, np.nan
         if not self.most[-1] - self.least[-1] > self.rounding:
             return float(self.base[-1]), 0.0
-        weight = self.expected.min() / self.expected
-        return float(weight @ self.value / weight.sum()), float(
-            np.sqrt(self.trust[-1] * self.expected.min() / weight.sum())
-        )
+        weight = np.where(self.unjudged.judged, self.expected.min() / self.expected, 0.0)
+        total = float(weight.sum())
+        variance = self.trust[-1] * (self.expected.min() / total + self.unjudged.variance(weight / total))
+        return float(weight @ self.value / total), float(np.sqrt(variance))
 
 
 @dataclass(frozen=True)
@@ -355,13 +413,16 @@ def excluded(draws: Draws, stakes: Stakes, truth: float, alpha: float) -> int:
     return max(bet, known) if min(bet, known) < 0 else min(bet, known)
 
 
-_Bets: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float, np.ndarray, np.ndarray]
+_Bets: TypeAlias = tuple[
+    np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray, float, float, np.ndarray, np.ndarray
+]
 
 
 def _bets(draws: Draws, stakes: Stakes) -> _Bets:
     """The first arguments of the compiled loops."""
     before, lost = draws.left_out.of_bets(draws.trust)
-    return draws.value, draws.worst, draws.variance, stakes.signal, LARGEST_STAKE, draws.rounding, before, lost
+    value, worst = draws.value - draws.unjudged.below, draws.worst - draws.unjudged.base_below
+    return value, worst, *draws.variances, stakes.signal, LARGEST_STAKE, draws.rounding, before, lost
 
 
 def interval(draws: Draws, stakes: Stakes, alpha: float) -> tuple[float, float]:

@@ -13,10 +13,10 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.strays import Strays
 from pt_active.inference.stopping.looks import ALWAYS, check_looks
 from pt_active.plans.answers.gaps import Gap
-from pt_active.plans.answers.gaps import in_words as gaps_in_words
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.sequence import sequence_of
-from pt_active.plans.answers.status import Status, labels_so_far, nothing_foreseen, status_of, with_strays
+from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status_of_plan import labels_so_far, nothing_foreseen, status_of, with_strays
 from pt_active.plans.answers.verdict import pair_verdicts
 from pt_active.plans.making.artifact import Facts, Printed, printed
 from pt_active.plans.making.kept import PlanTables
@@ -57,14 +57,14 @@ class PairStatus(Printed):
         """A pair without a verdict; the first pair if all have one."""
         return next((each for each in self.pairs if not each.resolved), self.pairs[0])
 
-    def with_gaps(self, gaps: tuple[Gap, ...], missing: str) -> PairStatus:
+    def with_gaps(self, gaps: tuple[Gap, ...], given: bool) -> PairStatus:
         """The state with the documents that were passed over.
 
         Args:
             gaps: The documents.
-            missing: ``"error"`` if they hold up the labels after them; otherwise they have been given labels.
+            given: Whether they have been given labels.
         """
-        return replace(self, pairs=tuple(each.with_gaps(gaps, missing) for each in self.pairs))
+        return replace(self, pairs=tuple(each.with_gaps(gaps, given) for each in self.pairs))
 
     @property
     def answer(self) -> str:
@@ -126,11 +126,7 @@ class PairStatus(Printed):
         spent = f"{state.spent:.6g} of {state.budget:.6g}{state.cost_unit} spent"
         judged = f"{state.judged} of {state.counted(state.drawn)}: {how_many('label', state.n_judged)}, {spent}"
         facts.append(("judged", judged))
-        if state.left_out:
-            left_out = f"{how_many('label', state.left_out)} from {state.waiting} on, which is not fully judged"
-            facts.append(("left out", left_out))
-        if state.blocked:
-            facts.append(("blocked", f"by {gaps_in_words(state.blocked)}"))
+        facts += state.gap_facts
         if state.unknown:
             facts.append(("unknown", Strays(state.unknown).counted))
         facts += [("note", note) for note in (*self._notes, *filter(None, [state.label_caution]))]
@@ -169,14 +165,14 @@ def check_pairs_asked(looks: str | None, margin: float | None) -> None:
             raise ArgumentError(Argument(asked, asked=True), " is for one pair: say ", *names)
 
 
-def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence: float) -> PairStatus:
+def pair_status(tables: PlanTables, qrels: pd.DataFrame, confidence: float, bridged: bool = True) -> PairStatus:
     """The state of all pairs of rankers of a plan.
 
     Args:
         tables: The plan's content.
         qrels: The labels so far.
-        looks: The name of looks at any time by bets.
         confidence: Level of all pairs together.
+        bridged: Whether units count that come after one that is not fully judged.
 
     Raises:
         ValueError: If the labels do not fit the plan, or the plan has no successive order.
@@ -184,8 +180,8 @@ def pair_status(tables: PlanTables, qrels: pd.DataFrame, looks: str, confidence:
     qrels = checked_qrels(qrels, tables.pool.max_grade)
     label, strays = labels_so_far(tables, qrels), strays_of(tables, qrels)
     measure, rankers = tables.measure, range(len(tables.pool.names))
-    questions = [Question(pair, measure, looks, None, confidence) for pair in combinations(rankers, 2)]
-    sequence = sequence_of(tables, label, measure)
+    questions = [Question(pair, measure, ALWAYS, None, confidence) for pair in combinations(rankers, 2)]
+    sequence = sequence_of(tables, label, measure, bridged)
     alpha = 1 - confidence
     proofs = [sequence.proof(each.contrast, alpha / len(questions)) for each in questions]
     verdicts = pair_verdicts(proofs, alpha)

@@ -56,6 +56,7 @@ class Question:
         margin: Differences up to this do not matter; for a single ranker, how far off its estimate may be. None if it
             was not given.
         confidence: Level of all intervals together.
+        bridged: Whether units count that come after one that is not fully judged, in looks at any time by bets.
 
     Raises:
         ValueError: If the level or the margin is out of range, the looks are unknown, or there is one ranker and no
@@ -67,6 +68,7 @@ class Question:
     looks: str | None
     margin: float | None
     confidence: float
+    bridged: bool = True
 
     def __post_init__(self) -> None:
         level("confidence", self.confidence)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import ir_measures.measures as irm
 import numpy as np
@@ -17,16 +18,19 @@ from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import (
     Contributions,
+    Known,
     QueryOrder,
     document_stakes,
     document_units,
+    judged_from_the_top,
+    partly_judged,
     planned_stakes,
     query_units,
 )
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import foreign_labels, judged_values
 from pt_active.plans.making.pool import seen_by
-from pt_active.plans.making.queries import DrawingOrder, queries_judged
+from pt_active.plans.making.queries import DrawingOrder
 from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import Moments
@@ -44,24 +48,44 @@ class Progress:
         unit: What a unit is: ``query``, ``document``, or ``step``.
         cost: float64[n], the cost of each draw, of those that the plan asks for and those that could follow.
         drawn: How many draws the plan asks for.
-        judged: How many of these are judged, without a gap from the first.
+        complete: bool[n], which draws are judged and count.
         documents: int64[n], how many labels each draw takes.
         waiting: The first unit that is not judged, in words; None if the plan asks for no more.
-        left_out: The number of labels of the plan beyond the first gap.
+        left_out: The number of labels of the plan that belong to units that are not fully judged, or do not count.
     """
 
     unit: str
     cost: np.ndarray
     drawn: int
-    judged: int
+    complete: np.ndarray
     documents: np.ndarray
     waiting: str | None
     left_out: int
 
     @cached_property
+    def reach(self) -> int:
+        """The number of draws up to the last that is judged."""
+        return int(np.flatnonzero(self.complete)[-1]) + 1 if self.complete.any() else 0
+
+    @property
+    def judged(self) -> int:
+        """The number of draws that are judged."""
+        return int(self.complete.sum())
+
+    @property
+    def open(self) -> int:
+        """The number of draws that are not judged although later ones are."""
+        return self.reach - self.judged
+
+    @cached_property
     def spent(self) -> np.ndarray:
-        """float64[n+1], what the draws cost before the first and up to each."""
+        """float64[n+1], what the draws cost before the first and up to each if all are judged."""
         return np.r_[0.0, np.cumsum(self.cost)]
+
+    @cached_property
+    def paid(self) -> np.ndarray:
+        """float64[n+1], what those that are judged cost before the first and up to each."""
+        return np.r_[0.0, np.cumsum(np.where(self.complete, self.cost, 0.0))]
 
 
 @dataclass(frozen=True)
@@ -71,7 +95,7 @@ class Proof:
     Attributes:
         draws: All draws so far, also of blocks before the model was fitted again.
         units: The units of the last block, judged or not.
-        begun: How many draws of the last block are judged.
+        begun: How many draws of the last block count.
         stakes: How the bets are spread.
     """
 
@@ -88,16 +112,17 @@ class QuerySequence:
         tables: The plan's content.
         label: int64[N], -1 where there is none.
         measure: What is measured.
+        bridged: Whether queries count that come after one that is not fully judged.
 
     Raises:
         ArgumentError: If the plan has no successive order.
     """
 
-    def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure) -> None:
-        self.tables, self.label, self.measure = tables, label, measure
+    def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> None:
+        self.tables, self.label, self.measure, self.bridged = tables, label, measure, bridged
         self._units: dict[Contrast, Units] = {}
-        self._measured = np.empty((0, len(tables.pool.names)))
         self.order = DrawingOrder.of(tables)
+        self._measured = np.full((len(self.order.rows), len(tables.pool.names)), np.nan)
         if self.order.law is not EXPONENTIAL:
             raise ArgumentError(
                 "the plan was saved in an earlier format, whose queries come in another order; use ",
@@ -111,20 +136,23 @@ class QuerySequence:
         cut = self.tables.manifest.cut
         # A census asks for queries too that the design never draws.
         drawn = min(cut.of if cut else order.drawn, len(order.rows))
-        judged = queries_judged(pool, self.label, self.measure, order)
+        seen, whole = pool.seen(self.measure), np.arange(len(order.rows)) < drawn
+        labelled = np.bincount(pool.query_of_document[seen & (self.label >= 0)], minlength=len(pool.queries))
+        counts = np.bincount(pool.query_of_document[seen], minlength=len(pool.queries))
+        judged = whole & (labelled == counts)[order.rows]
         place = np.full(len(pool.queries), len(order.rows))
         place[order.rows] = np.arange(len(order.rows))
-        document, has = place[pool.query_of_document], (self.label >= 0) & pool.seen(self.measure)
-        foreign_labels(has & (document >= drawn), "queries")
-        counts = np.bincount(pool.query_of_document[pool.seen(self.measure)], minlength=len(pool.queries))
+        foreign_labels((self.label >= 0) & seen & (place[pool.query_of_document] >= drawn), "queries")
+        complete = counted(judged, self.bridged)
+        waiting = np.flatnonzero(whole & ~judged)
         return Progress(
             unit="query",
             cost=order.cost,
             drawn=drawn,
-            judged=judged,
+            complete=complete,
             documents=counts[order.rows],
-            waiting=f"query {pool.qids[order.rows[judged]]}" if judged < drawn else None,
-            left_out=int((has & (document >= judged) & (document < drawn)).sum()),
+            waiting=f"query {pool.qids[order.rows[waiting[0]]]}" if len(waiting) else None,
+            left_out=int(labelled[order.rows[whole & ~complete]].sum()),
         )
 
     @cached_property
@@ -153,12 +181,13 @@ class QuerySequence:
         return other
 
     def _values(self) -> np.ndarray:
-        """float64[n, k], the values of the judged queries."""
-        known, judged = len(self._measured), self.progress.judged
-        if judged > known:
-            new = judged_values(self.tables.pool, self.label, self.measure, self.order.rows[known:judged])
-            self._measured = np.concatenate([self._measured, new])
-        return self._measured[:judged]
+        """float64[n, k], the values of the queries in the order in which they come; NaN where they are not judged."""
+        new = np.flatnonzero(self.progress.complete & np.isnan(self._measured).all(axis=1))
+        if len(new):
+            values = judged_values(self.tables.pool, self.label, self.measure, self.order.rows[new])
+            self._measured = self._measured.copy()
+            self._measured[new] = values
+        return self._measured
 
     def _population(self, contrast: Contrast) -> Units:
         if contrast not in self._units:
@@ -178,14 +207,32 @@ class QuerySequence:
         Raises:
             ValueError: If the design never draws a query that counts.
         """
-        pool, order, judged = self.tables.pool, self.order, self.progress.judged
+        pool, order, progress = self.tables.pool, self.order, self.progress
         rows, units = order.rows, self._population(contrast)
-        contribution = np.full(len(rows), np.nan)
-        contribution[:judged] = pool.query_weight[rows[:judged]] * contrast.of(self._values())
+        known = Known(*[pool.query_weight[rows] * contrast.of(self._values())] * 3)
+        if progress.open:
+            partly = partly_judged(self.measure, pool, self.label, contrast.weights(len(pool.names)), units, rows)
+            known = Known(*(np.where(progress.complete, each, part) for each, part in zip(known, partly, strict=True)))
         arguments = self.tables.manifest.arguments
         cost = order.cost if arguments.draws is None else np.ones(len(rows))
         stakes = planned_stakes(units, cost, float(arguments.budget or arguments.draws or 0), alpha)
-        return Proof(units.judged(contribution, judged), units, judged, stakes)
+        return Proof(units.judged(known.value, progress.reach, *known[1:]), units, progress.reach, stakes)
+
+
+class _Block(NamedTuple):
+    """A round of documents that come one after the other.
+
+    Attributes:
+        order: Its order.
+        drawn: How many of its draws were asked for.
+        judged: bool[number of draws], which of these are judged.
+        complete: bool[number of draws], which of these count.
+    """
+
+    order: Succession
+    drawn: int
+    judged: np.ndarray
+    complete: np.ndarray
 
 
 class DocumentSequence:
@@ -194,13 +241,14 @@ class DocumentSequence:
     Args:
         tables: The plan's content.
         label: int64[N], -1 where there is none.
+        bridged: Whether documents count that come after one that is not judged.
 
     Raises:
         ArgumentError: If a round was drawn at once.
     """
 
-    def __init__(self, tables: PlanTables, label: np.ndarray) -> None:
-        self.tables, self.label = tables, label
+    def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = True) -> None:
+        self.tables, self.label, self.bridged = tables, label, bridged
         self._units: dict[tuple[Contrast, int], tuple[Units, Contributions]] = {}
         pool, overhead = tables.pool, tables.manifest.arguments.per_query
         found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
@@ -227,37 +275,48 @@ class DocumentSequence:
         return other
 
     @cached_property
-    def _blocks(self) -> list[tuple[Succession, int, int]]:
-        """For each round its order, and how many of its draws were asked for and are judged."""
-        blocks, complete = [], True
+    def _blocks(self) -> list[_Block]:
+        """The rounds; the first that is not fully judged is the last that counts."""
+        blocks, before = [], True
         for each, order in zip(self.tables.rounds, self.successions, strict=True):
             drawn = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))
-            judged = int(np.searchsorted(order.ends, order.judged(self.label >= 0), side="right")) if complete else 0
-            judged = min(judged, drawn)
-            complete = complete and judged == drawn
-            blocks.append((order, drawn, judged))
+            judged = self._judged(order, drawn)
+            blocks.append(_Block(order, drawn, judged, counted(judged, self.bridged) & before))
+            before = before and bool(judged[:drawn].all())
         return blocks
+
+    def _judged(self, order: Succession, drawn: int) -> np.ndarray:
+        """bool[number of draws], which of the draws of a round are fully judged."""
+        has = self.label >= 0
+        if order.design.unit == "step":
+            documents = order.design.order
+            query = self.tables.pool.query_of_document[documents]
+            has = judged_from_the_top(documents, query, self.label)
+        starts = np.r_[0, order.ends[:-1]]
+        return np.asarray(np.logical_and.reduceat(has[order.order], starts) & (np.arange(len(starts)) < drawn))
 
     @cached_property
     def progress(self) -> Progress:
         """How far the documents are judged."""
         pool, drawn = self.tables.pool, judged_before(self.tables.rounds)
         foreign_labels((self.label >= 0) & ~drawn, "documents")
-        cost, count, used, waiting = [], [], np.zeros(len(drawn), dtype=bool), None
-        for number, (order, asked, judged) in enumerate(self._blocks):
+        cost, count, complete, used, waiting = [], [], [], np.zeros(len(drawn), dtype=bool), None
+        for number, (order, asked, judged, counting) in enumerate(self._blocks):
             end = len(order.ends) if number == len(self._blocks) - 1 else asked
             ends = np.r_[0, order.ends]
             cost.append(np.diff(np.r_[0.0, order.spent][ends])[:end])
             count.append(np.diff(ends)[:end])
-            used[order.order[: ends[judged]]] = True
-            if judged < asked and waiting is None:
-                first = order.order[ends[judged]]
-                waiting = f"document {pool.docno[first]} of query {pool.qids[pool.query_of_document[first]]}"
+            complete.append(counting[:end])
+            used[order.order[np.repeat(counting, np.diff(ends))]] = True
+            if waiting is None and not judged[:asked].all():
+                first = order.order[ends[int(judged.argmin())] :]
+                lacking = first[self.label[first] < 0][0]
+                waiting = f"document {pool.docno[lacking]} of query {pool.qids[pool.query_of_document[lacking]]}"
         return Progress(
             unit=self.successions[0].design.unit,
             cost=np.concatenate(cost),
-            drawn=sum(asked for _, asked, _ in self._blocks),
-            judged=sum(judged for _, _, judged in self._blocks),
+            drawn=sum(each.drawn for each in self._blocks),
+            complete=np.concatenate(complete),
             documents=np.concatenate(count),
             waiting=waiting,
             left_out=int((drawn & ~used & (self.label >= 0)).sum()),
@@ -281,15 +340,17 @@ class DocumentSequence:
         return Proof(draws, *blocks[-1][1:], stakes)
 
     def _proved(self, contrast: Contrast) -> Iterator[tuple[Draws, Units, int]]:
-        """The draws, the units and the number of judged draws of each block, up to the last that is begun."""
-        for number, (order, drawn, judged) in enumerate(self._blocks):
+        """The draws, the units and the number of draws that count of each block, up to the last that is begun."""
+        for number, (order, drawn, judged, counting) in enumerate(self._blocks):
             units, contributions = self._block(contrast, number)
-            draws = units.judged(contributions(self.label), judged)
-            followed = number + 1 < len(self._blocks) and judged == drawn
+            reach = int(np.flatnonzero(counting)[-1]) + 1 if counting.any() else 0
+            value, least, most = contributions(self.label)
+            draws, whole = units.judged(value, reach, least, most), bool(judged[:drawn].all())
+            followed = number + 1 < len(self._blocks) and whole
             if followed and _chosen_by_cost(order, drawn, self.tables.manifest.rounds[number].budget):
                 draws = draws.without_next(units)
-            yield draws, units, judged
-            if judged < drawn:
+            yield draws, units, reach
+            if not whole:
                 return
 
     def _block(self, contrast: Contrast, number: int) -> tuple[Units, Contributions]:
@@ -303,6 +364,11 @@ class DocumentSequence:
         return self._units[contrast, number]
 
 
+def counted(judged: np.ndarray, bridged: bool) -> np.ndarray:
+    """bool[n], the draws that count: all that are judged, or those before the first that is not."""
+    return judged if bridged else np.logical_and.accumulate(judged)
+
+
 def _chosen_by_cost(order: Succession, drawn: int, budget: float) -> bool:
     """Whether another unit might have been drawn than the one that would have overspent, so that costs tell of it."""
     if drawn == len(order.ends):
@@ -313,15 +379,18 @@ def _chosen_by_cost(order: Succession, drawn: int, budget: float) -> bool:
     return order.design.unit == "step" or bool(within_budget(np.r_[0.0, spent][drawn] + cheapest, budget))
 
 
-def sequence_of(tables: PlanTables, label: np.ndarray, measure: irm.Measure) -> QuerySequence | DocumentSequence:
+def sequence_of(
+    tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True
+) -> QuerySequence | DocumentSequence:
     """The order in which the units of a plan come, with the labels so far.
 
     Args:
         tables: The plan's content.
         label: int64[N], -1 where there is none.
         measure: What is measured; in plans of documents it is the plan's own.
+        bridged: Whether units count that come after one that is not fully judged.
 
     Raises:
         ValueError: If the plan has no successive order.
     """
-    return DocumentSequence(tables, label) if tables.rounds else QuerySequence(tables, label, measure)
+    return DocumentSequence(tables, label, bridged) if tables.rounds else QuerySequence(tables, label, measure, bridged)

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pt_active.frames.checks import how_many
-from pt_active.frames.qrels import MISSING_LABELS, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
-from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import (
     ALWAYS,
     ASYMPTOTIC,
@@ -20,24 +16,13 @@ from pt_active.inference.stopping.looks import (
     MIN_DEGREES,
     SECOND,
     WITHIN,
-    cost_to_resolve,
     needed_degrees,
-    prospect,
-    verdicts,
 )
 from pt_active.plans.answers.gaps import Gap, in_words
-from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
-from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
-from pt_active.plans.answers.verdict import Verdict, prospect_of, verdict_of
 from pt_active.plans.making.artifact import Facts, Printed, printed
-from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import strays_of
 
 _MIN_CHANCE = 0.05
 """With a lower probability of being resolved, the budget is said not to settle the question."""
-
-_MIN_FORESEEN = 10
-"""With fewer labels, nothing is said of how many more labels it will take: the error is a guess of the model."""
 
 _VALID = {
     None: "at the end",
@@ -46,8 +31,8 @@ _VALID = {
 }
 """Looks → when the interval is valid, in words."""
 
-_RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
-"""Verdict → `Status.resolution`."""
+RESOLUTIONS = {FIRST: "first", SECOND: "second", WITHIN: "within"}
+"""Verdict of looks or bets → `Status.resolution`."""
 
 SEQUENTIAL = "sequential"
 """The name of the estimator of looks at any time by bets: the weighted mean of what each draw says."""
@@ -75,10 +60,11 @@ class Status(Printed):
             bets against it have won. Its inverse is a p-value that holds at any time. NaN otherwise.
         unit: The unit of ``judged``, ``drawn`` and ``next_look``: ``query``, ``document``, ``step`` (a document of a
             cascade with those above it), or ``round`` of documents.
-        judged: How many units are judged, without a gap from the first that was drawn.
+        judged: How many units are judged and count. With ``missing="error"``, and with all looks but ``"always"``, they
+            come without a gap from the first that was drawn.
         drawn: How many units the plan asks for.
-        n_judged: The number of labels that were used.
-        left_out: The number of labels beyond the first gap.
+        n_judged: The number of labels of these units.
+        left_out: The number of labels of other units.
         waiting: The first unit that is not judged; None if nothing is left to judge.
         spent: What the judged units cost.
         budget: What all drawn units cost.
@@ -96,8 +82,10 @@ class Status(Printed):
             have been false; None if there is none.
         unknown: Kind → number of labels of the plan's queries that belong to no document of the plan, as in `Basis`.
         label_caution: Which labels may have been meant for documents that lack one; empty if there are none.
-        blocked: The documents that were passed over and hold up the labels after them, the first of them first.
+        blocked: The documents that were passed over and have no label, the first of them first.
         filled: How many documents that were passed over count as not relevant, as was asked for.
+        open: How many units are not fully judged although later ones are and count. The estimate has them as the model
+            expects; evidence, interval and verdict have them at their worst, and so hold whatever their labels are.
     """
 
     measure: str
@@ -135,16 +123,16 @@ class Status(Printed):
     label_caution: str = ""
     blocked: tuple[Gap, ...] = ()
     filled: int = 0
+    open: int = 0
 
-    def with_gaps(self, gaps: tuple[Gap, ...], missing: str) -> Status:
+    def with_gaps(self, gaps: tuple[Gap, ...], given: bool) -> Status:
         """The state with the documents that were passed over.
 
         Args:
             gaps: The documents.
-            missing: ``"error"`` if they hold up the labels after them; otherwise they have been given labels.
+            given: Whether they have been given labels.
         """
-        blocks = missing == MISSING_LABELS[0]
-        return replace(self, blocked=gaps if blocks else (), filled=0 if blocks else len(gaps))
+        return replace(self, blocked=() if given else gaps, filled=len(gaps) if given else 0)
 
     @property
     def resolved(self) -> bool:
@@ -268,6 +256,24 @@ class Status(Printed):
             return f"these looks have no interval below {least} degrees of freedom; the looks {ALWAYS!r} have one"
         return None
 
+    @property
+    def gap_facts(self) -> Facts:
+        """Names and values of what is not judged although later labels are there."""
+        facts = []
+        if self.open:
+            how = "counts at its worst" if self.open == 1 else "count at their worst"
+            facts.append(
+                ("open", f"{self.counted(self.open)} not fully judged {how}, so the verdict holds in any case")
+            )
+        elif self.left_out:
+            beyond = f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged"
+            facts.append(("left out", beyond))
+        if self.blocked:
+            facts.append(
+                ("passed over", in_words(self.blocked)) if self.open else ("blocked", f"by {in_words(self.blocked)}")
+            )
+        return facts
+
     def counted(self, number: int) -> str:
         """A number of units in words: ``1 query``, ``3 rounds``."""
         return how_many(self.unit, number)
@@ -289,12 +295,7 @@ class Status(Printed):
         ]
         if not np.isnan(self.e_value):
             facts.append(("evidence", self._e_value))
-        if self.left_out:
-            facts.append(
-                ("left out", f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged")
-            )
-        if self.blocked:
-            facts.append(("blocked", f"by {in_words(self.blocked)}"))
+        facts += self.gap_facts
         if self.filled:
             facts.append(("filled", f"{how_many('document', self.filled)} without a label taken as not relevant"))
         if self.next_look is not None and self.looks not in (ALWAYS, ASYMPTOTIC) and not self.resolved:
@@ -304,166 +305,3 @@ class Status(Printed):
         if note := "; ".join(filter(None, (self.remark, self.label_caution))):
             facts.append(("note", note))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
-
-
-def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
-    """The state of a plan.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-        question: What is asked.
-
-    Raises:
-        ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
-    """
-    qrels = checked_qrels(qrels, tables.pool.max_grade)
-    return with_strays(_plan_status(tables, qrels, question), strays_of(tables, qrels))
-
-
-def with_strays(status: Status, strays: Strays) -> Status:
-    """The status with the labels that belong to no document of the plan."""
-    return replace(status, unknown=strays.kinds, label_caution=strays.caution)
-
-
-def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
-    if question.looks == ALWAYS:
-        return proved_status(tables, sequence_of(tables, labels_so_far(tables, qrels), question.measure), question)
-    if len(qrels):
-        known_labels(tables.pool.keys, qrels)
-    grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
-    nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
-    about = _about(tables, question) | {"estimator": ESTIMATOR}
-    return Status(**(about | nothing | grown.counts | _reached(grown, question) | _ahead(grown, question)))
-
-
-def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
-    """int64[N], the label of each document of the pool; -1 where there is none.
-
-    Args:
-        tables: The plan's content.
-        qrels: As `qrels.checked_qrels` returns them; may be empty.
-
-    Raises:
-        ValueError: If there are labels, but none belongs to a document of the plan.
-    """
-    return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
-
-
-def proved_status(tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question) -> Status:
-    """The state of a plan at any time by bets.
-
-    Args:
-        tables: The plan's content.
-        sequence: The order of its units, with the labels so far.
-        question: What is asked.
-    """
-    proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
-    verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
-    return status_of(tables, question, progress, verdict, _foreseen(proof, progress, verdict, question))
-
-
-def status_of(
-    tables: PlanTables, question: Question, progress: Progress, verdict: Verdict, ahead: dict[str, float]
-) -> Status:
-    """The state by bets.
-
-    Args:
-        tables: The plan's content.
-        question: What is asked.
-        progress: How far the plan is judged.
-        verdict: What is proved.
-        ahead: The fields of `Status` from ``chance`` to ``needed``.
-    """
-    spent, judged = progress.spent, progress.judged
-    about: dict[str, Any] = _about(tables, question) | ahead
-    return Status(
-        **about,
-        estimator=SEQUENTIAL,
-        resolution=_RESOLUTIONS.get(verdict.resolution),
-        resolved_at=float(spent[verdict.at]) if verdict.resolution else None,
-        value=verdict.value,
-        low=verdict.low,
-        high=verdict.high,
-        standard_error=verdict.standard_error,
-        e_value=verdict.e_value,
-        unit=progress.unit,
-        judged=judged,
-        drawn=progress.drawn,
-        n_judged=int(progress.documents[:judged].sum()),
-        left_out=progress.left_out,
-        waiting=progress.waiting,
-        spent=float(spent[judged]),
-        budget=float(spent[progress.drawn]),
-        next_look=judged + 1 if judged < progress.drawn else None,
-        everything=float(spent[-1]),
-        overturned=_RESOLUTIONS.get(verdict.overturned),
-    )
-
-
-def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
-    """The fields of `Status` that tell what was asked."""
-    names = tables.pool.names
-    return {
-        "measure": str(question.measure),
-        "first": names[question.pair[0]],
-        "second": names[question.pair[1]] if question.compared else None,
-        "looks": question.looks,
-        "confidence": question.confidence,
-        "margin": question.margin,
-        "cost_unit": tables.manifest.arguments.unit,
-    }
-
-
-def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question) -> dict[str, float]:
-    """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
-    few = progress.documents[: progress.judged].sum() < _MIN_FORESEEN
-    if verdict.resolution or few or progress.judged == len(progress.cost):
-        return nothing_foreseen(bool(verdict.resolution))
-    alpha = 1 - question.confidence
-    seen = prospect_of(proof, verdict, question.margin or 0.0, question.compared, alpha)
-    spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
-    more = labels[seen.draws] - labels[progress.judged]
-    return {
-        "chance": float((seen.draws <= progress.drawn).mean()),
-        "further": float((spent[np.minimum(seen.draws, progress.drawn)] - spent[progress.judged]).mean()),
-        "more": float(np.median(more)),
-        "more_high": float(np.quantile(more, 0.9)),
-        "needed": float(spent[seen.needed]),
-    }
-
-
-def nothing_foreseen(resolved: bool) -> dict[str, float]:
-    """The fields of `Status` from ``chance`` to ``needed`` with a verdict, or if nothing can be foreseen."""
-    unknown = dict.fromkeys(("chance", "further", "more", "more_high", "needed"), np.nan)
-    return unknown | ({"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0} if resolved else {})
-
-
-def _reached(grown: Growth, question: Question) -> dict[str, Any]:
-    """The fields of `Status` on the looks so far; the first look that resolves decides, so that an answer stays."""
-    past, half = grown.past, grown.past.half_width
-    verdict = verdicts(past.value, half, question.margin or 0.0, question.compared)
-    at = int((verdict > 0).argmax()) if (verdict > 0).any() else None
-    value, error, wide = (float(x[-1]) if len(x) else np.nan for x in (past.value, past.standard_error, half))
-    return {
-        "resolution": None if at is None else _RESOLUTIONS[int(verdict[at])],
-        "resolved_at": None if at is None else float(past.cost[at]),
-        "value": value,
-        "low": value - wide,
-        "high": value + wide,
-        "standard_error": error,
-    }
-
-
-def _ahead(grown: Growth, question: Question) -> dict[str, float]:
-    """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
-    margin, past = question.margin or 0.0, grown.past
-    if (verdicts(past.value, past.half_width, margin, question.compared) > 0).any():
-        return {"chance": 1.0, "further": 0.0, "needed": np.nan}
-    now = past.part(slice(-1, None))
-    if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
-        return {"chance": np.nan, "further": np.nan, "needed": np.nan}
-    least = float(needed_degrees(question.looks))
-    chance, cost = prospect(now, grown.plan, margin, question.compared, least)
-    needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)
-    return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.inference.documents import steps
 from pt_active.inference.stopping.bets import Stakes, Units
+from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.relevance.bounds import document_bounds
+from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import expected_size
 from pt_active.sampling.documents import hedged
@@ -19,8 +22,23 @@ from pt_active.sampling.successive import Succession
 _RANGE_VARIANCE = 1e-3
 """Share of its squared range that is added to the variance of each unit, so that none counts as certain."""
 
-Contributions = Callable[[np.ndarray], np.ndarray]
-"""From int64[N], all labels, -1 where there is none, to what each unit contributes, NaN where a label is missing."""
+
+class Known(NamedTuple):
+    """What labels let each unit contribute, float64[number of units] each; all three are equal where it is judged.
+
+    Attributes:
+        value: The contribution; of a unit that is not fully judged, what is expected of it.
+        least: The smallest contribution that the labels allow.
+        most: The largest.
+    """
+
+    value: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+
+
+Contributions = Callable[[np.ndarray], Known]
+"""From int64[N], all labels, -1 where there is none, to what each unit contributes."""
 
 
 class QueryOrder(NamedTuple):
@@ -64,6 +82,30 @@ def document_stakes(units: Units, order: Succession, budget: float, alpha: float
     return planned_stakes(units, np.diff(np.r_[0.0, order.spent[order.ends - 1]]), budget, alpha)
 
 
+def partly_judged(
+    measure: irm.Measure, pool: Pool, label: np.ndarray, weights: np.ndarray, units: Units, rows: np.ndarray
+) -> Known:
+    """What queries contribute that are not fully judged, float64[number of rows] each.
+
+    Args:
+        measure: What is measured. If it is additive, the documents that are judged narrow the bounds.
+        pool: All queries.
+        label: int64[N], -1 where there is none.
+        weights: float64[k], the contrast.
+        units: All queries in the order in which they come.
+        rows: int64[n], the row in the pool of each of these.
+    """
+    if not (has_rank_form(measure) and (form := seen_by(measure, pool).form).family == "additive"):
+        return Known(units.mean, units.low, units.high)
+    weight = pool.query_weight[pool.query_of_document] * (weights @ discounts(form, pool.ranks))
+    judged, parts = weight * form.values[label], (weight * (pool.grades @ form.values), *document_bounds(form, weight))
+    sums = (
+        np.bincount(pool.query_of_document, np.where(label >= 0, judged, part), minlength=len(pool.queries))
+        for part in parts
+    )
+    return Known(*(each[rows] for each in sums))
+
+
 def query_units(
     order: QueryOrder, moments: tuple[np.ndarray, np.ndarray], bounds: tuple[np.ndarray, np.ndarray], weight: np.ndarray
 ) -> Units:
@@ -105,8 +147,7 @@ def document_units(
         weights: float64[k], the contrast.
 
     Returns:
-        The units, and a function from int64[N], all labels, -1 where there is none, to float64[number of units], the
-        contributions, NaN where a label is missing.
+        The units, and a function from int64[N], all labels, -1 where there is none, to their contributions.
 
     Raises:
         ValueError: If a document that counts never comes.
@@ -134,9 +175,15 @@ def _additive(
 
     settled = float((weight * variables.mean)[variables.known].sum())
     rate = _rates(order)[documents][starts]
-    mean, spread, low, high = map(by_unit, (weight * variables.mean, spread, low, high))
-    units = Units.one_by_one(rate, mean, spread, low, high, settled)
-    return units, lambda label: by_unit(weight * np.where(label >= 0, seen.form.values[label], np.nan))
+    parts = weight * variables.mean, low, high
+    mean, spread, least, most = map(by_unit, (parts[0], spread, low, high))
+    units = Units.one_by_one(rate, mean, spread, least, most, settled)
+
+    def known(label: np.ndarray) -> Known:
+        judged = weight * seen.form.values[label]
+        return Known(*(by_unit(np.where(label >= 0, judged, part)) for part in parts))
+
+    return units, known
 
 
 def _cascade(
@@ -154,27 +201,45 @@ def _cascade(
     ends = np.flatnonzero(own > 0)
     starts = np.r_[0, ends[:-1] + 1]
 
-    def change(label: np.ndarray) -> np.ndarray:
-        labelled = documents[label[documents] >= 0]
-        observed = np.where(label >= 0, seen.form.values[label], variables.mean)
-        each = np.full(len(price), np.nan)
-        each[labelled] = (weights @ steps(seen, labelled, variables.mean, observed))[labelled] * price[labelled]
-        return np.add.reduceat(each[documents], starts)
-
     reach = discounts(seen.form, seen.ranks)
-    least, most = (price * (np.where(sign * weights > 0, weights, 0.0) @ reach) for sign in (-1, 1))
+    lower, upper = (price * (np.where(sign * weights > 0, weights, 0.0) @ reach) for sign in (-1, 1))
     below, above = -variables.mean, seen.form.values.max() - variables.mean
-    corners = np.stack([most * above, most * below, least * above, least * below])
+    corners = np.stack([upper * above, upper * below, lower * above, lower * below])
     low, high = corners.min(axis=0), corners.max(axis=0)
     spread = (price * (weights @ seen.gradients(variables.mean))) ** 2 * variables.variance
     spread = spread + _RANGE_VARIANCE * (high - low) ** 2
-    low, high, spread = (np.add.reduceat(part[documents], starts) for part in (low, high, spread))
+
+    def change(label: np.ndarray) -> Known:
+        counted = judged_from_the_top(documents, query, label)
+        labelled = documents[counted[documents]]
+        observed = np.where(label >= 0, seen.form.values[label], variables.mean)
+        each = (weights @ steps(seen, labelled, variables.mean, observed)) * price
+        parts = (np.where(counted, each, part)[documents] for part in (np.zeros(len(price)), low, high))
+        return Known(*(np.add.reduceat(part, starts) for part in parts))
+
+    spread, least, most = (np.add.reduceat(part[documents], starts) for part in (spread, low, high))
     turn = np.unique(order.priority[documents[ends]], return_inverse=True)[1]
     # A draw makes several steps known; the one that was drawn is the deepest of them.
     drawn = np.zeros(turn.max() + 1, dtype=np.int64)
     drawn[turn] = np.arange(len(ends))
     settled = float(seen.weight @ (seen.values(variables.mean) @ weights))
-    return Units(own[ends], np.zeros(len(ends)), spread, low, high, turn, drawn, settled), change
+    return Units(own[ends], np.zeros(len(ends)), spread, least, most, turn, drawn, settled), change
+
+
+def judged_from_the_top(documents: np.ndarray, query: np.ndarray, label: np.ndarray) -> np.ndarray:
+    """bool[N], the documents that are judged with all above them: what one adds to a cascade depends on those.
+
+    Args:
+        documents: int64[n], the documents of the steps, those of a query together and from the top.
+        query: int64[n], the query of each of these.
+        label: int64[N], -1 where there is none.
+    """
+    absent = np.cumsum(label[documents] < 0)
+    first = np.searchsorted(query, query)
+    before = absent[first] - (label[documents[first]] < 0)
+    counted = np.zeros(len(label), dtype=bool)
+    counted[documents] = absent == before
+    return counted
 
 
 def _rates(order: Succession) -> np.ndarray:

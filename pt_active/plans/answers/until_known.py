@@ -161,7 +161,7 @@ def _of_documents(
         priority = priorities_of(design, pool.indptr, clock)
         order = Succession(design, priority, pool.indptr, pool.document_cost, overhead)
         units, contributions = document_units(seen, pool.grades, order, nothing, contrast.weights(len(pool.names)))
-        contribution = contributions(_simulated_labels(pool.grades, rng))
+        contribution = contributions(_simulated_labels(pool.grades, rng)).value
         ends = np.r_[0, order.ends]
         cost = np.diff(np.r_[0.0, order.spent][ends])
         yield _Replay(units, contribution, document_stakes(units, order, budget, alpha), np.diff(ends), cost)

@@ -122,33 +122,50 @@ class Prospect:
     needed: int
 
 
-def prospect_of(proof: Proof, verdict: Verdict, margin: float, compared: bool, alpha: float, seed: int = 0) -> Prospect:
-    """How many more draws a verdict takes, if judging goes on in this order to its end.
+def claims_on(margin: float) -> list[list[Claim]]:
+    """What settles a difference: that it is positive, or negative, or with a margin that it lies within it."""
+    claims = [[Claim(0.0, True)], [Claim(0.0, False)]]
+    return [*claims, [Claim(-margin, True), Claim(margin, False)]] if margin > 0 else claims
+
+
+def prospect_of(proof: Proof, verdict: Verdict, claims: list[list[Claim]], alpha: float, seed: int = 0) -> Prospect:
+    """How many more draws it takes to settle a difference, if judging goes on in this order to its end.
 
     The truth of a continuation is drawn from ``N(θ̂, SE²)``, within the interval.
 
     Args:
         proof: What the labels say; at least one draw is judged, and one is left.
         verdict: Without a resolution.
-        margin: Differences up to this do not matter; for a single ranker, the half-width that is wanted.
-        compared: Whether the contrast is a difference.
+        claims: Alternatives of claims that have to be proved together, as `claims_on` returns them.
         alpha: The level of the verdict.
         seed: Seed of the simulated continuations.
     """
-    draws, before = proof.draws, len(proof.draws.value) - proof.begun
-    ahead = Ahead.of(proof.units, proof.begun, float(draws.trust[-1]))
-    if not compared:
-        at = _narrow_after(draws, ahead, verdict.high - verdict.low, margin)
-        return Prospect(np.array([before + ahead.last[at]]), int(before + ahead.last[at]))
-    claims = [[Claim(0.0, True)], [Claim(0.0, False)]]
-    if margin > 0:
-        claims.append([Claim(-margin, True), Claim(margin, False)])
+    draws, (before, ahead) = proof.draws, _ahead_of(proof)
     rng = np.random.default_rng(seed)
     ends = np.nan_to_num(verdict.low, nan=draws.least[-1]), np.nan_to_num(verdict.high, nan=draws.most[-1])
     truths = np.clip(verdict.value + verdict.standard_error * rng.standard_normal(_PATHS), *ends)
     blocks = decided_after(draws, proof.stakes, ahead, claims, alpha / 2, truths, seed + 1)
     expected = decided_without_noise(draws, proof.stakes, ahead, claims, alpha / 2, verdict.value)
     return Prospect(before + ahead.last[blocks], int(before + ahead.last[expected]))
+
+
+def width_prospect_of(proof: Proof, verdict: Verdict, half_width: float) -> Prospect:
+    """How many more draws it takes until the value of a single ranker is known as well as is wanted.
+
+    Args:
+        proof: What the labels say; at least one draw is judged, and one is left.
+        verdict: Without a resolution.
+        half_width: The half-width that is wanted.
+    """
+    before, ahead = _ahead_of(proof)
+    at = int(before + ahead.last[_narrow_after(proof.draws, ahead, verdict.high - verdict.low, half_width)])
+    return Prospect(np.array([at]), at)
+
+
+def _ahead_of(proof: Proof) -> tuple[int, Ahead]:
+    """The number of draws of earlier blocks, and the draws to come."""
+    draws = proof.draws
+    return len(draws.value) - proof.begun, Ahead.of(proof.units, proof.begun, float(draws.trust[-1]))
 
 
 def _narrow_after(draws: Draws, ahead: Ahead, width: float, margin: float) -> int:

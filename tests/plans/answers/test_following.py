@@ -37,7 +37,11 @@ def test_labels_may_come_in_any_order_and_twice(demo, graded, tmp_path) -> None:
     labels, following = in_order(plan, demo, tmp_path), plan.follow()
     following.add(labels.iloc[100:160])
     following.add(labels.iloc[120:150])
-    assert following.add(labels.iloc[:50]).judged == 50
+    some = following.add(labels.iloc[:50])
+    assert (some.judged, some.open) == (110, 50)
+    whole = plan.status(labels.iloc[[*range(50), *range(100, 160)]])
+    assert some == whole.with_gaps((), given=False)
+    assert len(whole.blocked) == 50
     stray = labels.head(2).assign(docno=["nothing", "nowhere"])
     assert following.add(pd.concat([labels.iloc[50:100], stray])).judged == 160
 

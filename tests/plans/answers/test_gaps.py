@@ -47,7 +47,7 @@ def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
     passed = records.index[7]
     skipped = records.astype({"label": object})
     skipped.loc[passed, ["label", "status"]] = [None, "skipped"]
-    state = plan.status(skipped)
+    state = plan.status(skipped, missing="error")
     qid, docno = records.loc[passed, ["qid", "docno"]]
     assert isinstance(state, Status)
     assert state.blocked == (Gap(qid, docno, "ann", "skipped"),)
@@ -57,6 +57,13 @@ def test_a_skip_is_named_and_can_be_filled(level: str) -> None:
     assert state.to_dict()["blocked"] == [{"qid": qid, "docno": docno, "annotator": "ann", "status": "skipped"}]
     assert state.judged < whole.judged == state.drawn
     assert state.left_out > 0
+
+    bridged = plan.status(skipped)
+    assert isinstance(bridged, Status)
+    assert (bridged.blocked, bridged.open) == (state.blocked, 1)
+    assert state.judged < bridged.judged == whole.judged - 1
+    assert bridged == plan.status(skipped, missing="expected")
+    assert f"passed over document '{docno}' of query '{qid}' (skipped by ann)" in re.sub(" {2,}", " ", str(bridged))
 
     as_zero = records.assign(label=records["label"].where(records.index != passed, 0))
     other = plan.status(skipped, missing="nonrelevant")
@@ -120,7 +127,38 @@ def test_no_state_says_nan(looks: str | None, count: int) -> None:
     assert "nan" not in str(plan.status(drawn(plan).head(count)[["qid", "docno", "label"]], looks=looks))
 
 
-def test_unknown_policies_are_refused() -> None:
+def test_unknown_policies_are_refused_and_those_that_make_an_interval_invalid() -> None:
     plan = plan_of("query")
-    with pytest.raises(ValueError, match="unknown missing 'expected'; it is one of error, nonrelevant"):
-        plan.status(drawn(plan), missing="expected")
+    with pytest.raises(ValueError, match="unknown missing 'ignore'; it is one of error, nonrelevant, expected"):
+        plan.status(drawn(plan), missing="ignore")
+    for looks in ("asymptotic", "pocock", None):
+        with pytest.raises(ValueError, match=r'missing="expected" would leave the error .* use looks="always", whose'):
+            plan.status(drawn(plan), looks=looks, missing="expected")
+
+
+def test_other_looks_end_before_a_gap_and_say_so() -> None:
+    plan = plan_of("query")
+    qrels = drawn(plan).drop(index=7)[["qid", "docno", "label"]]
+    state = plan.status(qrels, looks="asymptotic")
+    assert isinstance(state, Status)
+    assert (state.open, len(state.blocked)) == (0, 1)
+    assert state.left_out > 0
+    assert "left out" in str(state)
+    assert "blocked" in str(state)
+
+
+@pytest.mark.parametrize("level", ["query", "document"])
+def test_records_can_be_followed(level: str) -> None:
+    """Each call has new records alone; a skip is named until another judge closes it."""
+    plan = plan_of(level)
+    records = drawn(plan).astype({"label": object})
+    skipped = records.copy()
+    skipped.loc[5, ["label", "status"]] = [None, "skipped"]
+    following = plan.follow()
+    for start in range(0, len(records), 10):
+        state = following.add(skipped.iloc[start : start + 10])
+        assert state == plan.status(skipped.head(start + 10))
+    assert [(each.docno, each.annotator) for each in state.blocked] == [(records["docno"][5], "ann")]
+    assert following.add(records.loc[[5]].assign(annotator="bob")) == plan.status(records)
+    with pytest.raises(ValueError, match="has another label than before"):
+        following.add(records.loc[[3]].assign(label=(int(records["label"][3]) + 1) % 3))

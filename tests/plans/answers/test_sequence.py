@@ -106,13 +106,58 @@ def test_intervals_contain_the_truth_and_only_become_narrower(
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_labels_beyond_a_gap_prove_what_they_prove_whatever_the_label_is(
+    kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
+) -> None:
+    ordered = listed[kind].merge(labels)
+    gap = len(ordered) // 3
+    status = plans[kind].status(ordered.drop(index=gap))
+    before = plans[kind].status(ordered.drop(index=gap), missing="error")
+    lost = int((ordered["qid"] == ordered["qid"][gap]).sum()) if kind == "queries" else 1
+    assert status.open == 1
+    assert before.judged < status.judged < status.drawn
+    assert len(ordered) - status.n_judged >= lost
+    assert status.e_value >= before.e_value
+    slack = 1e-4 * before.standard_error
+    assert before.low - slack <= status.low < status.high <= before.high + slack
+    for grade in range(4):
+        filled = plans[kind].status(ordered.assign(label=ordered["label"].where(ordered.index != gap, grade)))
+        assert status.low - slack <= filled.low < filled.high <= status.high + slack
+        assert filled.e_value >= status.e_value - 1e-9
+        assert abs(filled.value - status.value) < status.standard_error
+    assert "1 query not fully judged counts" in str(status) or kind != "queries"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_in_any_order_count(kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame) -> None:
+    """Sorted worklists leave gaps everywhere; the interval still holds what all labels say."""
+    ordered, rng = listed[kind].merge(labels), np.random.default_rng(8)
+    whole = plans[kind].status(ordered)
+    widths = []
+    for share in (0.3, 0.6, 0.9):
+        some = ordered[
+            ordered["qid"].isin(rng.permutation(ordered["qid"].unique())[: int(share * ordered["qid"].nunique())])
+        ]
+        status = plans[kind].status(some)
+        assert status.low <= whole.low + 1e-4 * whole.standard_error
+        assert status.high >= whole.high - 1e-4 * whole.standard_error
+        assert status.n_judged <= len(some)
+        assert status.spent <= whole.spent
+        widths.append(status.high - status.low)
+    assert widths[0] >= widths[-1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_labels_beyond_a_gap_are_left_out(
     kind: str, plans: dict[str, Plan], listed: dict, labels: pd.DataFrame
 ) -> None:
     ordered = listed[kind].merge(labels)
     gap = len(ordered) // 2
-    status, before = (plans[kind].status(ordered.drop(range(gap, end))) for end in (gap + 1, len(ordered)))
+    status, before = (
+        plans[kind].status(ordered.drop(range(gap, end)), missing="error") for end in (gap + 1, len(ordered))
+    )
     assert said(status) == said(before)
+    assert status.open == 0
     assert 0 < status.n_judged <= gap
     assert status.left_out == len(ordered) - 1 - status.n_judged
     assert str(ordered[["qid", "docno"]].iloc[gap]["qid"]) in status.waiting
@@ -335,6 +380,8 @@ def test_a_later_ranker_needs_labels_of_its_own(demo: DemoCollection, pool: pd.D
     """The plan holds no moments of a ranker that came later."""
     alone = pool[pool.rank_production >= 0].drop(columns=["rank_candidate", "score_candidate"])
     plan = Plan.create(alone, None, DCG @ 10, draws=12, seed=3).with_rankers(candidate=demo.runs["candidate"])
-    nothing = plan.status(plan.assessments[["qid", "docno"]].merge(labels))
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    nothing, some = plan.status(judged, missing="error"), plan.status(judged)
     assert (nothing.judged, nothing.resolution, nothing.first, nothing.second) == (0, None, "production", "candidate")
-    assert nothing.low < truth_of(demo, labels, "queries") < nothing.high
+    assert nothing.low <= some.low < truth_of(demo, labels, "queries") < some.high <= nothing.high
+    assert some.judged + some.open <= some.drawn

@@ -1,0 +1,109 @@
+"""The command that decides whether a ranker may be released."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+from xml.etree import ElementTree
+
+import numpy as np
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.answers import next_step
+from pt_active.cli.command_line import (
+    Answer,
+    check_names,
+    extended_from,
+    read_judged,
+)
+from pt_active.cli.options import AT_THE_END, one_of
+from pt_active.frames.atomic import write_file
+from pt_active.frames.visible import visible
+from pt_active.inference.several_judges import TIES
+from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
+from pt_active.plans.making.judgments import RULES
+
+CODES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
+"""Outcome → exit code; 2 is bad input."""
+
+_LEVELS = {PASS: "notice", FAIL: "error", UNRESOLVED: "warning"}
+"""Outcome → the kind of annotation in a GitHub workflow."""
+
+LOOKS = (ALWAYS, AT_THE_END)
+
+
+def gate(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    margin: Annotated[
+        float | None,
+        typer.Option(metavar="X", help="How much worse the first ranker may be; with --better, how much better."),
+    ] = None,
+    better: Annotated[
+        bool, typer.Option("--better/--non-inferior", help="Whether it has to be better, or not worse by the margin.")
+    ] = False,
+    first: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The ranker to release; default: the first of two.")
+    ] = None,
+    second: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The ranker that it would replace; default: the second of two.")
+    ] = None,
+    looks: Annotated[str, one_of(LOOKS, "How often one may ask: {}; end is once, when all is judged.")] = ALWAYS,
+    confidence: options.Confidence = 0.95,
+    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="A JUnit file to write.")] = None,
+    github: Annotated[bool, typer.Option("--github", help="Print an annotation of a GitHub workflow.")] = False,
+    grade_names: options.GradeWords = None,
+    rule: options.Rule = RULES[0],
+    ties: options.Ties = TIES[0],
+) -> Answer:
+    """Decide whether a ranker may replace another. Exit code 0: it passes; 1: it fails; 3: not decided yet."""
+    check_names({"--looks": (looks, LOOKS)})
+    loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
+    often = None if looks == AT_THE_END else looks
+    decided = loaded.gate(
+        labels,
+        margin,
+        BETTER if better else NON_INFERIOR,
+        often,
+        confidence,
+        first=first,
+        second=second,
+        records=records,
+    )
+    if junit is not None:
+        write_file(junit, in_junit(decided), replace=True)
+    text = f"{in_github(decided)}\n{decided}" if github else str(decided)
+    hint = ""
+    if decided.outcome == UNRESOLVED and often is not None:
+        hint = next_step(decided.status, plan, qrels, [], extended_from(loaded))
+    return Answer(decided.to_dict(), text, hint, CODES[decided.outcome])
+
+
+def in_junit(gate: Gate) -> str:
+    """The gate as a JUnit file with one test case; an undecided gate is an error, which fails a build as well."""
+    failed, errors = (str(int(gate.outcome == outcome)) for outcome in (FAIL, UNRESOLVED))
+    suite = ElementTree.Element("testsuite", name="pt-active gate", tests="1", failures=failed, errors=errors)
+    case = ElementTree.SubElement(suite, "testcase", classname=gate.status.measure, name=visible(gate.question))
+    if gate.outcome != PASS:
+        kind = "failure" if gate.outcome == FAIL else "error"
+        wrong = ElementTree.SubElement(case, kind, type=gate.outcome, message=visible(gate.answer))
+        wrong.text = str(gate)
+    else:
+        ElementTree.SubElement(case, "system-out").text = str(gate)
+    ElementTree.indent(suite)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ElementTree.tostring(suite, encoding="unicode")}\n'
+
+
+def in_github(gate: Gate) -> str:
+    """The gate as an annotation of a GitHub workflow, one line."""
+    state = gate.status
+    interval = f"{state.what} {state.point} [{state.low:+.4f}, {state.high:+.4f}]" if np.isfinite(state.low) else ""
+    said = "; ".join(filter(None, [gate.answer, interval, gate.advice]))
+    title = _escaped(f"{state.measure}: {gate.question}").replace(":", "%3A").replace(",", "%2C")
+    return f"::{_LEVELS[gate.outcome]} title={title}::{_escaped(said)}"
+
+
+def _escaped(text: str) -> str:
+    return visible(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

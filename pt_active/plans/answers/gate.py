@@ -1,0 +1,238 @@
+"""May a ranker be released in place of another [theory 14]?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import Argument, ArgumentError, positive
+from pt_active.frames.qrels import checked_qrels
+from pt_active.inference.stopping.bets import excluded
+from pt_active.inference.stopping.foresight import Claim
+from pt_active.inference.stopping.looks import ALWAYS
+from pt_active.plans.answers.gaps import Gap
+from pt_active.plans.answers.progress import Question
+from pt_active.plans.answers.results import Comparison
+from pt_active.plans.answers.sequence import Proof, sequence_of
+from pt_active.plans.answers.status import Status
+from pt_active.plans.answers.status_of_plan import (
+    foreseeable,
+    foreseen,
+    labels_so_far,
+    nothing_foreseen,
+    status_of,
+    with_strays,
+)
+from pt_active.plans.answers.verdict import prospect_of, verdict_of
+from pt_active.plans.making.artifact import Facts, Printed, printed
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import strays_of
+
+OUTCOMES = PASS, FAIL, UNRESOLVED = "pass", "fail", "unresolved"
+"""Whether the candidate is proved to be what it has to be, or proved not to be, or neither yet."""
+
+NON_INFERIOR, BETTER = RULES = ("non-inferior", "better")
+"""What the candidate has to be: not worse than the baseline by more than the margin, or better by more than it."""
+
+
+class Rule(NamedTuple):
+    """What a candidate has to be in order to pass.
+
+    Attributes:
+        name: One of `RULES`.
+        margin: A difference, in units of the measure; not negative.
+    """
+
+    name: str
+    margin: float
+
+    @classmethod
+    def of(cls, name: str, margin: float | None) -> Rule:
+        """The rule that was asked for.
+
+        Raises:
+            ValueError: If the name is unknown, the margin is negative, or ``non-inferior`` has none.
+        """
+        if name not in RULES:
+            raise ArgumentError(Argument("rule", name), f" is unknown; it is one of {', '.join(RULES)}")
+        if name == NON_INFERIOR:
+            if margin is None:
+                raise ArgumentError(Argument("margin", ...), " is needed: by how much may the candidate be worse?")
+            return cls(name, positive("margin", margin))
+        return cls(name, positive("margin", margin) if margin else 0.0)
+
+    @property
+    def threshold(self) -> float:
+        """The value that the difference, candidate minus baseline, has to exceed."""
+        return -self.margin if self.name == NON_INFERIOR else self.margin
+
+    @property
+    def allows_equality(self) -> bool:
+        """Whether a difference that is known to be exactly the threshold passes."""
+        return self.name == NON_INFERIOR
+
+    def asked(self, candidate: str, baseline: str) -> str:
+        """The question, in words."""
+        if self.name == NON_INFERIOR:
+            return f"is {candidate} at most {self.margin:g} worse than {baseline}?"
+        more = f" by more than {self.margin:g}" if self.margin else ""
+        return f"is {candidate} better than {baseline}{more}?"
+
+    def shown(self, outcome: str, candidate: str, baseline: str) -> str:
+        """What is proved, in words."""
+        if self.name == NON_INFERIOR:
+            how = "at most" if outcome == PASS else "more than"
+            return f"{candidate} is {how} {self.margin:g} worse than {baseline}"
+        how = "better" if outcome == PASS else "not better"
+        more = f" by more than {self.margin:g}" if self.margin else ""
+        return f"{candidate} is {how} than {baseline}{more}"
+
+
+@dataclass(frozen=True)
+class Gate(Printed):
+    """Whether a candidate may replace a baseline.
+
+    Attributes:
+        status: What the labels so far say of the difference, candidate minus baseline. What it foresees is the
+            decision of the gate, and its ``resolution`` is not read.
+        rule: What the candidate has to be.
+        outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.
+        decided_at: What had been spent when it was proved; None while unresolved.
+    """
+
+    status: Status
+    rule: Rule
+    outcome: str
+    decided_at: float | None
+
+    def with_gaps(self, gaps: tuple[Gap, ...]) -> Gate:
+        """The gate with the documents that were passed over."""
+        return replace(self, status=self.status.with_gaps(gaps, given=False))
+
+    @property
+    def question(self) -> str:
+        """What was asked, in words."""
+        return self.rule.asked(self.status.first, self.status.second or "")
+
+    @property
+    def answer(self) -> str:
+        """The outcome and the reason, in one sentence."""
+        state = self.status
+        if self.outcome != UNRESOLVED:
+            return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
+        return f"{self.outcome}: the labels so far do not decide it"
+
+    @property
+    def advice(self) -> str:
+        """What to do next, in one sentence."""
+        if self.outcome == PASS:
+            return f"release {self.status.first}"
+        if self.outcome == FAIL:
+            return f"keep {self.status.second}"
+        if self.status.looks is None:
+            return (
+                "judge the rest of the plan, then ask again"
+                if self.status.judged < self.status.drawn
+                else f"a look at the end decides once; plan anew, or ask with looks {ALWAYS!r} from the first label on"
+            )
+        return self.status.advice
+
+    def to_dict(self) -> dict[str, object]:
+        """Every number and sentence, ready for JSON."""
+        state = self.status.to_dict()
+        names = ("resolution", "resolved_at", "winner", "overturned", "e_value", "margin")
+        kept = {name: value for name, value in state.items() if name not in names}
+        return kept | {
+            "rule": self.rule.name,
+            "margin": self.rule.margin,
+            "threshold": self.rule.threshold,
+            "outcome": self.outcome,
+            "decided_at": self.decided_at,
+            "question": self.question,
+            "answer": self.answer,
+            "advice": self.advice,
+        }
+
+    def facts(self) -> Facts:
+        """Names and values, as printed."""
+        shown = ("estimate", "interval", "judged", "open", "passed over", "left out", "blocked", "filled", "unknown")
+        facts = [each for each in self.status.facts() if each[0] in shown]
+        since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
+        facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))
+        return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
+
+    def __str__(self) -> str:
+        return printed(f"{self.status.measure}: {self.question}", self.facts())
+
+
+def check_gate_looks(looks: str | None) -> None:
+    """Raise unless such looks can decide a gate.
+
+    Raises:
+        ArgumentError: If they are neither ``"always"`` nor None.
+    """
+    if looks not in (None, ALWAYS):
+        raise ArgumentError(Argument("looks", looks), f" cannot decide a gate; use {ALWAYS!r}, or None for the end")
+
+
+def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule) -> Gate:
+    """The gate by bets, which hold at any time.
+
+    Args:
+        tables: The plan's content.
+        qrels: The labels so far.
+        question: The two rankers, the candidate first; its looks are ``"always"``.
+        rule: What the candidate has to be.
+
+    Raises:
+        ValueError: If the labels do not fit the plan, or the plan has no successive order.
+    """
+    qrels, alpha = checked_qrels(qrels, tables.pool.max_grade), 1 - question.confidence
+    sequence = sequence_of(tables, labels_so_far(tables, qrels), question.measure, question.bridged)
+    proof, progress = sequence.proof(question.contrast, alpha), sequence.progress
+    outcome, draws = _proved(proof, rule, alpha)
+    verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
+    ahead = nothing_foreseen(outcome != UNRESOLVED)
+    if outcome == UNRESOLVED and foreseeable(progress):
+        claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
+        ahead = foreseen(prospect_of(proof, verdict, claims, alpha), progress)
+    state = with_strays(status_of(tables, question, progress, verdict, ahead), strays_of(tables, qrels))
+    return Gate(state, rule, outcome, None if outcome == UNRESOLVED else float(progress.paid[draws]))
+
+
+def _proved(proof: Proof, rule: Rule, alpha: float) -> tuple[str, int]:
+    """What the draws so far prove, and how many of them it took; what is known for certain comes first."""
+    draws, threshold = proof.draws, rule.threshold
+    least, most, close = draws.least, draws.most, draws.rounding
+    known = most - least <= close
+    if known.any() and abs(draws.base[-1] - threshold) <= close:
+        return (PASS if rule.allows_equality else FAIL), int(known.argmax())
+    found = {
+        PASS: excluded(draws, proof.stakes, threshold, alpha / 2) if most[-1] > threshold + close else -1,
+        FAIL: excluded(draws.mirrored, proof.stakes, -threshold, alpha / 2) if least[-1] < threshold - close else -1,
+    }
+    proved = {outcome: at for outcome, at in found.items() if at >= 0}
+    first = min(proved, key=lambda outcome: proved[outcome], default=UNRESOLVED)
+    return first, proved.get(first, 0)
+
+
+def gate_at_the_end(state: Status, comparison: Comparison | None, rule: Rule) -> Gate:
+    """The gate by the one look at the end of a plan.
+
+    Args:
+        state: The state of the plan with looks None.
+        comparison: What all labels say; None before all are there.
+        rule: What the candidate has to be.
+    """
+    if comparison is None:
+        return Gate(
+            replace(state, value=np.nan, low=np.nan, high=np.nan, standard_error=np.nan), rule, UNRESOLVED, None
+        )
+    low, high = comparison.confidence_interval()
+    state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)
+    passes = low > rule.threshold or (rule.allows_equality and low == high == rule.threshold)
+    outcome = PASS if passes else FAIL if high <= rule.threshold else UNRESOLVED
+    return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)

@@ -1,0 +1,238 @@
+"""What state is a plan in, by the labels so far [theory 10, 14]?"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import Argument, ArgumentError
+from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
+from pt_active.frames.strays import Strays
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
+from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
+from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
+from pt_active.plans.answers.status import RESOLUTIONS, SEQUENTIAL, Status
+from pt_active.plans.answers.verdict import (
+    Prospect,
+    Verdict,
+    claims_on,
+    prospect_of,
+    verdict_of,
+    width_prospect_of,
+)
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.labelled import strays_of
+
+_MIN_FORESEEN = 10
+"""With fewer labels, nothing is said of how many more labels it will take: the error is a guess of the model."""
+
+
+def missing_policy(missing: str | None, looks: str | None) -> str:
+    """What a status does about documents without a label before others that have one.
+
+    Args:
+        missing: One of `qrels.MISSING_POLICIES`; None for what is valid with such looks.
+        looks: When the state is looked at.
+
+    Raises:
+        ValueError: If the policy is unknown, or no interval would be valid with it.
+    """
+    if missing is None:
+        return "expected" if looks == ALWAYS else "error"
+    check_policy(missing)
+    if missing == "expected" and looks != ALWAYS:
+        raise ArgumentError(
+            Argument("missing", missing),
+            " would leave the error of these documents out of the intervals of such looks; use ",
+            Argument("looks", ALWAYS),
+            ", whose bets take them at their worst, or ",
+            Argument("missing", "nonrelevant"),
+        )
+    return missing
+
+
+def plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
+    """The state of a plan.
+
+    Args:
+        tables: The plan's content.
+        qrels: The labels so far.
+        question: What is asked.
+
+    Raises:
+        ValueError: If the labels do not fit the plan, the plan has no order, or such looks are not possible for it.
+    """
+    qrels = checked_qrels(qrels, tables.pool.max_grade)
+    return with_strays(_plan_status(tables, qrels, question), strays_of(tables, qrels))
+
+
+def with_strays(status: Status, strays: Strays) -> Status:
+    """The status with the labels that belong to no document of the plan."""
+    return replace(status, unknown=strays.kinds, label_caution=strays.caution)
+
+
+def _plan_status(tables: PlanTables, qrels: pd.DataFrame, question: Question) -> Status:
+    if question.looks == ALWAYS:
+        label = labels_so_far(tables, qrels)
+        return proved_status(tables, sequence_of(tables, label, question.measure, question.bridged), question)
+    if len(qrels):
+        known_labels(tables.pool.keys, qrels)
+    grown = (grown_documents if tables.rounds else grown_queries)(tables, qrels, question)
+    nothing = dict.fromkeys(("e_value", "more", "more_high"), np.nan)
+    about = _about(tables, question) | {"estimator": ESTIMATOR}
+    return Status(**(about | nothing | grown.counts | _reached(grown, question) | _ahead(grown, question)))
+
+
+def labels_so_far(tables: PlanTables, qrels: pd.DataFrame) -> np.ndarray:
+    """int64[N], the label of each document of the pool; -1 where there is none.
+
+    Args:
+        tables: The plan's content.
+        qrels: As `qrels.checked_qrels` returns them; may be empty.
+
+    Raises:
+        ValueError: If there are labels, but none belongs to a document of the plan.
+    """
+    return known_labels(tables.pool.keys, qrels) if len(qrels) else np.full(len(tables.pool.docno), -1, dtype=np.int64)
+
+
+def proved_status(tables: PlanTables, sequence: QuerySequence | DocumentSequence, question: Question) -> Status:
+    """The state of a plan at any time by bets.
+
+    Args:
+        tables: The plan's content.
+        sequence: The order of its units, with the labels so far.
+        question: What is asked.
+    """
+    proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
+    verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
+    return status_of(tables, question, progress, verdict, _foreseen(proof, progress, verdict, question))
+
+
+def status_of(
+    tables: PlanTables, question: Question, progress: Progress, verdict: Verdict, ahead: dict[str, float]
+) -> Status:
+    """The state by bets.
+
+    Args:
+        tables: The plan's content.
+        question: What is asked.
+        progress: How far the plan is judged.
+        verdict: What is proved.
+        ahead: The fields of `Status` from ``chance`` to ``needed``.
+    """
+    paid, spent, judged = progress.paid, progress.spent, progress.judged
+    about: dict[str, Any] = _about(tables, question) | ahead
+    return Status(
+        **about,
+        estimator=SEQUENTIAL,
+        resolution=RESOLUTIONS.get(verdict.resolution),
+        resolved_at=float(paid[verdict.at]) if verdict.resolution else None,
+        value=verdict.value,
+        low=verdict.low,
+        high=verdict.high,
+        standard_error=verdict.standard_error,
+        e_value=verdict.e_value,
+        unit=progress.unit,
+        judged=judged,
+        drawn=progress.drawn,
+        n_judged=int(progress.documents[progress.complete].sum()),
+        left_out=progress.left_out,
+        waiting=progress.waiting,
+        spent=float(paid[-1]),
+        budget=float(spent[progress.drawn]),
+        next_look=judged + 1 if judged < progress.drawn else None,
+        everything=float(spent[-1]),
+        overturned=RESOLUTIONS.get(verdict.overturned),
+        open=progress.open,
+    )
+
+
+def _about(tables: PlanTables, question: Question) -> dict[str, Any]:
+    """The fields of `Status` that tell what was asked."""
+    names = tables.pool.names
+    return {
+        "measure": str(question.measure),
+        "first": names[question.pair[0]],
+        "second": names[question.pair[1]] if question.compared else None,
+        "looks": question.looks,
+        "confidence": question.confidence,
+        "margin": question.margin,
+        "cost_unit": tables.manifest.arguments.unit,
+    }
+
+
+def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Question) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed``, for looks at any time by bets."""
+    if verdict.resolution or not foreseeable(progress):
+        return nothing_foreseen(bool(verdict.resolution))
+    margin = question.margin or 0.0
+    if not question.compared:
+        return foreseen(width_prospect_of(proof, verdict, margin), progress)
+    return foreseen(prospect_of(proof, verdict, claims_on(margin), 1 - question.confidence), progress)
+
+
+def foreseeable(progress: Progress) -> bool:
+    """Whether there are labels enough to foresee what more of them will do, and draws left that can do it."""
+    few, reach = progress.documents[progress.complete].sum() < _MIN_FORESEEN, progress.reach
+    return not (few or reach == len(progress.cost) or (progress.open and reach == progress.drawn))
+
+
+def foreseen(seen: Prospect, progress: Progress) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed`` for what may come.
+
+    Args:
+        seen: How many draws a verdict takes.
+        progress: How far the plan is judged.
+    """
+    reach, open_units = progress.reach, ~progress.complete[: progress.reach]
+    spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
+    more = labels[seen.draws] - labels[reach] + progress.documents[:reach][open_units].sum()
+    further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()
+    return {
+        "chance": float((seen.draws <= progress.drawn).mean()),
+        "further": float(further.mean()),
+        "more": float(np.median(more)),
+        "more_high": float(np.quantile(more, 0.9)),
+        "needed": float(spent[seen.needed]),
+    }
+
+
+def nothing_foreseen(resolved: bool) -> dict[str, float]:
+    """The fields of `Status` from ``chance`` to ``needed`` with a verdict, or if nothing can be foreseen."""
+    unknown = dict.fromkeys(("chance", "further", "more", "more_high", "needed"), np.nan)
+    return unknown | ({"chance": 1.0, "further": 0.0, "more": 0.0, "more_high": 0.0} if resolved else {})
+
+
+def _reached(grown: Growth, question: Question) -> dict[str, Any]:
+    """The fields of `Status` on the looks so far; the first look that resolves decides, so that an answer stays."""
+    past, half = grown.past, grown.past.half_width
+    verdict = verdicts(past.value, half, question.margin or 0.0, question.compared)
+    at = int((verdict > 0).argmax()) if (verdict > 0).any() else None
+    value, error, wide = (float(x[-1]) if len(x) else np.nan for x in (past.value, past.standard_error, half))
+    return {
+        "resolution": None if at is None else RESOLUTIONS[int(verdict[at])],
+        "resolved_at": None if at is None else float(past.cost[at]),
+        "value": value,
+        "low": value - wide,
+        "high": value + wide,
+        "standard_error": error,
+    }
+
+
+def _ahead(grown: Growth, question: Question) -> dict[str, float]:
+    """The fields ``chance``, ``further`` and ``needed`` of `Status`, for looks that rest on normal approximations."""
+    margin, past = question.margin or 0.0, grown.past
+    if (verdicts(past.value, past.half_width, margin, question.compared) > 0).any():
+        return {"chance": 1.0, "further": 0.0, "needed": np.nan}
+    now = past.part(slice(-1, None))
+    if len(now.cost) == 0 or not (now.standard_error[0] > 0 and now.degrees[0] > 0):
+        return {"chance": np.nan, "further": np.nan, "needed": np.nan}
+    least = float(needed_degrees(question.looks))
+    chance, cost = prospect(now, grown.plan, margin, question.compared, least)
+    needed = cost_to_resolve(now, grown.plan.then(grown.rest), margin, question.compared, least)
+    return {"chance": chance, "further": max(0.0, cost - grown.counts["spent"]), "needed": needed}

@@ -1,0 +1,118 @@
+"""``pt-active gate``: exit codes, files for pipelines, and messages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pandas as pd
+import pytest
+from click.testing import Result
+from typer.testing import CliRunner
+
+from pt_active import DCG, Plan
+from pt_active.cli.app import app
+from pt_active.demo.collection import DemoCollection
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, graded: pd.DataFrame, demo: DemoCollection) -> Path:
+    """A plan in which the candidate is better by .72, with all its labels and with the first few of them."""
+    folder = tmp_path_factory.mktemp("gate")
+    plan = Plan.create(graded, None, DCG @ 10, budget=700, level="document", seed=2).save(folder / "plan")
+    listed = pd.read_csv(plan.export(folder / "worklist.csv", format="csv"), dtype=str)[["qid", "docno"]]
+    labels = listed.merge(demo.judge(graded))
+    labels.to_csv(folder / "all.csv", index=False)
+    labels.head(60).to_csv(folder / "few.csv", index=False)
+    return folder
+
+
+@pytest.fixture
+def gate(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    monkeypatch.chdir(folder)
+    new, old = ("--first", "candidate", "--second", "production"), ("--first", "production", "--second", "candidate")
+
+    def run(labels: str, *words: str, better: bool = True) -> Result:
+        return CliRunner().invoke(app, ["gate", "plan", labels, *words, *(new if better else old)])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("labels", "words", "better", "code", "outcome"),
+    [
+        ("all.csv", ("--margin", "0.2"), True, 0, "pass"),
+        ("all.csv", ("--better",), True, 0, "pass"),
+        ("all.csv", ("--better", "--margin", "2"), True, 1, "fail"),
+        ("all.csv", ("--margin", "0.1"), False, 1, "fail"),
+        ("all.csv", ("--better",), False, 1, "fail"),
+        ("few.csv", ("--margin", "0.01"), True, 3, "unresolved"),
+        ("few.csv", ("--margin", "0.01", "--looks", "end"), True, 3, "unresolved"),
+    ],
+)
+def test_the_exit_code_is_the_outcome(
+    gate: Callable[..., Result], labels: str, words: tuple[str, ...], better: bool, code: int, outcome: str
+) -> None:
+    found = gate(labels, *words, "--json", better=better)
+    assert found.exit_code == code, found.output
+    assert json.loads(found.stdout)["outcome"] == outcome
+
+
+def test_an_undecided_gate_says_what_to_do(gate: Callable[..., Result]) -> None:
+    found = gate("few.csv", "--margin", "0.3")
+    assert found.exit_code == 3
+    assert re.search(r"judge on, from document d\d+ of query q\d+: about \d+ more labels", found.stdout)
+    assert "pt-active export plan" in found.stdout
+    assert "pt-active" not in gate("few.csv", "--margin", "0.3", "--quiet").stdout
+
+
+@pytest.mark.parametrize(
+    ("labels", "words", "kind"),
+    [
+        ("all.csv", ("--margin", "0.2"), None),
+        ("all.csv", ("--better", "--margin", "2"), "failure"),
+        ("few.csv", ("--better",), "error"),
+    ],
+)
+def test_junit_counts_one_case(
+    gate: Callable[..., Result], tmp_path: Path, labels: str, words: tuple[str, ...], kind: str | None
+) -> None:
+    path = tmp_path / "gate.xml"
+    path.write_text("of an earlier run")
+    gate(labels, *words, "--junit", str(path))
+    suite = ElementTree.parse(path).getroot()
+    (case,) = suite
+    assert (suite.tag, suite.get("tests"), case.get("classname")) == ("testsuite", "1", "DCG@10")
+    assert [suite.get(name) for name in ("failures", "errors")] == [str(int(kind == k)) for k in ("failure", "error")]
+    assert [each.tag for each in case] == [kind or "system-out"]
+    assert "candidate" in (case[0].text or "")
+
+
+def test_an_annotation_is_one_line_of_a_github_workflow(gate: Callable[..., Result]) -> None:
+    for labels, words, level in (
+        ("all.csv", ("--margin", "0.2"), "notice"),
+        ("all.csv", ("--better", "--margin", "2"), "error"),
+        ("few.csv", ("--better",), "warning"),
+    ):
+        first, second, *_ = gate(labels, *words, "--github").stdout.splitlines()
+        assert re.fullmatch(rf"::{level} title=DCG@10%3A [^:,]+::\w+: .+", first)
+        assert second.startswith("DCG@10: is candidate ")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "--margin is needed: by how much may the candidate be worse?"),
+        (("--margin", "-1"), "--margin must be a positive number, got -1"),
+        (("--margin", "0.1", "--looks", "pocock"), "unknown --looks 'pocock'; it is one of always, end"),
+        (("--margin", "0.1", "--junit", "nowhere/gate.xml"), "nowhere"),
+    ],
+)
+def test_bad_input_is_one_line(gate: Callable[..., Result], words: tuple[str, ...], message: str) -> None:
+    found = gate("all.csv", *words)
+    assert (found.exit_code, found.stdout) == (2, "")
+    assert message in found.stderr
+    assert len(found.stderr.splitlines()) == 1

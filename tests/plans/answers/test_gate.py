@@ -1,0 +1,164 @@
+"""The gate: what passes, what fails, what is not decided, and what it says."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan
+from pt_active.demo.collection import DemoCollection
+
+MARGINS = (0.05, 0.3, 0.6, 1.5)
+
+
+@pytest.fixture(scope="module")
+def pair(graded: pd.DataFrame) -> pd.DataFrame:
+    """The candidate first. It is better by .72."""
+    ranks = ["rank_production", "score_production"]
+    return graded[[*graded.columns.drop(ranks), *ranks]]
+
+
+@pytest.fixture(scope="module")
+def plan(pair: pd.DataFrame) -> Plan:
+    return Plan.create(pair, None, DCG @ 10, budget=1300, level="query", seed=3)
+
+
+@pytest.fixture(scope="module")
+def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
+    return demo.judge(graded)
+
+
+def first(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
+    qids = plan.sample.sort_values("q_priority").qid.tolist()[:n]
+    return plan.assessments[["qid", "docno"]].merge(labels)[lambda frame: frame.qid.isin(qids)]
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_the_gate_is_the_interval_of_the_status_against_the_threshold(
+    plan: Plan, labels: pd.DataFrame, margin: float
+) -> None:
+    seen = set()
+    for n in (0, 8, 25, 99):
+        judged = first(plan, labels, n)
+        state = plan.status(judged)
+        for rule, threshold in (("non-inferior", -margin), ("better", margin)):
+            gate = plan.gate(judged, margin, rule)
+            wanted = "pass" if state.low > threshold else "fail" if state.high < threshold else "unresolved"
+            assert gate.outcome == wanted
+            assert (gate.status.value, gate.status.low) == pytest.approx((state.value, state.low), nan_ok=True)
+            seen.add(gate.outcome)
+    assert "unresolved" in seen
+
+
+@pytest.mark.parametrize("margin", MARGINS)
+def test_better_by_a_margin_is_the_contrary_of_non_inferior_the_other_way_round(
+    plan: Plan, labels: pd.DataFrame, margin: float
+) -> None:
+    one, other = plan.rankers
+    contrary = {"pass": "fail", "fail": "pass", "unresolved": "unresolved"}
+    for n in (8, 99):
+        judged = first(plan, labels, n)
+        better = plan.gate(judged, margin, "better", first=one, second=other)
+        worse = plan.gate(judged, margin, "non-inferior", first=other, second=one)
+        assert worse.outcome == contrary[better.outcome]
+        assert worse.decided_at == better.decided_at
+
+
+def test_an_outcome_stays(plan: Plan, labels: pd.DataFrame) -> None:
+    decided = [plan.gate(first(plan, labels, n), 0.1) for n in range(0, 100, 9)]
+    outcomes = [each.outcome for each in decided]
+    at = outcomes.index("pass")
+    assert set(outcomes[:at]) == {"unresolved"}
+    assert set(outcomes[at:]) == {"pass"}
+    assert len({each.decided_at for each in decided[at:]}) == 1
+
+
+def test_all_labels_decide_exactly(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
+    census = Plan.create(pair, None, DCG @ 10, budget=1e9, level="query")
+    truth = census.compare(labels).difference
+    assert truth > 0
+    assert census.gate(labels, abs(truth) * (1 - 1e-6), "better").outcome == "pass"
+    assert census.gate(labels, abs(truth) * (1 + 1e-6), "better").outcome == "fail"
+
+
+def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin() -> None:
+    """One document each, of gains 1 and 0: the difference in P@1 is exactly −1."""
+    pool = pd.DataFrame(
+        {
+            "qid": ["1", "1", "2", "2"],
+            "docno": ["a", "b", "a", "b"],
+            "rank_new": [1, 0, 1, 0],
+            "rank_old": [0, 1, 0, 1],
+            "grade_0": 0.5,
+            "grade_1": 0.5,
+        }
+    )
+    qrels = pool[["qid", "docno"]].assign(label=[1, 0, 1, 0])
+    plan = Plan.create(pool, None, "P@1", budget=100)
+    assert plan.gate(qrels, 1.0).outcome == "pass"
+    assert plan.gate(qrels, 0.99).outcome == "fail"
+    assert plan.gate(qrels, 1.0, "better", first="old", second="new").outcome == "fail"
+
+
+def test_the_end_is_one_look_when_all_is_judged(plan: Plan, labels: pd.DataFrame) -> None:
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    early = plan.gate(first(plan, labels, 10), 0.3, looks=None)
+    assert (early.outcome, early.advice) == ("unresolved", "judge the rest of the plan, then ask again")
+    assert np.isnan(early.status.value)
+    found = plan.compare(judged)
+    low, high = found.confidence_interval()
+    assert plan.gate(judged, -low + 1e-9 if low < 0 else 0.3, looks=None).outcome == "pass"
+    assert plan.gate(judged, high, "better", looks=None).outcome == "fail"
+    undecided = plan.gate(judged, (low + high) / 2, "better", looks=None)
+    assert undecided.outcome == "unresolved"
+    assert "looks 'always'" in undecided.advice
+    assert "valid at the end" in str(undecided)
+
+
+def test_what_it_says(plan: Plan, labels: pd.DataFrame) -> None:
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    passed, failed = plan.gate(judged, 0.3), plan.gate(judged, 0.05, first="production", second="candidate")
+    assert passed.answer == "pass: candidate is at most 0.3 worse than production"
+    assert failed.answer == "fail: production is more than 0.05 worse than candidate"
+    assert str(passed).startswith("DCG@10: is candidate at most 0.3 worse than production?\n")
+    assert "\n  threshold   -0.3\n" in str(passed)
+    assert (passed.advice, failed.advice) == ("release candidate", "keep candidate")
+    told = json.loads(json.dumps(passed.to_dict(), allow_nan=False))
+    assert (told["outcome"], told["threshold"], told["rule"], told["margin"]) == ("pass", -0.3, "non-inferior", 0.3)
+    assert "winner" not in told
+    begun = plan.gate(first(plan, labels, 12), 0.05)
+    assert begun.answer == "unresolved: the labels so far do not decide it"
+    assert begun.status.more > 0
+
+
+def test_what_is_foreseen_is_the_decision_of_the_gate(plan: Plan, labels: pd.DataFrame) -> None:
+    """The further the threshold is from the estimate, the fewer labels decide."""
+    judged = first(plan, labels, 12)
+    more = [plan.gate(judged, margin).status.more for margin in (0.05, 0.2, 0.6)]
+    assert more[0] > more[1] > more[2] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "margin is needed: by how much may the candidate be worse"),
+        ({"margin": -0.1}, "margin must be a positive number, got -0.1"),
+        ({"margin": float("nan")}, "margin must be a positive number"),
+        ({"margin": 0.1, "rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
+        ({"margin": 0.1, "looks": "pocock"}, "looks=.pocock. cannot decide a gate; use 'always', or None for the end"),
+        ({"margin": 0.1, "first": "x"}, "no ranker 'x' in this plan"),
+        ({"margin": 0.1, "confidence": 1.0}, "confidence must"),
+    ],
+)
+def test_bad_arguments_are_named(plan: Plan, labels: pd.DataFrame, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        plan.gate(labels, **arguments)  # type: ignore[arg-type]
+
+
+def test_one_ranker_has_no_gate(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
+    single = Plan.create(graded.drop(columns=["rank_production", "score_production"]), None, DCG @ 10, budget=100)
+    with pytest.raises(ValueError, match="a comparison needs two rankers"):
+        single.gate(labels, 0.1)
