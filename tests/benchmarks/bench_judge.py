@@ -95,13 +95,21 @@ class Seen:
     """What the judges saw."""
 
     wanted: int
+    minutes: float
     seconds: list[float] = field(default_factory=list)
     acknowledged: set[str] = field(default_factory=set)
     failures: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def progress(self) -> float:
+        """Which part of the labels is there, or of the time is over."""
+        elapsed = (time.monotonic() - self.begun) / (60 * self.minutes)
+        return max(len(self.acknowledged) / self.wanted, elapsed)
 
     @property
     def done(self) -> bool:
-        return len(self.acknowledged) >= self.wanted
+        return self.progress >= 1
 
 
 async def judge(client: httpx.AsyncClient, link: str, seen: Seen, pause: float, rng: random.Random) -> None:
@@ -152,7 +160,7 @@ async def fill(folder: Path | None, seen: Seen) -> None:
     """Fill the disk after a third of the labels, and free it after a hundred requests were refused."""
     if folder is None:
         return
-    while len(seen.acknowledged) < seen.wanted / 3:
+    while seen.progress < 1 / 3:
         await asyncio.sleep(0.05)
     ballast, before = folder / "ballast", (seen.failures, len(seen.acknowledged))
     with suppress(OSError), ballast.open("wb", buffering=0) as stream:
@@ -167,17 +175,18 @@ async def fill(folder: Path | None, seen: Seen) -> None:
 
 async def campaign(server: Server, people: dict[str, str], seen: Seen, asked: argparse.Namespace) -> int:
     """Let everybody judge while the server is killed and started again; the number of kills."""
-    rng, kills = random.Random(asked.seed), 0
+    rng, kills, before = random.Random(asked.seed), 0, -1
     async with httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=None)) as client:
         organiser = people.pop(ORGANISER)
         tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in people.values()]
         work = asyncio.gather(*tasks, look(client, organiser, seen, asked.look), fill(asked.full, seen))
         while not work.done():
-            if kills < asked.kills and len(seen.acknowledged) > kills / asked.kills * seen.wanted:
+            # A server that is killed before it saved anything shows nothing.
+            if kills < asked.kills and seen.progress > kills / asked.kills and len(seen.acknowledged) > before:
                 await asyncio.sleep(rng.uniform(0, 0.5))
                 server.kill()
                 server.start()
-                kills += 1
+                kills, before = kills + 1, len(seen.acknowledged)
             await asyncio.sleep(0.05)
         await work
     return kills
@@ -196,6 +205,7 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=3000)
     parser.add_argument("--before", type=int, default=0, help="documents that are judged at the start")
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--minutes", type=float, default=60.0, help="the end, if there are fewer labels by then")
     parser.add_argument("--pause", type=float, default=0.4, help="seconds between two labels of a judge, on average")
     parser.add_argument("--look", type=float, default=20.0, help="seconds between looks of the organiser; 0 for none")
     parser.add_argument("--seed", type=int, default=1)
@@ -211,7 +221,7 @@ def main() -> None:
         store.append(judged_before(made, asked.before, asked.judges))
         people = links(store.people(), root := f"http://127.0.0.1:{(port := free_port())}")
         store.close()
-        server, seen = Server(plan, path, port), Seen(asked.labels)
+        server, seen = Server(plan, path, port), Seen(asked.labels, asked.minutes)
         server.start()
         while True:
             try:
