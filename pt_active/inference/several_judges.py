@@ -59,8 +59,8 @@ def rounded_mean(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
 
     Args:
         votes: int64[N, G+1].
-        ties: Which of the two grades is taken if the mean lies in the middle between them: the lower (``"down"``) or the
-            higher (``"up"``).
+        ties: Which grade is taken if the mean lies in the middle between two: the lower (``"down"``) or the higher
+            (``"up"``).
     """
     total, grades = votes.sum(axis=1), votes @ np.arange(votes.shape[1])
     # Whole numbers, so that a half is exactly a half.

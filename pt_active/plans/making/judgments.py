@@ -12,8 +12,8 @@ from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_f
 from pt_active.plans.making.kept import PlanTables
 
 RULES = ("majority", "median", "mean", "dawid-skene")
-"""How the labels of several judges become one: the most frequent grade, the median grade, the whole grade nearest to the
-mean, or the most probable grade under Dawid and Skene's model of the judges' errors."""
+"""How the labels of several judges become one: the most frequent grade, the median grade, the whole grade nearest to
+the mean, or the most probable grade under Dawid and Skene's model of the judges' errors."""
 
 
 def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -> pd.DataFrame:
