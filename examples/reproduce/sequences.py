@@ -10,7 +10,8 @@ import pandas as pd
 
 from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.stopping.bets import Draws, Units, excluded
+from pt_active.inference.stopping.bets import excluded
+from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
 from pt_active.plans.making.kept import PlanTables

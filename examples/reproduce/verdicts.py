@@ -15,8 +15,9 @@ from sequences import Sequence, sequences
 from pt_active import Plan
 from pt_active.inference.replay import LabelledPool, Population
 from pt_active.inference.rounds import pool_sizes
-from pt_active.inference.stopping.bets import Draws, excluded
+from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.boundaries import mixture_boundary
+from pt_active.inference.stopping.draws import Draws
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.documents import SUCCESSIVE, RoundSettings, document_design
 from pt_active.sampling.pools import Variables

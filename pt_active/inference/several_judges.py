@@ -54,6 +54,20 @@ def middle(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
     return np.asarray((below >= place).argmax(axis=1))
 
 
+def rounded_mean(votes: np.ndarray, ties: str = TIES[0]) -> np.ndarray:
+    """int64[N], the whole grade nearest to the mean of the grades.
+
+    Args:
+        votes: int64[N, G+1].
+        ties: Which grade is taken if the mean lies in the middle between two: the lower (``"down"``) or the higher
+            (``"up"``).
+    """
+    total, grades = votes.sum(axis=1), votes @ np.arange(votes.shape[1])
+    # Whole numbers, so that a half is exactly a half.
+    half_up = (2 * grades + total) // (2 * total)
+    return np.asarray(half_up - ((2 * grades + total) % (2 * total) == 0) * (ties == "down"))
+
+
 def dawid_skene(item: np.ndarray, judge: np.ndarray, grade: np.ndarray) -> np.ndarray:
     """float64[N, G+1], the probability of each document's true grade [Dawid and Skene 1979, eqs. 2.3-2.5].
 

@@ -4,6 +4,12 @@ A server judges a made-up plan in a process of its own, which is killed at rando
 answer after a pause, and send again what was not acknowledged, as their browsers do.
 
     python tests/benchmarks/bench_judge.py --judges 20 --labels 3000 --kills 10
+
+With ``--before N``, N documents are judged already, so that a long campaign can be measured at its end.
+
+With ``--full FOLDER``, the judgments are kept in FOLDER, a small file system of its own, such as one made by
+``mount -t tmpfs -o size=16m tmpfs FOLDER``. After a third of the labels it is filled to the last byte, and it is freed
+when a hundred requests have been refused.
 """
 
 from __future__ import annotations
@@ -19,6 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -27,9 +34,10 @@ import numpy as np
 import pandas as pd
 
 from pt_active import DCG, Plan
+from pt_active.judging.server.order import JudgingOrder
 from pt_active.judging.server.security import ORGANISER
 from pt_active.judging.server.serve import links
-from pt_active.judging.server.store import Store, stored_records
+from pt_active.judging.server.store import Entry, Store, stored_records
 
 DEPTH = 20
 
@@ -52,16 +60,28 @@ def made_up_plan(documents: int, folder: Path) -> Plan:
     return Plan.create(frame, None, DCG @ DEPTH, budget=2.0 * len(frame)).save(folder)
 
 
+def judged_before(plan: Plan, number: int, judges: int) -> list[Entry]:
+    """Records of the first documents of a plan, by all judges in turn."""
+    documents = JudgingOrder.of(plan).documents[:number]
+    time = "2026-01-01T00:00:00Z"
+    return [
+        Entry(f"before {i}", each.qid, each.docno, i % 3, f"judge {i % judges}", "judged", time, "", plan.id)
+        for i, each in enumerate(documents)
+    ]
+
+
 @dataclass
 class Server:
     """A judging server that can be killed and started again on the same port."""
 
     plan: Path
+    store: Path
     port: int
     run: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         words = [sys.executable, "-m", "pt_active", "judge", str(self.plan), "--port", str(self.port)]
+        words += ["--store", str(self.store)]
         self.run = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ))
 
     def kill(self) -> None:
@@ -75,13 +95,21 @@ class Seen:
     """What the judges saw."""
 
     wanted: int
+    minutes: float
     seconds: list[float] = field(default_factory=list)
     acknowledged: set[str] = field(default_factory=set)
     failures: int = 0
+    begun: float = field(default_factory=time.monotonic)
+
+    @property
+    def progress(self) -> float:
+        """Which part of the labels is there, or of the time is over."""
+        elapsed = (time.monotonic() - self.begun) / (60 * self.minutes)
+        return max(len(self.acknowledged) / self.wanted, elapsed)
 
     @property
     def done(self) -> bool:
-        return len(self.acknowledged) >= self.wanted
+        return self.progress >= 1
 
 
 async def judge(client: httpx.AsyncClient, link: str, seen: Seen, pause: float, rng: random.Random) -> None:
@@ -128,19 +156,37 @@ async def look(client: httpx.AsyncClient, link: str, seen: Seen, every: float) -
             continue
 
 
+async def fill(folder: Path | None, seen: Seen) -> None:
+    """Fill the disk after a third of the labels, and free it after a hundred requests were refused."""
+    if folder is None:
+        return
+    while seen.progress < 1 / 3:
+        await asyncio.sleep(0.05)
+    ballast, before = folder / "ballast", (seen.failures, len(seen.acknowledged))
+    with suppress(OSError), ballast.open("wb", buffering=0) as stream:
+        while stream.write(bytes(512)):
+            pass
+    # What was under way may still fit in.
+    while seen.failures < before[0] + 100 and not seen.done:
+        await asyncio.sleep(0.05)
+    print(f"full disk: {seen.failures - before[0]} refused, {len(seen.acknowledged) - before[1]} kept meanwhile")
+    ballast.unlink()
+
+
 async def campaign(server: Server, people: dict[str, str], seen: Seen, asked: argparse.Namespace) -> int:
     """Let everybody judge while the server is killed and started again; the number of kills."""
-    rng, kills = random.Random(asked.seed), 0
+    rng, kills, before = random.Random(asked.seed), 0, -1
     async with httpx.AsyncClient(timeout=30, limits=httpx.Limits(max_connections=None)) as client:
         organiser = people.pop(ORGANISER)
         tasks = [judge(client, link, seen, asked.pause, random.Random(link)) for link in people.values()]
-        work = asyncio.gather(*tasks, look(client, organiser, seen, asked.look))
+        work = asyncio.gather(*tasks, look(client, organiser, seen, asked.look), fill(asked.full, seen))
         while not work.done():
-            if kills < asked.kills and len(seen.acknowledged) > kills / asked.kills * seen.wanted:
+            # A server that is killed before it saved anything shows nothing.
+            if kills < asked.kills and seen.progress > kills / asked.kills and len(seen.acknowledged) > before:
                 await asyncio.sleep(rng.uniform(0, 0.5))
                 server.kill()
                 server.start()
-                kills += 1
+                kills, before = kills + 1, len(seen.acknowledged)
             await asyncio.sleep(0.05)
         await work
     return kills
@@ -157,21 +203,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--judges", type=int, default=20)
     parser.add_argument("--labels", type=int, default=3000)
+    parser.add_argument("--before", type=int, default=0, help="documents that are judged at the start")
     parser.add_argument("--kills", type=int, default=10)
+    parser.add_argument("--minutes", type=float, default=60.0, help="the end, if there are fewer labels by then")
     parser.add_argument("--pause", type=float, default=0.4, help="seconds between two labels of a judge, on average")
     parser.add_argument("--look", type=float, default=20.0, help="seconds between looks of the organiser; 0 for none")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--full", type=Path, help="a small file system of its own, which is filled on the way")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder, "plan")
-        made = made_up_plan(asked.labels, plan)
-        path = plan.with_name("plan.sqlite")
+        made = made_up_plan(asked.labels + asked.before, plan)
+        path = (asked.full or Path(folder)) / "plan.sqlite"
         store = Store(path, made.id)
         for name in (ORGANISER, *(f"judge {number}" for number in range(asked.judges))):
             store.token(name)
+        store.append(judged_before(made, asked.before, asked.judges))
         people = links(store.people(), root := f"http://127.0.0.1:{(port := free_port())}")
         store.close()
-        server, seen = Server(plan, port), Seen(asked.labels)
+        server, seen = Server(plan, path, port), Seen(asked.labels, asked.minutes)
         server.start()
         while True:
             try:

@@ -140,8 +140,14 @@ def test_words_ties_and_rules(run: Callable[..., str], complaint: Callable[..., 
         json.loads(run("estimate", "plan", *named, "--ties", ties))["estimates"]["a"] for ties in ("up", "down")
     )
     assert up["value"] > down["value"] == 0
-    assert complaint("compare", "plan", "words.csv", "--rule", "mean").startswith(
-        "unknown --rule 'mean'; it is one of maj"
+    rows.assign(label=1, annotator="ann").to_csv(tmp_path / "fair.csv", index=False)
+    between, middle = (
+        json.loads(run("estimate", "plan", *words, "--json"))["estimates"]["a"]["value"]
+        for words in (("words.csv", "--grade-names", "bad,fair,good", "--rule", "mean"), ("fair.csv",))
+    )
+    assert between == middle
+    assert complaint("compare", "plan", "words.csv", "--rule", "average").startswith(
+        "unknown --rule 'average'; it is one of maj"
     )
     assert "words for grades need --grade-names" in complaint("compare", "plan", "words.csv")
 

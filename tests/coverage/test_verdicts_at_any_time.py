@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from pt_active import ColumnCost, Plan, UnitCost
-from pt_active.inference.stopping.bets import Stakes, Units, excluded
+from pt_active.inference.stopping.bets import Stakes, excluded
+from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import sequence_of
 from pt_active.plans.answers.verdict import pair_verdicts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pt_active import Plan
-from pt_active.inference.several_judges import dawid_skene, middle, most_frequent
+from pt_active.inference.several_judges import dawid_skene, middle, most_frequent, rounded_mean
 from pt_active.judging.records import (
     RECORD_COLUMNS,
     STATUSES,
@@ -121,7 +122,14 @@ def test_a_correction_is_a_later_record() -> None:
 
 @pytest.mark.parametrize(
     ("rule", "ties", "label"),
-    [("majority", "down", 0), ("majority", "up", 3), ("median", "down", 1), ("median", "up", 3)],
+    [
+        ("majority", "down", 0),
+        ("majority", "up", 3),
+        ("median", "down", 1),
+        ("median", "up", 3),
+        ("mean", "down", 2),
+        ("mean", "up", 2),
+    ],
 )
 def test_rules_say_where_ties_go(rule: str, ties: str, label: int) -> None:
     votes = records(*[("d1", name, grade) for name, grade in zip("abcdef", [0, 0, 1, 3, 3, 4], strict=True)])
@@ -134,14 +142,14 @@ def test_skips_give_no_label_and_do_not_hide_other_judges() -> None:
     assert qrels_of(records(("d1", "ann", 1), ("d1", "ann", None))).empty
 
 
-@pytest.mark.parametrize("wrong", [{"rule": "mean"}, {"ties": "left"}])
+@pytest.mark.parametrize("wrong", [{"rule": "average"}, {"ties": "left"}])
 def test_unknown_rules_are_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=f"unknown {next(iter(wrong))}"):
         qrels_of(records(("d1", "ann", 1)), **wrong)
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=9))
-def test_majority_and_median_are_those_of_sorted_lists(grades: list[int]) -> None:
+def test_majority_median_and_mean_are_those_of_sorted_lists(grades: list[int]) -> None:
     votes = np.bincount(grades, minlength=5)[None, :]
     most = [grade for grade in range(5) if grades.count(grade) == max(map(grades.count, grades))]
     assert [most_frequent(votes, ties)[0] for ties in ("down", "up")] == [min(most), max(most)]
@@ -150,6 +158,9 @@ def test_majority_and_median_are_those_of_sorted_lists(grades: list[int]) -> Non
         ordered[(len(grades) - 1) // 2],
         ordered[len(grades) // 2],
     ]
+    mean = Fraction(sum(grades), len(grades))
+    near = [grade for grade in range(5) if abs(grade - mean) <= Fraction(1, 2)]
+    assert [rounded_mean(votes, ties)[0] for ties in ("down", "up")] == [min(near), max(near)]
 
 
 def test_dawid_and_skene_step_by_step() -> None:

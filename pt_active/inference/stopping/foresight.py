@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.inference.stopping.bets import LARGEST_STAKE, Draws, Stakes, Units, log_capitals_of_bets
+from pt_active.inference.stopping.bets import LARGEST_STAKE, Stakes, log_capitals_of_bets
+from pt_active.inference.stopping.draws import Draws, Units
 
 _BLOCKS = 80
 """Blocks of draws into which a continuation is divided, at most."""

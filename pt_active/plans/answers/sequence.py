@@ -13,7 +13,8 @@ import numpy as np
 
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.inference.rounds import judged_before
-from pt_active.inference.stopping.bets import Draws, Stakes, Units
+from pt_active.inference.stopping.bets import Stakes
+from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.inference.stopping.looks import ASYMPTOTIC
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import (

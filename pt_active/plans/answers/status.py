@@ -263,7 +263,7 @@ class Status(Printed):
         if self.open:
             how = "counts at its worst" if self.open == 1 else "count at their worst"
             facts.append(
-                ("open", f"{self.counted(self.open)} not fully judged {how}, so the verdict holds in any case")
+                ("open", f"{self.counted(self.open)} not fully judged {how}, so the interval holds in any case")
             )
         elif self.left_out:
             beyond = f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged"

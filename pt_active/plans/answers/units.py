@@ -9,7 +9,8 @@ import ir_measures.measures as irm
 import numpy as np
 
 from pt_active.inference.documents import steps
-from pt_active.inference.stopping.bets import Stakes, Units
+from pt_active.inference.stopping.bets import Stakes
+from pt_active.inference.stopping.draws import Units
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.relevance.bounds import document_bounds
 from pt_active.relevance.measures import has_rank_form

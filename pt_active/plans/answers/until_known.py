@@ -11,7 +11,8 @@ from tqdm.auto import tqdm
 
 from pt_active.inference.methods import Method
 from pt_active.inference.optimism import Optimism
-from pt_active.inference.stopping.bets import Stakes, Units, excluded
+from pt_active.inference.stopping.bets import Stakes, excluded
+from pt_active.inference.stopping.draws import Units
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import QueryOrder, document_stakes, document_units, planned_stakes, query_units

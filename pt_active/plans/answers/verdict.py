@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pt_active.inference.stopping.bets import Draws, Stakes, excluded, holm, interval, log_capital
+from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital
+from pt_active.inference.stopping.draws import Draws
 from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.sequence import Proof

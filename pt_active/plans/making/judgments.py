@@ -8,12 +8,12 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many, shown
 from pt_active.frames.records import ADJUDICATOR, checked_records, is_records, latest, place_of, refuse_rows
 from pt_active.frames.strays import not_found
-from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_frequent, votes_of
+from pt_active.inference.several_judges import TIES, dawid_skene, middle, most_frequent, rounded_mean, votes_of
 from pt_active.plans.making.kept import PlanTables
 
-RULES = ("majority", "median", "dawid-skene")
-"""How the labels of several judges become one: the most frequent grade, the median grade, or the most probable grade
-under Dawid and Skene's model of the judges' errors."""
+RULES = ("majority", "median", "mean", "dawid-skene")
+"""How the labels of several judges become one: the most frequent grade, the median grade, the whole grade nearest to
+the mean, or the most probable grade under Dawid and Skene's model of the judges' errors."""
 
 
 def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -> pd.DataFrame:
@@ -23,7 +23,7 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
 
     Args:
         records: Records of judgments; a document without a label of anybody is left out.
-        rule: ``majority``, ``median`` or ``dawid-skene``.
+        rule: ``majority``, ``median``, ``mean`` or ``dawid-skene``.
         ties: Whether a tie goes to the lowest of the tied grades, ``"down"``, or to the highest, ``"up"``. With
             ``median`` it chooses between the two middle grades of an even number of labels.
 
@@ -47,7 +47,7 @@ def qrels_of(records: pd.DataFrame, rule: str = RULES[0], ties: str = TIES[0]) -
     if rule == "dawid-skene":
         label = most_frequent(dawid_skene(item, pd.factorize(counted["annotator"])[0], grade), ties)
     else:
-        label = (most_frequent if rule == "majority" else middle)(votes, ties)
+        label = {"majority": most_frequent, "median": middle, "mean": rounded_mean}[rule](votes, ties)
     return pairs.assign(label=label).reset_index(drop=True)
 
 

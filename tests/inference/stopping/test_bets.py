@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.stopping.bets import (
-    Draws,
-    Stakes,
-    Units,
-    excluded,
-    holm,
-    interval,
-    log_capital,
-    log_capitals_of_bets,
-)
+from pt_active.inference.stopping.bets import Stakes, excluded, holm, interval, log_capital, log_capitals_of_bets
+from pt_active.inference.stopping.draws import Draws, Units
 
 LEVELS = (0.05, 0.2, 0.5, 0.8)
 

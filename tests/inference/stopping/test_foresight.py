@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from pt_active.inference.stopping.bets import Draws, Stakes, Units, excluded
+from pt_active.inference.stopping.bets import Stakes, excluded
+from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.inference.stopping.foresight import Ahead, Claim, decided_after, decided_without_noise
 
 ALPHA = 0.025

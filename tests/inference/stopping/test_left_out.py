@@ -8,7 +8,8 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from pt_active.inference.stopping.bets import Draws, Stakes, Units, excluded, log_capital
+from pt_active.inference.stopping.bets import Stakes, excluded, log_capital
+from pt_active.inference.stopping.draws import Draws, Units
 
 COST, RATE = np.array([3.0, 1.0, 1.0, 2.0]), np.array([2.0, 1.0, 1.0, 3.0])
 

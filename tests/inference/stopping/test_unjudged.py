@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from pt_active.inference.stopping.bets import Draws, Stakes, Units, excluded, interval, log_capital
+from pt_active.inference.stopping.bets import Stakes, excluded, interval, log_capital
+from pt_active.inference.stopping.draws import Draws, Units
 
 N = 7
 STAKES = Stakes(np.array([0.1, 0.6, 3.0]), np.array([0.4, 0.4, 0.2]))

@@ -14,7 +14,8 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.frames.clocks import clocks
 from pt_active.frames.qrels import whole_labels
-from pt_active.inference.stopping.bets import Stakes, Units, excluded, interval
+from pt_active.inference.stopping.bets import Stakes, excluded, interval
+from pt_active.inference.stopping.draws import Units
 from pt_active.inference.stopping.looks import FIRST, SECOND, WITHIN
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.sequence import Proof, sequence_of

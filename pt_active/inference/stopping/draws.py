@@ -1,0 +1,311 @@
+"""What do draws in successive order show of a total [theory 14]?
+
+The next unit is x with probability ``q(x)/Q``, Q being the sum of q over those that are left. What is known, what the
+model expects of the rest, and the error of the model in the unit drawn make the Z of `bets`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from pt_active.inference.stopping.left_out import LeftOut
+from pt_active.inference.stopping.unjudged import Unjudged
+
+_BELIEVED = 20.0
+"""Number of draws that the model's expectation of the variance counts for."""
+
+_NO_VARIANCE = 1e-15
+"""A variance below this share of that of the first draw counts as this share, since it is what rounding left of 0."""
+
+_ROUNDING = 1e-10
+"""Sums of contributions that differ by less than this share of their bounds count as equal."""
+
+_SMALLEST = 1e-100
+"""The smallest size of a difference, where all bounds are 0."""
+
+
+@dataclass(frozen=True)
+class Units:
+    """A population in the order in which its units come; all arrays are float64[N] if nothing else is said.
+
+    Usually each draw makes one unit known. A draw can make more units known than the one that is drawn: to judge a
+    document of a cascade, those above it are judged too.
+
+    Attributes:
+        rate: q, positive, in any unit: the next unit is x with probability ``q(x)/Σ_rest q``.
+        mean: m, what the model expects of each contribution.
+        variance: What the model expects of ``(c − m)²``.
+        low: The smallest contribution that a unit can make, which is known before its labels.
+        high: The largest.
+        known_at: int64[N], the draw, from 0, that makes each unit known.
+        drawn_at: int64[T], the unit of each draw.
+        settled: What is part of the truth and known from the start.
+    """
+
+    rate: np.ndarray
+    mean: np.ndarray
+    variance: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    known_at: np.ndarray
+    drawn_at: np.ndarray
+    settled: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Raise a ValueError if nothing could be proved of the units.
+
+        A rate of 0 would leave no bound on what a draw can show, and NaN compares with nothing.
+        """
+        with np.errstate(all="ignore"):
+            numbers = self.rate, self.mean, self.variance, self.low, self.high, self.rate.sum() / self.rate
+        if not ((self.rate > 0).all() and np.isfinite(np.r_[self.settled, np.concatenate(numbers)]).all()):
+            raise ValueError("rates must be positive, and all numbers of the units finite")
+        if not ((self.low <= self.high).all() and (self.variance >= 0).all()):
+            raise ValueError("the bounds of a unit are in the wrong order, or a variance is negative")
+        if not (self.known_at[self.drawn_at] == np.arange(len(self.drawn_at))).all():
+            raise ValueError("a draw must make its own unit known, which was not known before")
+
+    @classmethod
+    def one_by_one(
+        cls,
+        rate: np.ndarray,
+        mean: np.ndarray,
+        variance: np.ndarray,
+        low: np.ndarray,
+        high: np.ndarray,
+        settled: float = 0.0,
+    ) -> Units:
+        """Units of which each draw makes one known; the arguments are in the order in which they come."""
+        turn = np.arange(len(rate))
+        return cls(rate, mean, variance, low, high, turn, turn, settled)
+
+    @cached_property
+    def left(self) -> np.ndarray:
+        """float64[T], Q before each draw: the sum of q over the units that are not known."""
+        return self._rest(self.rate)
+
+    @cached_property
+    def worst(self) -> np.ndarray:
+        """float64[T], the smallest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
+        least = np.zeros(len(self.drawn_at))
+        np.minimum.at(least, self.known_at, (self.low - self.mean) / self.rate)
+        return np.asarray(np.minimum.accumulate(least[::-1])[::-1] * self.left)
+
+    @cached_property
+    def best(self) -> np.ndarray:
+        """float64[T], the largest error ``(c − m) Q/q`` that each draw can show, given what is known before it."""
+        most = np.zeros(len(self.drawn_at))
+        np.maximum.at(most, self.known_at, (self.high - self.mean) / self.rate)
+        return np.asarray(np.maximum.accumulate(most[::-1])[::-1] * self.left)
+
+    @cached_property
+    def expected(self) -> np.ndarray:
+        """float64[T], the model's mean square of the error that each draw shows: ``Q Σ_rest v/q``, but above 0."""
+        expected = self._rest(self.variance / self.rate) * self.left
+        # A model that is sure of everything may be wrong.
+        least = max(_ROUNDING * float((self.high - self.low).sum()), _SMALLEST) ** 2
+        return np.asarray(np.maximum(expected, _NO_VARIANCE * expected.max(initial=0.0) + least))
+
+    def _rest(self, values: np.ndarray) -> np.ndarray:
+        """float64[T], the sum over the units that are not known before each draw."""
+        each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
+        return np.asarray(np.cumsum(each[::-1])[::-1])
+
+    def judged(
+        self,
+        contribution: np.ndarray,
+        draws: int,
+        least: np.ndarray | None = None,
+        most: np.ndarray | None = None,
+    ) -> Draws:
+        """What the first draws say.
+
+        Args:
+            contribution: float64[N], c; read only for units that the first draws make known. For a unit that is not
+                fully judged, what is expected of it.
+            draws: n, the number of draws whose labels are there, or count at their worst.
+            least: float64[N], the smallest contribution that the labels so far allow; c if left out.
+            most: float64[N], the largest.
+
+        Raises:
+            ValueError: If a contribution lies outside the bounds of its unit, since nothing could be proved then.
+        """
+        known = self.known_at < draws
+        least, most = (contribution if end is None else end for end in (least, most))
+        slack = 1e-9 * (self.high - self.low).max(initial=0.0)
+        inside = (least >= self.low - slack) & (most <= self.high + slack)
+        if not inside[known].all():
+            raise ValueError("a contribution lies outside the bounds of its unit")
+        least, most = (np.clip(end, self.low, self.high) for end in (least, most))
+        contribution = np.clip(contribution, least, most)
+        error = np.where(known, contribution - self.mean, 0.0)
+        expected, lowest, highest = (self.settled + float(part.sum()) for part in (self.mean, self.low, self.high))
+        base = expected + self._so_far(error, draws)
+        drawn = self.drawn_at[:draws]
+        worst, best = base[:-1] + self.worst[:draws], base[:-1] + self.best[:draws]
+        below, above = np.where(known, contribution - least, 0.0), np.where(known, most - contribution, 0.0)
+        return Draws(
+            # Rounding must not take a value past its bounds, since a bet may stake nearly all on them.
+            value=np.clip(base[:-1] + error[drawn] * self.left[:draws] / self.rate[drawn], worst, best),
+            worst=worst,
+            best=best,
+            expected=self.expected[:draws],
+            least=lowest + self._so_far(np.where(known, least - self.low, 0.0), draws),
+            most=highest + self._so_far(np.where(known, most - self.high, 0.0), draws),
+            base=base,
+            unjudged=self._unjudged(below, above, draws),
+        )
+
+    def _unjudged(self, below: np.ndarray, above: np.ndarray, draws: int) -> Unjudged:
+        """What draws could have shown of units that could contribute so much less or more, float64[N] each."""
+        if not (below.any() or above.any()):
+            return Unjudged.none(draws)
+        drawn, scale = self.drawn_at[:draws], self.left[:draws] / self.rate[self.drawn_at[:draws]]
+        base_below, base_above = (self._so_far(part, draws)[:-1] for part in (below, above))
+        # No variable has a larger variance than one at the two ends of its range.
+        variance = np.minimum(self.variance, (below + above) ** 2 / 4)
+        return Unjudged(
+            below=base_below + below[drawn] * scale,
+            above=base_above + above[drawn] * scale,
+            base_below=base_below,
+            base_above=base_above,
+            later=np.diff(self._so_far(variance, draws)),
+        )
+
+    def _so_far(self, values: np.ndarray, draws: int) -> np.ndarray:
+        """float64[n+1], the sum over the units that are known before the first and after each draw."""
+        each = np.bincount(self.known_at, weights=values, minlength=len(self.drawn_at))
+        return np.r_[0.0, np.cumsum(each[:draws])]
+
+
+@dataclass(frozen=True)
+class Draws:
+    """What n draws say of the truth R.
+
+    Attributes:
+        value: float64[n], Z; the mean of each, given those before it, is R.
+        worst: float64[n], the smallest value that each could have had, given those before it.
+        best: float64[n], the largest.
+        expected: float64[n], the variance that the model expects of each, given those before it; positive.
+        least: float64[n+1], the smallest R that is possible before the first and after each draw.
+        most: float64[n+1], the largest.
+        base: float64[n+1], ``Σ_known c + Σ_rest m`` before the first and after each draw.
+        left_out: Units that were left out at the end of a block of draws.
+        unjudged: What labels could have shown that are not there; nothing is lacking if left out.
+    """
+
+    value: np.ndarray
+    worst: np.ndarray
+    best: np.ndarray
+    expected: np.ndarray
+    least: np.ndarray
+    most: np.ndarray
+    base: np.ndarray
+    left_out: LeftOut = field(default_factory=LeftOut.none)
+    unjudged: Unjudged = field(default_factory=lambda: Unjudged.none(0))
+
+    def __post_init__(self) -> None:
+        """Nothing is lacking in any draw if nothing else was said."""
+        if len(self.unjudged.below) < len(self.value):
+            object.__setattr__(self, "unjudged", Unjudged.none(len(self.value)))
+
+    @property
+    def rounding(self) -> float:
+        """The size below which a difference of two sums may be rounding."""
+        return max(_ROUNDING * float(abs(self.least[0]) + abs(self.most[0])), _SMALLEST)
+
+    @cached_property
+    def trust(self) -> np.ndarray:
+        """float64[n+1], the variance that the draws so far showed over the one that the model expected of them."""
+        return self._trust(self.unjudged.judged, (self.value - self.base[:-1]) ** 2)
+
+    def _trust(self, counted: np.ndarray, square: np.ndarray) -> np.ndarray:
+        shown, count = (
+            np.r_[0.0, np.cumsum(each)] for each in (np.where(counted, square / self.expected, 0.0), counted)
+        )
+        return np.asarray((_BELIEVED + shown) / (_BELIEVED + count))
+
+    @cached_property
+    def variance(self) -> np.ndarray:
+        """float64[n], the variance foreseen of each draw from those before it."""
+        return np.asarray(self.expected * self.trust[:-1])
+
+    @cached_property
+    def variances(self) -> np.ndarray:
+        """float64[2, n], the smallest and the largest variance that may have been foreseen of each draw.
+
+        They differ only if labels are lacking.
+        """
+        squares = self.unjudged.squares(self.value - self.base[:-1])
+        every = np.ones(len(self.value), dtype=bool)
+        return np.stack([self.expected * self._trust(every, square)[:-1] for square in squares])
+
+    @property
+    def as_expected(self) -> Draws:
+        """The draws if the units that are not judged turn out as expected."""
+        return replace(self, unjudged=Unjudged.none(len(self.value)))
+
+    def first(self, n: int) -> Draws:
+        """The first n draws."""
+        begun = {name: getattr(self, name)[:n] for name in ("value", "worst", "best", "expected")}
+        rest = {name: getattr(self, name)[: n + 1] for name in ("least", "most", "base")}
+        return Draws(**begun, **rest, left_out=self.left_out.first(n), unjudged=self.unjudged.first(n))
+
+    def without_next(self, units: Units) -> Draws:
+        """These draws, of a block, after which the unit that comes next is left out because of its cost."""
+        n, base = len(self.value), self.base[-1]
+        unit = units.drawn_at[n]
+        low, high = (
+            base + (bound[unit] - units.mean[unit]) * units.left[n] / units.rate[unit]
+            for bound in (units.low, units.high)
+        )
+        numbers = low, high, base + units.worst[n], base + units.best[n], units.expected[n]
+        return replace(self, left_out=LeftOut(np.array([n]), *(np.array([number]) for number in numbers)))
+
+    def then(self, later: Draws) -> Draws:
+        """These draws followed by later ones, of a population that was re-estimated after the last of these.
+
+        The model, the bounds and the rates of the units that are left may change between blocks of draws, as long as
+        they depend on nothing that comes later. If these ended because the next unit would have cost too much, they are
+        those of `without_next`.
+        """
+        begun = {
+            name: np.r_[getattr(self, name), getattr(later, name)] for name in ("value", "worst", "best", "expected")
+        }
+        return Draws(
+            **begun,
+            least=np.r_[self.least, later.least[1:]],
+            most=np.r_[self.most, later.most[1:]],
+            base=np.r_[self.base[:-1], later.base],
+            left_out=self.left_out.then(later.left_out, len(self.value)),
+            unjudged=self.unjudged.then(later.unjudged),
+        )
+
+    @cached_property
+    def mirrored(self) -> Draws:
+        """The draws of −R."""
+        return replace(
+            self,
+            value=-self.value,
+            worst=-self.best,
+            best=-self.worst,
+            least=-self.most,
+            most=-self.least,
+            base=-self.base,
+            left_out=self.left_out.mirrored,
+            unjudged=self.unjudged.mirrored,
+        )
+
+    def estimate(self) -> tuple[float, float]:
+        """The mean of Z where it is judged, weighted by the inverse of its expected variance; its standard error."""
+        if not self.unjudged.judged.any():
+            return np.nan, np.nan
+        if not self.most[-1] - self.least[-1] > self.rounding:
+            return float(self.base[-1]), 0.0
+        weight = np.where(self.unjudged.judged, self.expected.min() / self.expected, 0.0)
+        total = float(weight.sum())
+        variance = self.trust[-1] * (self.expected.min() / total + self.unjudged.variance(weight / total))
+        return float(weight @ self.value / total), float(np.sqrt(variance))
