@@ -1,4 +1,4 @@
-"""Commands for auditing judges, such as language models: audit plan, export, estimate, compare, report."""
+"""Commands for auditing judges, such as language models: audit plan, export, estimate, compare, report, replace."""
 
 from __future__ import annotations
 
@@ -12,12 +12,21 @@ import pandas as pd
 import typer
 
 from pt_active.cli import options
-from pt_active.cli.command_line import Answer, Commands, check_names, check_new, command_line, new_path, printed
+from pt_active.cli.command_line import (
+    Answer,
+    Commands,
+    check_names,
+    check_new,
+    command_line,
+    new_path,
+    printed,
+    read_judged,
+)
 from pt_active.cli.options import one_of, whole
 from pt_active.cli.pools import check_file, with_texts
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, shown
-from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS
+from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS, MISSING_POLICIES
 from pt_active.frames.records import is_records
 from pt_active.frames.strays import restored_zeros
 from pt_active.frames.topics import read_topics
@@ -34,6 +43,7 @@ from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Sq
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
 from pt_active.risk.page import page
+from pt_active.risk.replacing import replacement
 from pt_active.risk.report import AuditReport
 from pt_active.sampling.designs import audit_designs
 
@@ -209,6 +219,24 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
+def replace(
+    plan: options.PlanFolder,
+    qrels: options.Judgments,
+    judge: Annotated[str, typer.Option(metavar="NAME=FILE", help="The judge's labels of all documents, as qrels.")],
+    measure: options.Measure = None,
+    confidence: options.Confidence = 0.95,
+    missing: options.Missing = MISSING_POLICIES[0],
+    grade_names: options.GradeWords = None,
+    rule: options.Rule = RULES[0],
+    ties: options.Ties = TIES[0],
+) -> Answer:
+    """Say whether a judge may replace people for a comparison of rankers, from people's labels of a plan of them."""
+    [(name, labels)] = _judges([judge]).items()
+    loaded, known, _ = read_judged(plan, qrels, False, grade_names, rule, ties)
+    found = replacement(loaded, known, labels, name, measure, confidence, missing)
+    return Answer(found.to_dict(), str(found))
+
+
 def _labelled(folder: Path, paths: list[Path], names: str | None, rule: str, ties: str) -> tuple[Audit, pd.DataFrame]:
     """An audit and its labels.
 
@@ -239,10 +267,13 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     estimate: "pt-active audit estimate my-audit labelled.csv --rel 2",
     compare: "pt-active audit compare my-audit labelled.csv",
     report: "pt-active audit report my-audit labelled.csv --rel 2 --out audit.html",
+    replace: "pt-active audit replace my-plan judged.csv --judge gpt=gpt.qrels",
 }
 """The commands in the order in which they are used, each with an example for its help."""
 
-audit_app = typer.Typer(cls=Commands, no_args_is_help=True, help="How far does an LLM judge agree with people?")
+audit_app = typer.Typer(
+    cls=Commands, no_args_is_help=True, help="How far does an LLM judge agree with people, and may it replace them?"
+)
 
 for _command, _example in EXAMPLES.items():
     audit_app.command(_command.__name__, help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(

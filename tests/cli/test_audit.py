@@ -44,6 +44,25 @@ def filled(folder: Path, out: str = "labelled.csv") -> None:
     worklist.merge(people[["qid", "docno", "label"]], on=["qid", "docno"]).to_csv(folder / out, index=False)
 
 
+def plan_of_rankers(folder: Path) -> None:
+    """A plan of two rankers with the labels of people, as files that the example names."""
+    people = pd.read_csv(folder / "people.qrels", sep=" ", names=["qid", "zero", "docno", "label"])
+    for number, name in enumerate("ab"):
+        score = np.random.default_rng(number).random(len(people)) + (1 - number) * people["label"]
+        run_file = people.assign(q0="Q0", rank=0, score=score, tag=name)
+        run_file[["qid", "q0", "docno", "rank", "score", "tag"]].to_csv(
+            f"{name}.run", sep=" ", header=False, index=False
+        )
+    words = (
+        "plan --run a=a.run --run b=b.run --grades uniform --max-grade 3 --measure DCG@5 --budget 200 --level document"
+    )
+    assert CliRunner().invoke(app, [*words.split(), "--out", "my-plan"]).exit_code == 0
+    out = CliRunner().invoke(app, ["export", "my-plan", "--out", "label-me-too.csv", "--format", "csv"])
+    assert out.exit_code == 0
+    worklist = pd.read_csv(folder / "label-me-too.csv").drop(columns="label")
+    worklist.merge(people[["qid", "docno", "label"]], on=["qid", "docno"]).to_csv(folder / "judged.csv", index=False)
+
+
 def words_of(example: str) -> list[str]:
     words = shlex.split(example.replace("\\\n", " "))
     assert words[:2] == ["pt-active", "audit"]
@@ -52,6 +71,8 @@ def words_of(example: str) -> list[str]:
 
 def test_every_example_of_the_help_runs(folder: Path) -> None:
     for command, example in EXAMPLES.items():
+        if command.__name__ == "replace":
+            plan_of_rankers(folder)
         shown = re.sub(r"\s+", " ", re.sub(r"[│╭╮╰╯─]", " ", run(command.__name__, "--help").stdout))
         assert re.sub(r"\s+", " ", example) in shown
         result = run(*words_of(example))
