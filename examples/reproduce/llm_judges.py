@@ -236,6 +236,32 @@ def _agreed(frame: pd.DataFrame, way: Callable[..., Ends], labels: int, repetiti
     }
 
 
+def limits(frame: pd.DataFrame, cache: Cache) -> str:
+    """What keeps documents and audits from doing better, in words."""
+    said = []
+    for name, labels in product(("nDCG@10", "DCG@10"), (50, 500)):
+        make = partial(_worst, frame, MEASURES[name], labels)
+        row = cache.made(["worst", name, labels], make) or {}
+        said.append(f"{row['share']:.0%} by {name} at {labels} labels")
+    label, judge = frame["label"].to_numpy(int), frame["said"].to_numpy(int)
+    same = (label == judge).astype(float)
+    expected = frame[grade_columns(frame.columns)].to_numpy()[np.arange(len(frame)), judge]
+    within = pd.Series(same).groupby(judge).transform("mean").to_numpy()
+    return (
+        f"**What limits it**: of the squared error of documents for one run, the 5 worst of 200 samples carry "
+        f"{', '.join(said)}. The mean squared distance of agreement from what the forest expects is "
+        f"{((same - expected) ** 2).mean():.3f}, and from the share within strata {((same - within) ** 2).mean():.3f}."
+    )
+
+
+def _worst(frame: pd.DataFrame, measure: str, labels: int, number: int = 5) -> dict[str, float]:
+    """The share of the squared error of documents that the worst of 200 samples carry."""
+    outcome = documents(1)(case_of(frame, measure, near_tied(frame)[:1]), float(labels), 200, 0)
+    assert outcome is not None
+    squared = np.sort(outcome.error**2)
+    return {"share": float(squared[-number:].sum() / squared.sum())}
+
+
 def _strata(frame: pd.DataFrame, labels: int, seed: int) -> Ends:
     """The stratified mean with proportional allocation and a normal interval."""
     rng, said = np.random.default_rng(seed), frame["said"].to_numpy(int)
@@ -367,7 +393,7 @@ def main() -> None:
     print(planted, flush=True)
     table = study(frame, cache, arguments.repetitions)
     agreed = agreement(frame, cache, arguments.repetitions // 2)
-    text = page(table, planted, agreed, ranking(frame, cache))
+    text = f"{page(table, planted, agreed, ranking(frame, cache))}\n\n{limits(frame, cache)}"
     print(text)
     if arguments.docs:
         insert(text, arguments.docs, (BEGIN, END))
