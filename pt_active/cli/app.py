@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from pt_active.cli.answers import compare, estimate, report, status
+from pt_active.cli.audit import audit_app
 from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
 from pt_active.cli.failures import DEBUG, failures_told
@@ -89,3 +90,5 @@ for _command, _example in EXAMPLES.items():
     app.command(_command.__name__.removesuffix("_"), help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(
         printed(_command)
     )
+
+app.add_typer(audit_app, name="audit")

@@ -67,13 +67,14 @@ class Commands(TyperGroup):
         words = tuple(args)
         with failures_told(words):
             context = super().make_context(info_name, args, parent, **extra)
-        context.meta[_WORDS] = words
+        context.meta.setdefault(_WORDS, words)
         return context
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         words = ctx.meta.get(_WORDS, ())
-        command = " ".join(["pt-active", *(word for word in words if word in self.commands)][:2])
+        group = ["pt-active"] if ctx.parent is None else ["pt-active", str(ctx.info_name)]
+        command = " ".join([*group, *(word for word in words if word in self.commands)][: len(group) + 1])
         with failures_told(words, command, ctx.params.get("traceback", False)), printed_warnings():
             return super().invoke(ctx)
 

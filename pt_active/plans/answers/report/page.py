@@ -27,6 +27,7 @@ from pt_active.plans.answers.report.words import (
     slices_in_words,
 )
 from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.artifact import Facts
 from pt_active.sampling.designs import draws_by_weight
 
 MAX_ROWS = 50
@@ -87,7 +88,44 @@ _FIXED_END = (
 
 
 def page(report: Findings) -> str:
-    """The page as text."""
+    """The page of a plan as text."""
+    return rendered(
+        title=_title(report),
+        answer=report.answer,
+        status=None if report.status is None else report.status.facts(),
+        note=report.note,
+        reassures=reassures(report.result),
+        sections=_sections(report),
+        made="plan",
+        manifest=report.manifest,
+        data=report.to_dict(),
+    )
+
+
+def rendered(
+    title: str,
+    answer: str,
+    sections: Sequence[Section],
+    made: str,
+    manifest: Mapping[str, Any],
+    data: dict[str, Any],
+    note: str = "",
+    reassures: bool = False,
+    status: Facts | None = None,
+) -> str:
+    """A page that loads no other file.
+
+    Args:
+        title: The title.
+        answer: The result in a sentence.
+        sections: The parts of the page.
+        made: What the manifest is of, in a word.
+        manifest: The manifest.
+        data: All numbers, which the page holds as JSON.
+        note: What a reader must know first; empty if there is nothing.
+        reassures: Whether the note is good news.
+        status: Names and values below the answer.
+    """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -98,15 +136,15 @@ def page(report: Findings) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    data = report.to_dict()
     return environment.get_template("report.html.jinja").render(
-        title=_title(report),
-        answer=report.answer,
-        status=None if report.status is None else report.status.facts(),
-        note=report.note,
-        reassures=reassures(report.result),
-        sections=_sections(report),
-        manifest=json_text(report.manifest, indent=2),
+        title=title,
+        answer=answer,
+        status=status,
+        note=note,
+        reassures=reassures,
+        sections=sections,
+        made=made,
+        manifest=json_text(manifest, indent=2),
         data=_in_script(data),
     )
 
@@ -128,7 +166,8 @@ def _visible(value: Any) -> Any:
     return visible(value) if type(value) is str else value
 
 
-def _shown(table: pd.DataFrame, caption: str) -> Shown:
+def shown_table(table: pd.DataFrame, caption: str) -> Shown:
+    """A frame as a page shows it: numbers with four digits, and the first `MAX_ROWS` rows."""
     head = table.head(MAX_ROWS)
     kinds = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
     rows = [
@@ -152,9 +191,9 @@ def _estimate(report: Findings) -> Section:
     facts = result.facts() if isinstance(result, (Comparison, Estimate)) else []
     figure = plots.plot_estimates(report.estimates, _quantity(report), null)
     said = estimates_in_words(report.estimates, report.answer)
-    tables = [_shown(report.estimates, "Estimates and intervals")]
+    tables = [shown_table(report.estimates, "Estimates and intervals")]
     if not facts:
-        tables.append(_shown(_pairs(report), "All pairs, with p-values in view of all of them"))
+        tables.append(shown_table(_pairs(report), "All pairs, with p-values in view of all of them"))
     caption = "Points are estimates, arms their intervals"
     if isinstance(result, Comparison):
         caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
@@ -189,7 +228,7 @@ def _slices(report: Findings) -> Section:
         "The intervals are not corrected for the number of groups: of many, some miss. Groups with few labels have "
         "wide intervals."
     ]
-    shown = [_shown(report.slices, "Groups of queries")]
+    shown = [shown_table(report.slices, "Groups of queries")]
     if drawn.empty:
         return Section("Groups of queries", words, tables=shown)
     null = 0.0 if isinstance(report.result, Comparison) else None
@@ -218,12 +257,12 @@ def _budget(report: Findings) -> Section:
     said = budget_in_words(table, report.spent)
     svg = inline_svg(figure, "budget", "Half-width of the interval over the budget", said)
     caption = "Expected half-width of the interval over the budget; both axes are logarithmic."
-    return Section("Budget", words, svg, caption, [_shown(table, "Expected errors over the budget")])
+    return Section("Budget", words, svg, caption, [shown_table(table, "Expected errors over the budget")])
 
 
 def _design(report: Findings) -> Section:
     title, table = "Sampling distribution", report.design
-    shown = [_shown(table, "Classes of queries")]
+    shown = [shown_table(table, "Classes of queries")]
     if report.result.basis.census:
         return Section(title, ["Everything was to be judged, so there are no weights."], tables=shown)
     words = ["The sample is not typical of the pool; the weights correct for that."]
@@ -253,8 +292,8 @@ def _contributions(report: Findings) -> Section:
     said = contributions_in_words(apart.queries, sides)
     svg = inline_svg(figure, "contributions", f"Largest contributions to {report.contrast}", said)
     tables = [
-        _shown(apart.deciding(N_DECIDING_QUERIES), "The documents whose labels decided, query by query"),
-        _shown(apart.queries, "All contributions"),
+        shown_table(apart.deciding(N_DECIDING_QUERIES), "The documents whose labels decided, query by query"),
+        shown_table(apart.queries, "All contributions"),
     ]
     rest = _left_out(len(apart.queries), plots.MAX_CONTRIBUTIONS)
     caption = f"The queries whose labels moved the estimate most{rest}"
@@ -272,7 +311,7 @@ def _decided(apart: Contributions) -> Shown:
     if "query" in apart.queries.columns:
         text = apart.queries.set_index("qid")["query"]
         table.insert(1, "query", table["qid"].map(text))
-    return _shown(table, "The documents whose labels moved the estimate most")
+    return shown_table(table, "The documents whose labels moved the estimate most")
 
 
 def _check(report: Findings) -> Section:
@@ -281,7 +320,7 @@ def _check(report: Findings) -> Section:
     said = calibration_in_words(check.bins, line.slope)
     svg = inline_svg(figure, "calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of the labels, over what the model expected; arms are one standard error."
-    tables = [_shown(check.bins, "Bins of documents")]
+    tables = [shown_table(check.bins, "Bins of documents")]
     return Section("Can the grade model be trusted?", [f"{check.head}."], svg, caption, tables, check.facts())
 
 
@@ -290,7 +329,7 @@ def _weights(report: Findings) -> Section:
     words = [
         f"{number(basis.n_effective)} equally weighted {unit} would say as much as the {basis.n_draws} of the plan."
     ]
-    return Section("Weights", words, tables=[_shown(report.heaviest, "The largest shares of the weight")])
+    return Section("Weights", words, tables=[shown_table(report.heaviest, "The largest shares of the weight")])
 
 
 def _missing(report: Findings) -> Section:
@@ -303,4 +342,4 @@ def _missing(report: Findings) -> Section:
     said = f"{how_many('label', len(report.missing), 'was')} missing and taken as {basis.missing_policy}"
     words = [f"{said}.{ignored}{unknown}", *dropped]
     table = pd.DataFrame(report.missing, columns=["qid", "docno"])
-    return Section("What was missing", words, tables=[_shown(table, "Documents without a label")])
+    return Section("What was missing", words, tables=[shown_table(table, "Documents without a label")])

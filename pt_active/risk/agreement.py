@@ -1,0 +1,125 @@
+"""How far do judges and people agree beyond chance, from the labels of an audit [theory 12]?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+
+from pt_active.inference.estimators import is_rounding
+from pt_active.inference.intervals import AUTO
+from pt_active.inference.weighted_agreement import COEFFICIENTS, agreement_estimate
+from pt_active.plans.answers.judged import Contrast, How, Measured
+from pt_active.plans.answers.results import ConfidenceInterval, Estimate
+from pt_active.risk.judged import JudgedPairs
+from pt_active.risk.proportions import BINOMIAL_REFERENCES
+from pt_active.sampling.designs import STRATIFIED
+
+
+@dataclass(frozen=True)
+class AgreementEstimate(Estimate):
+    """A coefficient of agreement, with an interval that never exceeds 1."""
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """``1 − (1 − κ) exp(± t SE/(1 − κ))``: symmetric for the logarithm of the disagreement, which has no upper end.
+
+        Args:
+            confidence_level: In (0, 1); by default the level of the estimate.
+
+        Returns:
+            Low and high; NaN if nothing varies in the sample, and the value itself in a census.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        low, high = super().confidence_interval(confidence_level)
+        apart = 1 - self.value
+        if not np.isfinite(low) or apart <= 0 or low == high:
+            return ConfidenceInterval(low, min(high, 1.0))
+        half = (high - low) / 2 / apart
+        return ConfidenceInterval(1 - apart * float(np.exp(half)), 1 - apart * float(np.exp(-half)))
+
+
+@dataclass(frozen=True)
+class JudgedAgreement(JudgedPairs):
+    """The labels of an audit, asked for a coefficient of agreement in place of a loss.
+
+    Attributes:
+        coefficient: A name in `weighted_agreement.COEFFICIENTS`.
+    """
+
+    coefficient: str = "Kappa"
+
+    @classmethod
+    def of(cls, judged: JudgedPairs, coefficient: str) -> JudgedAgreement:
+        """The same labels, asked for a coefficient.
+
+        Raises:
+            ValueError: If labels are real numbers, which have no such coefficients.
+        """
+        if judged.pairs.is_gaussian:
+            raise ValueError(f"{coefficient} is for grades, not for labels that are real numbers")
+        basis = replace(judged.basis, measure=coefficient)
+        parts = judged.names, basis, judged.pairs, judged.sample, judged.label, judged.for_differences
+        return cls(*parts, coefficient=coefficient)
+
+    @property
+    def lower_is_better(self) -> bool:
+        """False: more agreement is better."""
+        return False
+
+    def estimate(self, system: int, how: How[Any]) -> AgreementEstimate:
+        """The coefficient of one predictor with people.
+
+        Args:
+            system: The index of the predictor in ``names``.
+            how: The estimator, and the level and reference of the interval; a binomial reference counts as ``auto``.
+
+        Raises:
+            ValueError: If the estimator or the reference is unknown, or a pair could never be drawn.
+        """
+        if how.reference in tuple(BINOMIAL_REFERENCES):
+            how = replace(how, reference=AUTO)
+        plain = super().estimate(system, how)
+        return AgreementEstimate(**{each.name: getattr(plain, each.name) for each in fields(plain)})
+
+    def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
+        """The coefficient of one predictor with people, or the difference of two.
+
+        Raises:
+            ValueError: If pairs were drawn from strata, or could never be drawn.
+        """
+        pairs, sample, names = self.pairs, self.sample, self.names
+        if how.estimator == STRATIFIED:
+            raise ValueError(f"{self.coefficient} is not estimated from strata; draw the audit by another design")
+        self._check_drawable(pairs.member, f"that count in {self.coefficient}")
+        predictors = [s for s in (contrast.first, contrast.second) if s is not None]
+        closest = pairs.closest_grades
+        label = np.where(np.isnan(self.label), 0, self.label).astype(np.int64)
+        mean = agreement_estimate(
+            COEFFICIENTS[self.coefficient],
+            [closest[:, s] for s in predictors],
+            label,
+            pairs.grades,
+            sample,
+            pairs.weight,
+            how.estimator,
+        )
+        undefined, certain = bool(np.isnan(mean.value)), self._all_judged(pairs.member)
+        reason = f"{self.coefficient} is not defined: all labels in the sample are equal; judge more pairs"
+        basis = replace(self.basis, estimator=how.estimator, census=certain, caution=reason if undefined else "")
+        still = not undefined and bool(is_rounding(mean.standard_error, sample.count, np.ones(len(label))))
+        one = len(predictors) == 2 and bool((closest[:, predictors[0]] == closest[:, predictors[1]]).all())
+        if one:
+            same = f"{names[predictors[0]]!r} and {names[predictors[1]]!r} agree on every pair: the difference is 0"
+            basis = replace(basis, caution=same)
+        return Measured(
+            value=float(mean.value),
+            standard_error=float(mean.standard_error),
+            degrees=float(mean.degrees_of_freedom),
+            basis=basis,
+            certain=certain and not undefined,
+            still=still,
+            unusable=undefined or one,
+        )

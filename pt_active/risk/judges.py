@@ -1,0 +1,86 @@
+"""Which pairs did judges, such as language models, grade, and what is believed of their true grades beforehand?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.qrels import checked_qrels
+from pt_active.relevance.grades.models import JudgeGrades, MixtureGrades
+
+NEAR = 0.4
+"""How much less probable each further grade is than the next nearer one to a judge's, if nothing is known of him."""
+
+_PAIR = ["qid", "docno"]
+
+
+def judged_pool(judges: Mapping[str, pd.DataFrame], common: bool = False) -> tuple[pd.DataFrame, dict[str, str]]:
+    """The pairs that judges graded, with a column for each judge.
+
+    Args:
+        judges: Name of a judge → ``qid, docno, label``.
+        common: Whether to leave out pairs that some judge did not grade.
+
+    Returns:
+        ``qid, docno`` and a column for each judge, sorted; and name of a judge → column.
+
+    Raises:
+        ValueError: If there is no judge, a label is invalid, or a pair lacks a judge's label and ``common`` is False.
+    """
+    if not judges:
+        raise ArgumentError("there is no judge to audit: name one with ", Argument("judge", asked=True))
+    columns = {name: f"judge_{number}" for number, name in enumerate(judges)}
+    frames = [
+        checked_qrels(with_string_ids(frame)).rename(columns={"label": columns[name]})[[*_PAIR, columns[name]]]
+        for name, frame in judges.items()
+    ]
+    pool = reduce(lambda one, other: one.merge(other, how="outer", on=_PAIR), frames)
+    pool = pool.sort_values(_PAIR, ignore_index=True)
+    for name, column in columns.items():
+        lacking = pool[column].isna()
+        if lacking.any() and not common:
+            pair = pool[lacking].iloc[0]
+            raise ArgumentError(
+                f"the judge {shown(name)} has no label for {how_many('pair', int(lacking.sum()))} that others graded, "
+                f"such as document {shown(pair['docno'])} of query {shown(pair['qid'])}; to audit only what all "
+                "graded, say ",
+                Argument("common", True),
+            )
+    pool = pool.dropna(subset=list(columns.values()), ignore_index=True)
+    if pool.empty:
+        raise ValueError(f"no pair was graded by all of {some(judges)}: do their qids and docnos match?")
+    return pool.astype(dict.fromkeys(columns.values(), "int64")), columns
+
+
+def with_beliefs(
+    pool: pd.DataFrame, judges: Mapping[str, pd.DataFrame], max_grade: int, past: pd.DataFrame | None = None
+) -> pd.DataFrame:
+    """Give the pairs of a pool ``grade_0 … grade_G``, by which an audit chooses what to label.
+
+    Args:
+        pool: As `judged_pool` returns it.
+        judges: Name of a judge → ``qid, docno, label``.
+        max_grade: G, the highest grade.
+        past: ``qid, docno, label``, labels of people for pairs that the judges graded too, from which the judges'
+            errors are learned; without them every judge is taken to be near the truth.
+
+    Raises:
+        ValueError: If a label is above the highest grade, or no pair of the past labels was graded by a judge.
+    """
+    for name, frame in judges.items():
+        if (highest := int(frame["label"].max())) > max_grade:
+            raise ValueError(f"the judge {shown(name)} gives the grade {highest}, above the highest grade {max_grade}")
+    if past is not None:
+        pairs = past[_PAIR].assign(score=0.0)
+        models = MixtureGrades(*(JudgeGrades(frame, max_grade) for frame in judges.values()))
+        graded: pd.DataFrame = models.fit(pairs, past).transform(pool.assign(score=0.0))
+        return graded.drop(columns="score")
+    said = pool[[name for name in pool.columns if name not in _PAIR]].to_numpy()
+    near = NEAR ** np.abs(np.arange(max_grade + 1) - said[:, :, None])
+    belief = (near / near.sum(axis=2, keepdims=True)).mean(axis=1)
+    return pool.assign(**{f"grade_{grade}": column for grade, column in enumerate(belief.T)})

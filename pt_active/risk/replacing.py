@@ -1,0 +1,225 @@
+"""May a judge, such as a language model, replace the people who judge for a comparison of rankers?
+
+The judge's own ranking of the rankers is known, since it labelled everything. A plan's labels of people say how far it
+is from the truth.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import how_many, shown
+from pt_active.frames.qrels import checked_qrels
+from pt_active.plans.answers.labelled_plan import asked
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.artifact import Printed, plain_rows, printed
+from pt_active.plans.making.labelled import measured_values
+from pt_active.plans.plan import Plan
+
+CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "open"
+"""What the labels of people say of the order in which a judge puts two rankers."""
+
+
+@dataclass(frozen=True)
+class Replacement(Printed):
+    """How far the results of a judge alone are from those of people.
+
+    Attributes:
+        judge: The name of the judge.
+        measure: The measure.
+        rankers: ``name, judge, people, low, high, error, error_low, error_high``: the value by the judge's labels,
+            which is known, the estimate of that by people's, and the judge's minus people's.
+        pairs: ``first, second, judge, people, low, high, verdict``: differences of two rankers, the first being the one
+            that the judge finds better. All intervals hold at once.
+        confidence: The level of the intervals; in ``pairs`` that of all together.
+        basis: The sample in words.
+    """
+
+    judge: str
+    measure: str
+    rankers: pd.DataFrame
+    pairs: pd.DataFrame
+    confidence: float
+    basis: tuple[tuple[str, str], ...]
+
+    @property
+    def tau(self) -> float:
+        """Kendall's τ between the judge's order of the rankers and that of the estimates.
+
+        Errors of the estimates make it smaller than the true one if rankers are close to each other.
+        """
+        return float((np.sign(self.pairs["judge"]) * np.sign(self.pairs["people"])).mean())
+
+    @property
+    def tau_interval(self) -> tuple[float, float]:
+        """An interval of the true τ: pairs that are neither confirmed nor refuted count for it and against it.
+
+        It is the range of τ over all differences that lie within all intervals of ``pairs``, so it holds with their
+        probability whatever the truth is, ties included. A bootstrap of τ does not.
+        """
+        verdict = self.pairs["verdict"]
+        sure = float((verdict == CONFIRMED).mean() - (verdict == REFUTED).mean())
+        left = float((verdict == OPEN).mean())
+        return sure - left, sure + left
+
+    @property
+    def answer(self) -> str:
+        """The result in one sentence."""
+        counts = self.pairs["verdict"].value_counts()
+        confirmed, refuted, left = (int(counts.get(name, 0)) for name in (CONFIRMED, REFUTED, OPEN))
+        if refuted:
+            wrong = self.pairs[self.pairs["verdict"] == REFUTED].iloc[0]
+            others = f" and {refuted - 1} more" if refuted > 1 else ""
+            return (
+                f"No: {self.judge} alone finds {wrong['first']} better than {wrong['second']}, and people's labels "
+                f"prove the opposite{others}."
+            )
+        if not left:
+            return f"Yes: people's labels confirm the order in which {self.judge} alone puts the rankers."
+        return (
+            f"Not known: people's labels confirm {confirmed} of {how_many('pair', len(self.pairs))} of rankers as "
+            f"{self.judge} alone puts them, and leave {left} open."
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Every number, ready for JSON: NaN and infinite numbers become None."""
+        head = {"answer": self.answer, "judge": self.judge, "measure": self.measure, "tau": self.tau}
+        low, high = self.tau_interval
+        tables = {"rankers": plain_rows(self.rankers), "pairs": plain_rows(self.pairs)}
+        return head | {"tau_low": low, "tau_high": high, "confidence_level": self.confidence} | tables
+
+    def __str__(self) -> str:
+        low, high = self.tau_interval
+        rows = [("ranker", self._ranker_in_words(row)) for row in self.rankers.to_dict("records")]
+        rows += [(row["verdict"], self._pair_in_words(row)) for row in self.pairs.head(_MAX_PRINTED).to_dict("records")]
+        tau = [("tau", f"{low:.3f} to {high:.3f} ({self.confidence:.0%}); {self.tau:.3f} by the estimates")]
+        level = [("level", f"the intervals of all {how_many('pair', len(self.pairs))} hold at once")]
+        return printed(f"{self.answer}\n{self.measure}", [*rows, *tau, *level, *self.basis])
+
+    def _ranker_in_words(self, row: dict[Any, Any]) -> str:
+        values = f"{row['name']}: {row['judge']:.4f} by {self.judge}, {row['people']:.4f} by people"
+        return f"{values}; error {row['error']:+.4f} {_interval(row['error_low'], row['error_high'])}"
+
+    def _pair_in_words(self, row: dict[Any, Any]) -> str:
+        values = (
+            f"{row['first']} − {row['second']}: {row['judge']:+.4f} by {self.judge}, {row['people']:+.4f} by people"
+        )
+        return f"{values} {_interval(row['low'], row['high'])}"
+
+
+def _interval(low: float, high: float) -> str:
+    return "(no interval)" if np.isnan(low) else f"[{low:+.4f}, {high:+.4f}]"
+
+
+_MAX_PRINTED = 20
+"""Pairs of rankers that are printed, at most."""
+
+
+def replacement(
+    plan: Plan,
+    qrels: pd.DataFrame,
+    judge: pd.DataFrame,
+    name: str = "the judge",
+    measure: str | irm.Measure | None = None,
+    confidence: float = 0.95,
+    missing: str = "error",
+) -> Replacement:
+    """Compare what a judge alone says of rankers with what people's labels say.
+
+    Args:
+        plan: A plan of queries or documents, of two rankers or more.
+        qrels: ``qid, docno, label``, people's labels of the plan.
+        judge: ``qid, docno, label``, the judge's labels of all documents of the plan that the measure needs.
+        name: The name of the judge.
+        measure: The measure; the plan's own if left out.
+        confidence: The level; of the intervals of pairs it is that of all together (Bonferroni).
+        missing: One of `qrels.MISSING_POLICIES`.
+
+    Raises:
+        ValueError: If the plan has one ranker, labels do not fit the plan, or the judge lacks labels.
+    """
+    if len(plan.rankers) < 2:
+        raise ValueError(f"the plan has one ranker, {shown(plan.rankers[0])}: there is no comparison to judge")
+    how = asked(plan.tables, measure, confidence=confidence, missing=missing)
+    alone = _judge_alone(plan, judge, name, how.measure)
+    with warnings.catch_warnings():
+        # A plan for a difference lacks documents that single rankers need; these then have no interval.
+        warnings.simplefilter("ignore", UserWarning)
+        estimates = plan.estimate(qrels, how.measure, confidence=confidence, missing=missing)
+    of_rankers = [_ranker(estimates[ranker], value) for ranker, value in zip(plan.rankers, alone, strict=True)]
+    number = len(plan.rankers) * (len(plan.rankers) - 1) // 2
+    each = 1 - (1 - confidence) / number
+    rows, basis = [], next(iter(estimates.values())).basis
+    for a, b in combinations(range(len(alone)), 2):
+        first, second = (a, b) if alone[a] >= alone[b] else (b, a)
+        found = plan.compare(
+            qrels, how.measure, confidence=each, missing=missing, first=plan.rankers[first], second=plan.rankers[second]
+        )
+        rows.append(_pair(found, float(alone[first] - alone[second])))
+        basis = found.basis
+    return Replacement(
+        name, str(how.measure), pd.DataFrame(of_rankers), _closed(pd.DataFrame(rows)), confidence, tuple(basis.facts())
+    )
+
+
+def _judge_alone(plan: Plan, judge: pd.DataFrame, name: str, measure: irm.Measure) -> np.ndarray:
+    """float64[k], the value of each ranker by the judge's labels.
+
+    Raises:
+        ValueError: If a document that the measure needs has no label of the judge, or a label is too high.
+    """
+    pool = plan.tables.pool
+    said = pool.keys.merge(checked_qrels(judge), how="left", on=["qid", "docno"])
+    lacking = said["label"].isna().to_numpy() & pool.seen(measure)
+    if lacking.any():
+        pair = said[lacking].iloc[0]
+        raise ValueError(
+            f"{name} has no label for {how_many('document', int(lacking.sum()))} of the plan, such as "
+            f"{shown(pair['docno'])} of query {shown(pair['qid'])}: without them its own result is not known"
+        )
+    label = said["label"].fillna(0).to_numpy(dtype=np.int64)
+    if (highest := int(label.max())) > pool.max_grade:
+        raise ValueError(f"{name} gives the grade {highest}, above the highest grade of the plan, {pool.max_grade}")
+    return np.asarray(pool.query_weight @ measured_values(pool, measure, label, expected=False))
+
+
+def _ranker(estimate: Estimate, alone: float) -> dict[str, object]:
+    """One row of the rankers."""
+    low, high = estimate.confidence_interval()
+    people = {"name": estimate.name, "judge": alone, "people": estimate.value, "low": low, "high": high}
+    return people | {"error": alone - estimate.value, "error_low": alone - high, "error_high": alone - low}
+
+
+def _pair(found: Comparison, alone: float) -> dict[str, object]:
+    """One row of the pairs. Without an interval, or if the judge finds both equal, nothing is confirmed."""
+    low, high = found.confidence_interval()
+    verdict = OPEN
+    if alone != 0 and (low > 0 or high < 0):
+        verdict = CONFIRMED if low > 0 else REFUTED
+    pair = {"first": found.first, "second": found.second, "judge": alone}
+    return pair | {"people": found.difference, "low": low, "high": high, "verdict": verdict}
+
+
+def _closed(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs with verdicts that follow from others: if a is better than b, and b than c, so is a than c."""
+    better = {
+        (row["first"], row["second"]) if row["verdict"] == CONFIRMED else (row["second"], row["first"])
+        for row in pairs.to_dict("records")
+        if row["verdict"] != OPEN
+    }
+    names = sorted(set(pairs["first"]) | set(pairs["second"]))
+    for middle in names:
+        for one in names:
+            better |= {(one, other) for other in names if (one, middle) in better and (middle, other) in better}
+    verdicts = [
+        CONFIRMED if (a, b) in better and alone else REFUTED if (b, a) in better and alone else OPEN
+        for a, b, alone in zip(pairs["first"], pairs["second"], pairs["judge"], strict=True)
+    ]
+    return pairs.assign(verdict=verdicts)

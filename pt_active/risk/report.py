@@ -1,0 +1,264 @@
+"""What do the labels of an audit say of every judge?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import how_many
+from pt_active.frames.visible import visible
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.making.artifact import Printed, plain_rows
+from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
+from pt_active.risk.agreement import JudgedAgreement
+from pt_active.risk.audit import Audit
+from pt_active.risk.judged import JudgedPairs, usual_estimator
+
+QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
+    "error": lambda rel: ZeroOne(),
+    "precision": lambda rel: Precision(rel=rel),
+    "recall": lambda rel: Recall(rel=rel),
+    "f1": lambda rel: F1(rel=rel),
+    "kappa": "Kappa",
+    "alpha": "Alpha",
+}
+"""Quantity → the loss at the lowest relevant grade that estimates it, or the name of a coefficient of agreement."""
+
+
+def asked_for(judged: JudgedPairs, quantity: str, rel: int) -> JudgedPairs:
+    """The labels of an audit, asked for another quantity than its own loss.
+
+    Args:
+        judged: The labels of an audit.
+        quantity: A name in `QUANTITIES`.
+        rel: The lowest grade that counts as relevant.
+    """
+    kind = QUANTITIES[quantity]
+    return JudgedAgreement.of(judged, kind) if isinstance(kind, str) else with_loss(judged, kind(rel))
+
+
+def with_loss(judged: JudgedPairs, loss: Loss, member: np.ndarray | None = None) -> JudgedPairs:
+    """The labels of an audit, asked for another loss.
+
+    The sample serves every loss, since each pair has a known probability; it is most precise for its own.
+
+    Args:
+        judged: The labels of an audit.
+        loss: The loss.
+        member: bool[N], the pairs that count; those of the audit by default.
+    """
+    pairs = replace(judged.pairs, loss=loss, member=judged.pairs.member if member is None else member)
+    return replace(judged, pairs=pairs, basis=replace(judged.basis, measure=str(loss)))
+
+
+@dataclass(frozen=True)
+class AuditReport(Printed):
+    """All that the labels of an audit say of its judges.
+
+    Attributes:
+        estimates: Quantity → judge → estimate; the quantities are those of `QUANTITIES`.
+        by_grade: ``judge, said, label, pairs, labelled, share, low, high, note``: of the pairs to which a judge gave
+            the grade ``said``, the share to which people give ``label``.
+        ranking: The comparison of two judges' errors, or the ranking of more; None of one judge.
+        drift: ``what, estimate, low, high, note``: how two judges differ; without rows unless there are two.
+        rel: The lowest grade that counts as relevant.
+        manifest: The manifest of the audit.
+    """
+
+    estimates: Mapping[str, Mapping[str, Estimate]]
+    by_grade: pd.DataFrame
+    ranking: Comparison | Ranking | None
+    drift: pd.DataFrame
+    rel: int
+    manifest: dict[str, Any]
+
+    @classmethod
+    def of(
+        cls,
+        audit: Audit,
+        qrels: pd.DataFrame,
+        rel: int = 1,
+        estimator: str | None = None,
+        confidence: float = 0.95,
+        missing: str = "error",
+        by_grade: bool = True,
+    ) -> AuditReport:
+        """Ask the labels of an audit for all quantities.
+
+        Args:
+            audit: Of predictors that are grades.
+            qrels: ``qid, docno, label``, the labels of its assessments.
+            rel: The lowest grade that counts as relevant, for precision, recall and F1.
+            estimator: ``regression`` (the default), ``snis`` or ``difference``.
+            confidence: Level of all intervals.
+            missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
+            by_grade: Whether to estimate the agreement at every grade, which takes most of the time.
+
+        Raises:
+            ValueError: If an argument is unknown, the labels do not fit the audit, or the sample leaves out pairs that
+                a quantity needs.
+        """
+        check_rel(rel, audit.tables.pairs.max_grade)
+        judged = audit.judged(qrels, missing)
+        estimator = usual_estimator(judged.sample) if estimator is None else estimator
+        how: How[Any] = How(audit.loss, estimator, confidence, missing)
+        judges = range(len(audit.predictors))
+        asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
+        estimates = {name: {each.names[s]: each.estimate(s, how) for s in judges} for name, each in asked.items()}
+        two = len(audit.predictors) == 2
+        return cls(
+            estimates=estimates,
+            by_grade=_by_grade(judged, how) if by_grade else pd.DataFrame(columns=_BY_GRADE),
+            ranking=_ranking(asked["error"], how),
+            drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
+            rel=rel,
+            manifest=audit.manifest,
+        )
+
+    @property
+    def judges(self) -> tuple[str, ...]:
+        """The names of the judges."""
+        return tuple(self.estimates["error"])
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The judges that may be the best by their error: the best one, and all that cannot be told from it."""
+        if isinstance(self.ranking, Ranking):
+            best = self.ranking.names[0]
+            pairs = zip(self.ranking.comparisons, self.ranking.winners, strict=True)
+            told = {each.second for each, winner in pairs if each.first == best and winner == best}
+            return tuple(name for name in self.ranking.names if name not in told)
+        if isinstance(self.ranking, Comparison):
+            return (self.ranking.winner,) if self.ranking.winner else self.judges
+        return self.judges
+
+    @property
+    def answer(self) -> str:
+        """The result in one sentence."""
+        if len(self.judges) == 1:
+            estimate = self.estimates["error"][self.judges[0]]
+            return (
+                f"{self.judges[0]} gives {estimate.value:.1%} of the pairs another grade than people do, "
+                f"{_share_interval(estimate)}."
+            )
+        if len(self.kept) == 1:
+            return f"Keep {self.kept[0]}: it errs least often; each of the others errs more often."
+        tied = ", ".join(self.kept)
+        return f"The labels do not say which of {tied} errs least often."
+
+    def table(self) -> pd.DataFrame:
+        """One row per quantity and judge: ``quantity, judge, estimate, low, high, note``."""
+        rows = [
+            (estimate.basis.measure, judge, estimate.value, *estimate.confidence_interval(), estimate.note)
+            for of_judges in self.estimates.values()
+            for judge, estimate in of_judges.items()
+        ]
+        return pd.DataFrame(rows, columns=["quantity", "judge", "estimate", "low", "high", "note"])
+
+    def to_dict(self) -> dict[str, object]:
+        """Every number, ready for JSON: NaN and infinite numbers become None."""
+        each = {name: {judge: e.to_dict() for judge, e in of.items()} for name, of in self.estimates.items()}
+        ranking = None if self.ranking is None else self.ranking.to_dict()
+        tables = {"by_grade": plain_rows(self.by_grade), "drift": plain_rows(self.drift)}
+        return {"answer": self.answer, "kept": list(self.kept), "rel": self.rel, "estimates": each} | {
+            "ranking": ranking,
+            **tables,
+        }
+
+    def __str__(self) -> str:
+        basis = self.estimates["error"][self.judges[0]].basis
+        lines = [self.answer, _lines(self.table().drop(columns="note"))]
+        if len(self.drift):
+            lines.append(f"{self.judges[0]} minus {self.judges[1]}:\n{_lines(self.drift.drop(columns='note'))}")
+        notes = list(dict.fromkeys(f"{e.basis.measure} of {e.name}: {e.note}" for e in self._all if e.note))
+        facts = [f"{name:<10}{text}" for name, text in basis.facts()]
+        return visible("\n\n".join(lines) + "\n\n" + "\n".join([*facts, *(f"note      {note}" for note in notes)]))
+
+    @property
+    def _all(self) -> list[Estimate]:
+        return [estimate for of_judges in self.estimates.values() for estimate in of_judges.values()]
+
+
+_BY_GRADE = ["judge", "said", "label", "pairs", "labelled", "share", "low", "high", "note"]
+
+KNOWN = "known of all pairs"
+"""The note of a number that needs no labels."""
+
+_DRIFT = ["what", "estimate", "low", "high", "note"]
+
+
+def _ranking(judged: JudgedPairs, how: How[Any]) -> Comparison | Ranking | None:
+    if len(judged.names) == 1:
+        return None
+    return judged.compare(0, 1, how) if len(judged.names) == 2 else rank_judged(judged, how)
+
+
+def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:
+    """For each judge and grade, what people say of the pairs that have it."""
+    rows: list[tuple[object, ...]] = []
+    said, grades = judged.pairs.closest_grades, judged.pairs.grades.shape[1]
+    for s, name in enumerate(judged.names):
+        for grade in range(grades):
+            member = judged.pairs.member & (said[:, s] == grade)
+            if not member.any():
+                continue
+            counts = int(member.sum()), int(member[judged.sample.rows].sum())
+            for label in range(grades):
+                estimate = with_loss(judged, _is_label(label, grades), member).estimate(s, how)
+                numbers = estimate.value, *estimate.confidence_interval(), estimate.note
+                rows.append((name, grade, label, *counts, *numbers))
+    return pd.DataFrame(rows, columns=_BY_GRADE)
+
+
+def _is_label(label: int, grades: int) -> CostMatrix:
+    """The loss whose risk is the share of a label."""
+    cost = np.zeros((grades, grades))
+    cost[:, label] = 1.0
+    return CostMatrix(cost.tolist())
+
+
+def _drift(judged: JudgedPairs, how: How[Any], rel: int) -> pd.DataFrame:
+    """How two judges differ, the first minus the second: shares that are known, and estimates from the labels."""
+    said, p = judged.pairs.closest_grades, judged.pairs.weight
+    changed = judged.pairs.member & (said[:, 0] != said[:, 1])
+    known = {
+        "share of pairs with another grade": float(p @ changed),
+        "difference in the mean grade": float(p @ (said[:, 0] - said[:, 1])),
+    }
+    rows: list[tuple[object, ...]] = [
+        (what, value, value, value, "known of all pairs") for what, value in known.items()
+    ]
+    for name in ("error", "precision", "recall", "kappa"):
+        found = asked_for(judged, name, rel).compare(0, 1, how)
+        what = f"difference in {found.basis.measure}"
+        rows.append((what, found.difference, *found.confidence_interval(), found.note))
+    for s, name in enumerate(judged.names):
+        if changed.any():
+            right = with_loss(judged, Accuracy(), changed).estimate(s, how)
+            what = f"right where they differ: {name}"
+            rows.append((what, right.value, *right.confidence_interval(), right.note))
+    return pd.DataFrame(rows, columns=_DRIFT)
+
+
+def _share_interval(estimate: Estimate) -> str:
+    low, high = estimate.confidence_interval()
+    if np.isnan(low):
+        return "with no interval"
+    return f"{estimate.confidence_level:.0%} interval {low:.1%} to {high:.1%}"
+
+
+def _lines(table: pd.DataFrame) -> str:
+    """A table as text, numbers with four digits."""
+    return table.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
+
+
+def labels_in_words(report: AuditReport) -> str:
+    """How many labels a report rests on."""
+    basis = report.estimates["error"][report.judges[0]].basis
+    return f"{how_many('label', basis.n_judged)} of {report.manifest['counts']['pairs']} pairs"

@@ -1,0 +1,142 @@
+"""The commands of an audit: every example in the help runs, and errors are one line."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active.cli.app import app
+from pt_active.cli.audit import EXAMPLES
+
+
+def run(*words: object):
+    return CliRunner().invoke(app, ["audit", *map(str, words)])
+
+
+def qrels(path: Path, frame: pd.DataFrame) -> None:
+    frame.assign(zero=0)[["qid", "zero", "docno", "label"]].to_csv(path, sep=" ", header=False, index=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two judges and people, 300 pairs."""
+    rng = np.random.default_rng(0)
+    keys = pd.DataFrame({"qid": [f"q{i // 10}" for i in range(300)], "docno": [f"d{i}" for i in range(300)]})
+    label = rng.integers(0, 4, 300)
+    for name, wrong in (("people", 0.0), ("gpt", 0.2), ("llama", 0.5)):
+        said = np.where(rng.random(300) < wrong, rng.integers(0, 4, 300), label)
+        qrels(tmp_path / f"{name}.qrels", keys.assign(label=said))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def filled(folder: Path, out: str = "labelled.csv") -> None:
+    """What people do with the worklist."""
+    people = pd.read_csv(folder / "people.qrels", sep=" ", names=["qid", "zero", "docno", "label"])
+    worklist = pd.read_csv(folder / "label-me.csv").drop(columns="label")
+    worklist.merge(people[["qid", "docno", "label"]], on=["qid", "docno"]).to_csv(folder / out, index=False)
+
+
+def plan_of_rankers(folder: Path) -> None:
+    """A plan of two rankers with the labels of people, as files that the example names."""
+    people = pd.read_csv(folder / "people.qrels", sep=" ", names=["qid", "zero", "docno", "label"])
+    for number, name in enumerate("ab"):
+        score = np.random.default_rng(number).random(len(people)) + (1 - number) * people["label"]
+        run_file = people.assign(q0="Q0", rank=0, score=score, tag=name)
+        run_file[["qid", "q0", "docno", "rank", "score", "tag"]].to_csv(
+            f"{name}.run", sep=" ", header=False, index=False
+        )
+    words = (
+        "plan --run a=a.run --run b=b.run --grades uniform --max-grade 3 --measure DCG@5 --budget 200 --level document"
+    )
+    assert CliRunner().invoke(app, [*words.split(), "--out", "my-plan"]).exit_code == 0
+    out = CliRunner().invoke(app, ["export", "my-plan", "--out", "label-me-too.csv", "--format", "csv"])
+    assert out.exit_code == 0
+    worklist = pd.read_csv(folder / "label-me-too.csv").drop(columns="label")
+    worklist.merge(people[["qid", "docno", "label"]], on=["qid", "docno"]).to_csv(folder / "judged.csv", index=False)
+
+
+def words_of(example: str) -> list[str]:
+    words = shlex.split(example.replace("\\\n", " "))
+    assert words[:2] == ["pt-active", "audit"]
+    return words[2:]
+
+
+def test_every_example_of_the_help_runs(folder: Path) -> None:
+    for command, example in EXAMPLES.items():
+        if command.__name__ == "replace":
+            plan_of_rankers(folder)
+        shown = re.sub(r"\s+", " ", re.sub(r"[│╭╮╰╯─]", " ", run(command.__name__, "--help").stdout))
+        assert re.sub(r"\s+", " ", example) in shown
+        result = run(*words_of(example))
+        assert result.exit_code == 0, result.stderr
+        if command.__name__ == "export":
+            filled(folder)
+    assert (folder / "audit.html").exists()
+
+
+def planned(folder: Path) -> None:
+    assert run("plan", "--judge", "gpt=gpt.qrels", "--judge", "llama=llama.qrels", "--budget", 150, "--out", "a").stdout
+    assert run("export", "a", "--out", "label-me.csv").exit_code == 0
+    filled(folder)
+
+
+def test_answers_are_json_with_every_number(folder: Path) -> None:
+    planned(folder)
+    said = json.loads(run("estimate", "a", "labelled.csv", "--json", "--rel", 2).stdout)
+    assert said["kept"] == ["gpt"]
+    assert set(said["estimates"]) == {"error", "precision", "recall", "f1", "kappa", "alpha"}
+    low, value, high = (said["estimates"]["kappa"]["gpt"][name] for name in ("low", "value", "high"))
+    assert low < value < high
+    assert json.loads(run("compare", "a", "labelled.csv", "--json").stdout)["winner"] == "gpt"
+
+
+def test_labels_may_be_qrels_or_records(folder: Path) -> None:
+    planned(folder)
+    table = pd.read_csv(folder / "labelled.csv")
+    qrels(folder / "labelled.qrels", table)
+    record = {"annotator": "ann", "status": "judged", "time": "", "note": "", "plan": ""}
+    table.assign(**record).to_json(folder / "labelled.jsonl", orient="records", lines=True)
+    said = [run("estimate", "a", name).stdout for name in ("labelled.csv", "labelled.qrels", "labelled.jsonl")]
+    numbers = [text.split("\n\nAll of it")[0] for text in said]
+    assert numbers[0] == numbers[1] == numbers[2]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("plan --judge gpt --budget 9 --out b", "--judge needs NAME=FILE, got 'gpt'"),
+        ("plan --judge a=gpt.qrels --judge a=gpt.qrels --budget 9 --out b", "the name 'a' is taken"),
+        ("plan --judge a=none.qrels --budget 9 --out b", "none.qrels: No such file or directory"),
+        ("plan --judge a=gpt.qrels --budget 9 --max-grade 2 --out b", "'a' gives the grade 3, above the highest grade"),
+        ("plan --judge a=gpt.qrels --judge b=few.qrels --budget 9 --out b", "for 295 pairs that others graded"),
+        ("plan --judge a=gpt.qrels --budget 9 --loss wrong --out b", "unknown --loss 'wrong'"),
+        ("plan --judge a=gpt.qrels --budget 9 --out a", "a exists; choose another --out"),
+        ("plan --budget 9 --out b", "Missing option '--judge'; see pt-active audit plan --help"),
+        ("estimate a none.csv", "none.csv: No such file or directory"),
+        ("estimate a few.qrels", "judge them, or say --missing nonrelevant"),
+        ("estimate nowhere labelled.csv", "nowhere"),
+        ("estimate a labelled.csv --rel 7", "rel=7 is above the highest grade, 3"),
+        ("compare a labelled.csv --first gpt --second who", "no predictor 'who'"),
+        ("export a --out b.csv --format rtf", "unknown --format 'rtf'"),
+        ("report a labelled.csv --out a", "a exists; choose another --out"),
+    ],
+)
+def test_errors_are_one_line(folder: Path, words: str, message: str) -> None:
+    planned(folder)
+    qrels(folder / "few.qrels", pd.read_csv(folder / "labelled.csv").head(5))
+    result = run(*words.split())
+    if "few.qrels --budget" in words:
+        assert "--common" in result.stderr
+    else:
+        assert message in result.stderr
+    assert result.exit_code == 2
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert not (folder / "b").exists()

@@ -1,0 +1,70 @@
+"""The study of LLM judges, on a small simulated collection."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+pytest.importorskip("ppi_py")
+
+
+@pytest.fixture
+def frame(demo, graded) -> pd.DataFrame:
+    """Judged documents with the labels of a judge who is wrong in a third of the cases."""
+    frame = graded.merge(demo.qrels, on=["qid", "docno"])
+    frame = frame[frame["qid"].isin(sorted(frame["qid"].unique())[:30])].reset_index(drop=True)
+    rng = np.random.default_rng(0)
+    wrong = rng.random(len(frame)) < 1 / 3
+    return frame.assign(said=np.where(wrong, rng.integers(0, 4, len(frame)), frame["label"]))
+
+
+@pytest.fixture
+def case(script, frame):
+    names = [name.removeprefix("rank_") for name in frame.columns if name.startswith("rank_")][:2]
+    return script("judge_ways").case_of(frame, "DCG@10", names)
+
+
+def test_every_way_is_near_the_truth_on_average(script, case) -> None:
+    """But for the judge alone, whose error is the same in every sample: 60 samples, four standard errors."""
+    ways = script("judge_ways").WAYS
+    labels = float(case.population.cost.sum() / 3)
+    for name, way in ways.items():
+        outcome = way(case, labels, 60, 0)
+        if name == "LLM alone":
+            assert np.ptp(outcome.error) == 0
+        else:
+            assert abs(outcome.error.mean()) < 4 * outcome.error.std() / np.sqrt(60), name
+
+
+def test_labels_that_pay_for_one_query_or_for_all_give_no_row(script, case) -> None:
+    study, ways = script("llm_judges"), script("judge_ways").WAYS
+    cost = case.population.cost
+    for labels in (float(cost.mean()), float(cost.sum())):
+        assert study.cell(case, ways["PPI++"], labels, 3) is None
+        assert study.cell(case, ways["pt_active, queries"], labels, 3) is None
+
+
+def test_the_planted_run_is_in_the_order_of_the_judge(script, frame) -> None:
+    study = script("llm_judges")
+    run = next(name for name in frame.columns if name.startswith("rank_")).removeprefix("rank_")
+    planted = study.with_planted(frame, run)
+    rows = planted[planted[f"rank_{study.PLANTED}"] >= 0].sort_values(["qid", f"rank_{study.PLANTED}"])
+    assert (rows.groupby("qid")["said"].diff().fillna(0) <= 0).all()
+    assert set(rows.index) == set(frame.index[frame[f"rank_{run}"] >= 0])
+
+
+def test_strata_and_audits_estimate_the_same_share(script, frame) -> None:
+    study = script("llm_judges")
+    truth = (frame["said"] == frame["label"]).mean()
+    for way in (study._strata, study._audit):
+        found = np.array([way(frame, 60, seed) for seed in range(40)])
+        assert found[:, 0].mean() == pytest.approx(truth, abs=4 * found[:, 0].std() / np.sqrt(40))
+        assert ((found[:, 1] <= truth) & (truth <= found[:, 2])).mean() > 0.8
+
+
+def test_a_cell_that_is_kept_is_not_made_again(script, tmp_path) -> None:
+    cache, path = script("llm_judges").Cache, tmp_path / "cells.jsonl"
+    assert cache(path).made(["a", 1], lambda: {"rmse": 2.0}) == {"rmse": 2.0}
+    assert cache(path).made(["a", 1], lambda: pytest.fail("made twice")) == {"rmse": 2.0}
+    assert json.loads(path.read_text(encoding="utf-8"))["key"] == ["a", 1]

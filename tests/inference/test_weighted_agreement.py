@@ -1,0 +1,71 @@
+"""Agreement of a judge with people from samples with known probabilities, against enumeration of all samples."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from pt_active.inference.agreement import coincidences, ordinal_alpha, quadratic_kappa
+from pt_active.inference.weighted_agreement import COEFFICIENTS, agreement_estimate
+from pt_active.sampling.sample import Sample
+
+PAIRS, DRAWN, GRADES = 16, 8, 3
+
+RNG = np.random.default_rng(4)
+
+LABEL = RNG.integers(0, GRADES, PAIRS)
+
+SAID = np.where(RNG.random(PAIRS) < 0.6, LABEL, RNG.integers(0, GRADES, PAIRS))
+
+OTHER = np.where(RNG.random(PAIRS) < 0.4, LABEL, RNG.integers(0, GRADES, PAIRS))
+
+BELIEF = np.full((PAIRS, GRADES), 0.2) + 0.4 * np.eye(GRADES)[SAID]
+
+UNIFORM = np.full(PAIRS, 1 / PAIRS)
+
+
+def estimated(name: str, rows: np.ndarray, said=(SAID,), estimator: str = "snis"):
+    sample = Sample(rows, np.ones_like(rows), np.full(len(rows), len(rows) / PAIRS))
+    return agreement_estimate(COEFFICIENTS[name], said, LABEL[rows], BELIEF, sample, UNIFORM, estimator)
+
+
+def table(said: np.ndarray) -> np.ndarray:
+    counts = np.zeros((GRADES, GRADES))
+    np.add.at(counts, (said, LABEL), 1)
+    return counts
+
+
+def alpha_of(said: np.ndarray) -> float:
+    item = np.tile(np.arange(PAIRS), 2)
+    return ordinal_alpha(coincidences(item, np.concatenate([said, LABEL]), GRADES))
+
+
+@pytest.mark.parametrize("estimator", ["snis", "regression", "difference"])
+def test_all_labels_give_the_coefficient_itself(estimator: str) -> None:
+    everything = np.arange(PAIRS)
+    kappa, alpha = (float(estimated(name, everything, estimator=estimator).value) for name in ("Kappa", "Alpha"))
+    assert kappa == pytest.approx(quadratic_kappa(table(SAID)))
+    assert alpha == pytest.approx(alpha_of(SAID))
+    difference = float(estimated("Kappa", everything, (SAID, OTHER), estimator).value)
+    assert difference == pytest.approx(quadratic_kappa(table(SAID)) - quadratic_kappa(table(OTHER)))
+
+
+@pytest.mark.parametrize("name", ["Kappa", "Alpha"])
+@pytest.mark.parametrize("said", [(SAID,), (SAID, OTHER)])
+def test_the_standard_error_is_that_over_all_samples(name: str, said: tuple[np.ndarray, ...]) -> None:
+    """Over all 12,870 samples of 8 of 16; the linearisation leaves terms of the order of 1/8."""
+    samples = np.array(list(combinations(range(PAIRS), DRAWN)))[::13]
+    found = [estimated(name, rows, said) for rows in samples]
+    values, errors = (np.array([float(getattr(each, n)) for each in found]) for n in ("value", "standard_error"))
+    kept = np.isfinite(values)
+    truth = float(estimated(name, np.arange(PAIRS), said).value)
+    assert kept.mean() > 0.99
+    assert values[kept].mean() == pytest.approx(truth, abs=0.25 * values[kept].std())
+    assert np.sqrt((errors[kept] ** 2).mean()) == pytest.approx(values[kept].std(), rel=0.25)
+
+
+def test_equal_labels_have_no_coefficient() -> None:
+    rows = np.flatnonzero(LABEL == 1)
+    assert np.isnan(estimated("Alpha", rows, (np.ones(PAIRS, dtype=int),)).value)

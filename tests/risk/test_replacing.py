@@ -1,0 +1,103 @@
+"""May a judge replace people? Exact with all labels, and an interval of τ that holds where rankers are tied."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from pt_active import OrderedLogitGrades, Plan, Runs
+from pt_active.demo.collection import demo_collection
+from pt_active.relevance.measure_values import measure_values
+from pt_active.risk.replacing import CONFIRMED, OPEN, REFUTED, Replacement, replacement
+
+
+@pytest.fixture(scope="module")
+def collection():
+    return demo_collection(seed=7, queries=40)
+
+
+@pytest.fixture(scope="module")
+def pool(collection) -> pd.DataFrame:
+    grades = OrderedLogitGrades(max_grade=3).fit(collection.past_run, collection.past_qrels)
+    return (Runs(**collection.runs, depth=10) >> grades)(collection.topics)
+
+
+def made(pool: pd.DataFrame, collection, budget: float) -> tuple[Plan, pd.DataFrame]:
+    plan = Plan.create(pool, collection.topics, "DCG@10", budget=budget, level="document", seed=1)
+    return plan, collection.judge(plan.assessments)
+
+
+def test_a_judge_who_agrees_with_people_is_confirmed(pool, collection) -> None:
+    plan, qrels = made(pool, collection, len(pool))
+    found = replacement(plan, qrels, collection.judge(pool), "twin")
+    assert found.answer.startswith("Yes: people's labels confirm")
+    assert found.tau_interval == (1.0, 1.0)
+    np.testing.assert_allclose(found.pairs["judge"], found.pairs["people"])
+    for row in found.rankers.to_dict("records"):
+        wanted = measure_values(collection.runs[row["name"]], collection.judge(pool), "DCG@10")["value"].mean()
+        assert row["judge"] == pytest.approx(wanted)
+
+
+def test_a_judge_who_prefers_the_worse_ranker_is_refuted(pool, collection) -> None:
+    """The judge says the opposite of people, so that the better ranker looks worse."""
+    plan, qrels = made(pool, collection, len(pool))
+    opposite = collection.judge(pool).assign(label=lambda frame: 3 - frame["label"])
+    found = replacement(plan, qrels, opposite, "contrarian")
+    assert found.pairs["verdict"].tolist() == [REFUTED]
+    assert found.answer.startswith("No: contrarian alone finds")
+    assert found.tau_interval == (-1.0, -1.0)
+
+
+def test_few_labels_leave_a_close_pair_open(pool, collection) -> None:
+    plan, qrels = made(pool, collection, 30)
+    found = replacement(plan, qrels, collection.judge(pool), "twin", "P@10")
+    assert found.pairs["verdict"].tolist() == [OPEN]
+    assert found.answer.startswith("Not known")
+    assert found.tau_interval == (-1.0, 1.0)
+
+
+def test_a_judge_without_a_label_that_counts_is_refused(pool, collection) -> None:
+    plan, qrels = made(pool, collection, 60)
+    with pytest.raises(ValueError, match=r"gpt has no label for \d+ documents of the plan, such as"):
+        replacement(plan, qrels, collection.judge(pool).iloc[5:], "gpt")
+
+
+def of_normal(value: np.ndarray, alone: np.ndarray) -> Replacement:
+    """The replacement that independent estimates with standard errors 1 lead to."""
+    from pt_active.risk.replacing import _closed
+
+    number, rows = len(value) * (len(value) - 1) // 2, []
+    half = stats.norm.ppf(1 - 0.025 / number) * np.sqrt(2)
+    for a, b in combinations(range(len(value)), 2):
+        first, second = (a, b) if alone[a] >= alone[b] else (b, a)
+        people = value[first] - value[second]
+        verdict = CONFIRMED if people > half else REFUTED if people < -half else OPEN
+        names = {"first": f"r{first}", "second": f"r{second}"}
+        rows.append(names | {"judge": alone[first] - alone[second], "people": people, "verdict": verdict})
+    return Replacement("judge", "DCG@10", pd.DataFrame(), _closed(pd.DataFrame(rows)), 0.95, ())
+
+
+@pytest.mark.parametrize("step", [0.0, 0.5, 3.0])
+def test_the_interval_of_tau_holds_where_a_bootstrap_does_not(step: float) -> None:
+    """Five rankers ``step`` standard errors apart, 400 samples, a judge who swaps two of them."""
+    truth, alone = step * np.arange(5.0), np.array([0.0, 2.0, 1.0, 3.0, 4.0])
+    pairs = np.array(list(combinations(range(5), 2))).T
+
+    def tau(values: np.ndarray) -> np.ndarray:
+        one, other = np.sign(values[..., pairs[0]] - values[..., pairs[1]]), np.sign(alone[pairs[0]] - alone[pairs[1]])
+        return (one * other).mean(axis=-1)
+
+    rng, hits, naive = np.random.default_rng(0), 0, 0
+    for _ in range(400):
+        value = truth + rng.normal(size=5)
+        low, high = of_normal(value, alone).tau_interval
+        hits += low - 1e-9 <= tau(truth) <= high + 1e-9
+        ends = np.quantile(tau(value + rng.normal(size=(400, 5))), [0.025, 0.975])
+        naive += ends[0] - 1e-9 <= tau(truth) <= ends[1] + 1e-9
+    assert hits / 400 >= 0.95
+    if step == 0.5:
+        assert naive / 400 < 0.9
