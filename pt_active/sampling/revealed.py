@@ -55,6 +55,14 @@ class RevealedPool(DocumentPool):
         """
         return cls(form, indptr, ranks, weight, key, learned_prior(form, indptr, np.zeros((0, 0))))
 
+    def ranked(self, ranks: np.ndarray) -> RevealedPool:
+        """The pool with other rankings, for which nothing is kept.
+
+        Args:
+            ranks: int32[k, N], from 1; 0 = not retrieved.
+        """
+        return replace(self, ranks=ranks, kept={})
+
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
         """The pool with what known labels say of the classes of their queries.
 
