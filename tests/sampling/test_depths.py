@@ -7,11 +7,12 @@ import itertools
 import numpy as np
 import pytest
 
+from pt_active.sampling._depth_kernels import even_parts
 from pt_active.sampling.depths import depth_numbers
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.two_phase import cut_to_budget, draw_documents
 
-DRAWS = 4000
+DRAWS = 2000
 
 
 def design_of(queries: int, seed: int) -> tuple[DocumentDesign, np.ndarray, np.ndarray]:
@@ -63,6 +64,21 @@ def test_queries_without_documents_and_certain_ones_need_no_luck() -> None:
     assert numbers.min() >= 0
     assert numbers.max() < 1
     np.testing.assert_allclose(numbers.mean(axis=0), 0.5, atol=4 * 0.29 / np.sqrt(DRAWS))
+
+
+@pytest.mark.parametrize("first", [[0.1, 0.5, 0.9], [0.9, 0.1, 0.5], [0.5, 0.9, 0.1]])
+@pytest.mark.parametrize("cost", [[3.0, 2.5, 2.1], [8.0, 1.0, 0.5], [1.0, 1.0, 1.0], [2.0, 0.1, 1.0]])
+def test_each_query_gets_each_part_with_the_probability_of_its_length(first, cost) -> None:
+    """By enumeration of a grid of random numbers: three queries of two parts, in each order of the trades."""
+    length, grid = np.array([0.3, 0.7, 0.45, 0.55, 0.8, 0.2]), (np.arange(24) + 0.5) / 24
+    costs, chosen, spent = np.ravel([[c, 0.0] for c in cost]), np.zeros(3), []
+    for later in itertools.product(grid, repeat=3):
+        part = even_parts(np.array([0, 2, 4, 6]), length, costs, np.r_[first, later, 0.5, 0.5, 0.5])
+        chosen += part == [0, 2, 4]
+        spent.append(costs[part].sum())
+    np.testing.assert_allclose(chosen / len(spent), length[::2], atol=2 / len(grid))
+    free = length[::2] * (1 - length[::2]) @ np.square(cost)
+    assert np.var(spent) < free
 
 
 @pytest.mark.parametrize("excess", [0.5, 1.0, 2.5, 4.0, 6.5])
