@@ -136,8 +136,10 @@ document sizes: overhead on every document [test_document_design]
     cost[z] + (overhead if place == first and common[x] == 0 else 0.0) => cost[z] + overhead
 document design: inclusion not given its query is open [test_document_design]
     np.minimum(1.0, factor * size) / opening[query] => np.minimum(1.0, factor * size)
-document design: budget not lowered for what depth may overspend [test_document_design]
-    margin = depth_reserve(design, indptr, cost, overhead) => margin = 0.0
+depths: chances move without regard to cost [test_depths]
+    chance[other] -= moved / swing[other] => chance[other] -= moved / swing[one]
+depths: a cut query forgets that it might have stayed whole [test_depths]
+    chance[order[beyond]] = 1 - 1 / len(can) => chance[order[beyond]] = 1.0
 largest variance: no contrast regains weight [test_document_design]
     * np.sqrt(variances) + MIXED_SHARE * share.mean() => * np.sqrt(variances) + 0 * share.mean()
 largest variance, differences of cascades: a tenth is mixed in [test_document_design]

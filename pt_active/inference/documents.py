@@ -317,7 +317,9 @@ def _by_depth(
     before = excess - step * (inverse - 1) - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
     variance = inverse * step * (step * (inverse - 1) + 2 * before)
     influence, terms = np.zeros(len(mean)), np.zeros(len(mean))
-    influence[order] = _moved(pool, sample.design.order, mean, contrast)[order] * inverse
+    moved = _moved(pool, sample.design.order, mean, contrast)
+    # A model that is certain of every label expects no step at all; then those that labels took count.
+    influence[order] = (moved[order] if moved.any() else np.abs(step)) * inverse
     terms[order] = inverse * step
     total, spread = (np.bincount(query, weights=a, minlength=m) for a in (inverse * step, variance))
     return QueryResiduals(total, spread, np.zeros(m), influence, terms)

@@ -19,7 +19,7 @@ from pt_active.inference.replays import CHUNK, Replays
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import defensive_share, design_named, difference_moments, sampling_distribution
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, RoundSettings
+from pt_active.sampling.documents import RoundSettings, usual_variance
 from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Sample
@@ -144,7 +144,7 @@ class LabelledPool:
         """
         seen = self.graded.seen
         ranks = np.ascontiguousarray(np.where(traded[seen.query], seen.ranks[::-1], seen.ranks))
-        return replace(self, graded=replace(self.graded, seen=replace(seen, ranks=ranks)))
+        return replace(self, graded=replace(self.graded, seen=seen.ranked(ranks)))
 
 
 def random_swaps(queries: int, rng: np.random.Generator, repetitions: int = 1) -> np.ndarray:
@@ -312,7 +312,8 @@ def _of_documents(
     rng: np.random.Generator,
 ) -> Rows:
     """The estimates of all methods from ``size`` samples of documents, each with its own swaps if there are any."""
-    kind, defensive = methods[0], DEFENSIVE_VARIANCE if how.defensive is None else how.defensive
+    kind, usual = methods[0], usual_variance(pool.graded.seen.form)
+    defensive = usual if how.defensive is None else how.defensive
     settings, share = RoundSettings(kind.design, defensive), budget / kind.rounds
     rows = []
     for repetition in range(size):

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from pt_active.sampling.sample import DocumentDesign
 
-_MARGIN = 0.5
-"""Standard deviations of the cost that are kept in reserve."""
 
-_BLOCK = 100
-"""Queries of similar cost, at most so many, whose random depths are spread evenly over the whole range."""
+class Parts(NamedTuple):
+    """The range of each query's uniform number, in parts in which the same documents are judged.
 
-_POINTS = 8
-"""Points of each part of the range at which costs are computed."""
+    Attributes:
+        ptr: int64[m+1], the offsets of the queries.
+        end: float64[P], the upper ends of the parts, increasing within a query; the last one is 1.
+        length: float64[P], positive.
+        cost: float64[P], what the query costs in each part, falling.
+    """
+
+    ptr: np.ndarray
+    end: np.ndarray
+    length: np.ndarray
+    cost: np.ndarray
 
 
 def depth_numbers(
     design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Uniform numbers of the queries, float64[m]: documents with a larger π than that of their query are judged.
+    """Uniform numbers of the queries, float64[m]: a document is judged if its ``Π π`` is larger than that of its query.
 
-    Each is uniform by itself. Within a block of similar queries they lie in different parts of the range, so that some
-    queries are judged deep and others are not, and the whole costs nearly what is expected.
+    Each is uniform by itself. Together they are drawn so that the whole costs nearly what is expected: what one query
+    costs above its mean, others cost below theirs [`even_parts`].
 
     Args:
         design: Of nested documents.
@@ -31,56 +40,27 @@ def depth_numbers(
         overhead: λ₀, the cost of opening a query.
         rng: Source of randomness.
     """
-    number = rng.random(len(design.opening))
-    for block in _blocks(design, indptr, cost, overhead):
-        number[block] = (rng.permutation(len(block)) + number[block]) / len(block)
-    return number
+    from pt_active.sampling._depth_kernels import even_parts
+
+    parts = _parts(design, indptr, cost, overhead)
+    chosen = even_parts(parts.ptr, parts.length, parts.cost, rng.random(3 * len(parts.end)))
+    return np.asarray(parts.end[chosen] - (1 - rng.random(len(chosen))) * parts.length[chosen])
 
 
-def depth_reserve(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> float:
-    """`_MARGIN` standard deviations of the cost of the queries that are certain to be opened.
-
-    For a block with ``f(x, k)``, the mean cost of query x in part k of the range, and ``v(x, k)``, its variance there,
-    the variance is ``Σ (f(x, k) − f(x) − f(k) + f)² / (b − 1) + Σ v(x, k) / b`` (Hoeffding 1951).
-
-    Args:
-        design: Of nested documents.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-    """
-    variance = 0.0
-    for block in _blocks(design, indptr, cost, overhead):
-        if design.opening[block[0]] < 1:
-            continue
-        b = len(block)
-        at = (np.arange(b * _POINTS) + 0.5) / (b * _POINTS)
-        costs = np.stack([_costs(design, indptr, cost, overhead, x, at) for x in block]).reshape(b, b, _POINTS)
-        part = costs.mean(axis=2)
-        apart = part - part.mean(axis=1, keepdims=True) - part.mean(axis=0) + part.mean()
-        variance += (apart**2).sum() / max(b - 1, 1) + costs.var(axis=2).mean(axis=1).sum()
-    return _MARGIN * float(np.sqrt(variance))
-
-
-def _blocks(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> list[np.ndarray]:
-    """Queries that can be opened, in blocks of similar expected costs; those that are certain have their own blocks."""
-    query = np.searchsorted(indptr, design.order, side="right") - 1
+def _parts(design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float) -> Parts:
+    query, m = np.searchsorted(indptr, design.order, side="right") - 1, len(indptr) - 1
+    chance = design.opening[query] * design.inclusion[design.order]
     first = np.r_[True, query[1:] != query[:-1]]
-    price = (cost[design.order] + overhead * first) * design.inclusion[design.order]
-    expected = np.bincount(query, weights=price, minlength=len(design.opening))
-    found = []
-    for which in (design.opening >= 1, (design.opening > 0) & (design.opening < 1)):
-        rows = np.flatnonzero(which & (expected > 0))
-        rows = rows[np.argsort(expected[rows], kind="stable")]
-        found += [rows[start : start + _BLOCK] for start in range(0, len(rows), _BLOCK)]
-    return found
-
-
-def _costs(
-    design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, x: int, number: np.ndarray
-) -> np.ndarray:
-    """What a query costs if it is opened, for each of some uniform numbers."""
-    query = np.searchsorted(indptr, design.order, side="right") - 1
-    documents = design.order[slice(*np.searchsorted(query, [x, x + 1]))]
-    deep = np.searchsorted(-design.inclusion[documents], -number, side="left")
-    return np.asarray(np.r_[0.0, overhead + np.cumsum(cost[documents])][deep])
+    price = cost[design.order] + overhead * first
+    # From the deepest document of each query to the top, and last the part in which nothing is judged.
+    deep = np.cumsum(price)
+    deep -= (deep - price)[np.maximum.accumulate(np.where(first, np.arange(len(query)), 0))]
+    owner = np.r_[query[::-1], np.arange(m)]
+    end, total = np.r_[chance[::-1], np.ones(m)], np.r_[deep[::-1], np.zeros(m)]
+    place = np.lexsort([np.r_[np.arange(len(query)), np.full(m, len(query))], owner])
+    owner, end, total = owner[place], end[place], total[place]
+    new = np.r_[True, owner[1:] != owner[:-1]]
+    length = end - np.where(new, 0.0, np.r_[0.0, end[:-1]])
+    kept = length > 0
+    owner, end, total, length = owner[kept], end[kept], total[kept], length[kept]
+    return Parts(np.searchsorted(owner, np.arange(m + 1)), end, length, total)

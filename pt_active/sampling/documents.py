@@ -11,7 +11,6 @@ import numpy as np
 from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped
-from pt_active.sampling.depths import depth_reserve
 from pt_active.sampling.designs import check_pair_weights
 from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence, influence_of
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
@@ -421,9 +420,6 @@ def document_design(
     model makes in a whole query then does the least harm. Otherwise a query is opened with a probability in proportion
     to its size in `DocumentSizes.opening`, or with that of its most probable document.
 
-    A drawing by depth has a random cost, and queries that exceed the budget are dropped whole, which costs far more
-    precision than their share of the budget. So a small part of the budget is kept in reserve (`depth_reserve`).
-
     A successive drawing gets rates besides, see `succession_design`.
 
     Args:
@@ -441,13 +437,7 @@ def document_design(
         raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
     if drawing == SUCCESSIVE:
         return succession_design(sizes, indptr, cost, overhead, budget)
-    design = _design_at(sizes, drawing, indptr, cost, overhead, budget)
-    if drawing != "depth":
-        return design
-    margin = depth_reserve(design, indptr, cost, overhead)
-    if margin == 0:
-        return design
-    return _design_at(sizes, drawing, indptr, cost, overhead, max(budget - margin, 0.5 * budget))
+    return _design_at(sizes, drawing, indptr, cost, overhead, budget)
 
 
 def _design_at(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -87,6 +87,14 @@ class DocumentPool:
     def query(self) -> np.ndarray:
         """int64[N], the query of each document."""
         return np.repeat(np.arange(len(self.weight)), np.diff(self.indptr))
+
+    def ranked(self, ranks: np.ndarray) -> DocumentPool:
+        """The pool with other rankings.
+
+        Args:
+            ranks: int32[k, N], from 1; 0 = not retrieved.
+        """
+        return replace(self, ranks=ranks)
 
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> DocumentPool:
         """The pool with what known labels say of the other documents of their queries: nothing.

@@ -55,6 +55,14 @@ class RevealedPool(DocumentPool):
         """
         return cls(form, indptr, ranks, weight, key, learned_prior(form, indptr, np.zeros((0, 0))))
 
+    def ranked(self, ranks: np.ndarray) -> RevealedPool:
+        """The pool with other rankings, for which nothing is kept.
+
+        Args:
+            ranks: int32[k, N], from 1; 0 = not retrieved.
+        """
+        return replace(self, ranks=ranks, kept={})
+
     def taught(self, grades: np.ndarray, labels: np.ndarray | None) -> RevealedPool:
         """The pool with what known labels say of the classes of their queries.
 
@@ -177,13 +185,22 @@ class RevealedPool(DocumentPool):
     def judging_order(self, mean: np.ndarray, first: np.ndarray | None = None) -> np.ndarray:
         """int64[N], all documents, query by query, in the order in which they should be judged.
 
-        By their best rank in any ranking. For a measure with a cutoff, documents that no ranking has above it come
-        last, those with the most uncertain gain first.
+        For a measure with a cutoff by their best rank in any ranking, and below it by the deviation of their gain. For
+        nDCG and AP of whole rankings those come first whose labels are expected to change most, as simulated for
+        documents in the order of their best ranks. Other measures are too slow for that and keep this order.
 
         Args:
             mean: float64[N, G+1], the document variables before.
-            first: bool[N], documents that come before all others of their query, if there are any.
+            first: bool[N], documents that come before all others of their query, in the order of their best ranks.
         """
+        order = self._by_best_rank(mean, first)
+        if first is not None or self.form.cutoff is not None or not self.form.compiled:
+            return order
+        square = self.mean_squares(order, mean)
+        # Equal squares may differ in their last digits, which must not decide.
+        return np.lexsort([self.key, -np.round(square / max(square.max(initial=0.0), 1e-300), 12), self.query])
+
+    def _by_best_rank(self, mean: np.ndarray, first: np.ndarray | None) -> np.ndarray:
         best = np.where(self.ranks > 0, self.ranks, np.iinfo(np.int32).max).min(axis=0)
         keys: list[np.ndarray] = [self.key, best]
         if self.form.cutoff is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from pt_active.sampling.depths import depth_numbers
@@ -13,6 +15,9 @@ from pt_active.sampling.successive import Succession, priorities_of
 APART_SHARE = 0.25
 """Probability that a query has its documents drawn independently although those of the others are spread. Products of
 the residuals of a query can be estimated from these queries alone: what spreading gains, and how a cascade bends."""
+
+_ROUNDING = 1e-9
+"""Share of an excess below which a difference of costs is rounding."""
 
 _MAX_DEVIATIONS = 6
 """Standard deviations by which the cost of the documents drawn in a query may exceed its mean."""
@@ -50,21 +55,97 @@ def draw_documents(
         clock = _clock(design, indptr, rng) if clock is None else clock
         return Succession(design, priorities_of(design, indptr, clock), indptr, cost, overhead).drawn_to(budget)
     _check_prices(design, indptr, cost, overhead, budget)
+    if design.drawing == "depth":
+        return _from_the_top(design, indptr, cost, overhead, budget, rng)
     m = len(indptr) - 1
     apart = rng.random(m) < APART_SHARE if design.drawing == "spread" else np.full(m, design.drawing == "poisson")
-    if design.drawing == "depth":
-        number, query = depth_numbers(design, indptr, cost, overhead, rng), np.repeat(np.arange(m), np.diff(indptr))
-        drawn = number[query] < design.inclusion
-    else:
-        drawn = _second_phase(design, indptr, apart, rng)
-    query = np.searchsorted(indptr, design.order, side="right") - 1
-    chosen = drawn[design.order]
-    price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
-    price = price + overhead * (np.bincount(query[chosen], minlength=m) > 0)
+    drawn = _second_phase(design, indptr, apart, rng)
+    price = _prices(design, indptr, cost, overhead, drawn)
     queries = _first_phase(design.opening, price, budget, rng)
     opened = np.isin(np.arange(m), queries.rows)
     drawn &= np.repeat(opened, np.diff(indptr))
     return TwoPhase(design, queries, drawn, apart, float(price[opened].sum()))
+
+
+def _prices(
+    design: DocumentDesign, indptr: np.ndarray, cost: np.ndarray, overhead: float, drawn: np.ndarray
+) -> np.ndarray:
+    """float64[m], what the drawn documents of each query cost."""
+    query, m = np.searchsorted(indptr, design.order, side="right") - 1, len(indptr) - 1
+    chosen = drawn[design.order]
+    price = np.bincount(query[chosen], weights=cost[design.order][chosen], minlength=m)
+    return np.asarray(price + overhead * (np.bincount(query[chosen], minlength=m) > 0))
+
+
+def _from_the_top(
+    design: DocumentDesign,
+    indptr: np.ndarray,
+    cost: np.ndarray,
+    overhead: float,
+    budget: float,
+    rng: np.random.Generator,
+) -> TwoPhase:
+    """Draw a depth for each query; what exceeds the budget is cut off from one of them, or queries are left out.
+
+    Given the depths, each document stays with a known probability, by which its own is multiplied.
+    """
+    m = len(indptr) - 1
+    query, number = np.repeat(np.arange(m), np.diff(indptr)), depth_numbers(design, indptr, cost, overhead, rng)
+    drawn, opening = number[query] < design.chance(query), np.where(number < design.opening, design.opening, 0.0)
+    price = _prices(design, indptr, cost, overhead, drawn)
+    if not pays_for_all(budget, price):
+        cut = cut_to_budget(design, indptr, cost, overhead, drawn, float(price.sum()) - budget, rng)
+        if cut is None:
+            queries = _first_phase((opening > 0).astype(np.float64), price, budget, rng)
+            opening[queries.rows] *= queries.expected
+            opening[~np.isin(np.arange(m), queries.rows)] = 0.0
+            drawn &= opening[query] > 0
+        else:
+            kept, drawn = cut
+            design = replace(design, inclusion=design.inclusion * kept)
+        price = _prices(design, indptr, cost, overhead, drawn)
+    return TwoPhase(design, Sample.once(opening), drawn, np.zeros(m, dtype=bool), float(price.sum()))
+
+
+def cut_to_budget(
+    design: DocumentDesign,
+    indptr: np.ndarray,
+    cost: np.ndarray,
+    overhead: float,
+    drawn: np.ndarray,
+    excess: float,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Cut one query that was judged from the top, drawn at random from those that cost at least what is too much.
+
+    Args:
+        design: Of nested documents.
+        indptr: int64[m+1], the offsets of the queries.
+        cost: float64[N], λ.
+        overhead: λ₀, the cost of opening a query.
+        drawn: bool[N], the documents that were drawn.
+        excess: By how much they exceed the budget.
+        rng: Source of randomness.
+
+    Returns:
+        float64[N], the probability that each drawn document stays, 1 for documents that were not drawn; and bool[N],
+        the documents that stay. None if fewer than two queries cost so much.
+    """
+    order = design.order[drawn[design.order]]
+    query = np.searchsorted(indptr, order, side="right") - 1
+    begins = np.searchsorted(query, query)
+    price = cost[order] + overhead * (begins == np.arange(len(order)))
+    before = np.cumsum(price) - price
+    before -= before[begins]
+    total = np.bincount(query, weights=price, minlength=len(indptr) - 1)
+    can = np.flatnonzero(total >= excess)
+    if len(can) < 2:
+        return None
+    beyond = np.isin(query, can) & (before + price > (total[query] - excess) + _ROUNDING * excess)
+    chance, stays = np.ones(len(drawn)), drawn.copy()
+    chance[order[beyond]] = 1 - 1 / len(can)
+    stays[order[beyond & (query == rng.choice(can))]] = False
+    return chance, stays
 
 
 def _clock(design: DocumentDesign, indptr: np.ndarray, rng: np.random.Generator) -> np.ndarray:

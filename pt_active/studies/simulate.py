@@ -21,7 +21,7 @@ from pt_active.inference.replays import Replays, joined, ratio_of_means, savings
 from pt_active.plans.making.labelled import match_labels, measured_values
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
-from pt_active.relevance.measures import has_rank_form, parse_measure
+from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import design_named
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, natural_drawing
 
@@ -69,7 +69,6 @@ def labelled_population(
         raise ValueError(f"choose one or two rankers to replay; the pool has {some(arrays.names, 40)}")
     labels = _labels(pool, arrays, parsed)
     seen = arrays.seen(parsed)
-    single = LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels) if has_rank_form(parsed) else None
     return Population(
         values=measured_values(arrays, parsed, labels, expected=False),
         moments=arrays.moments(parsed, samples=samples, seed=seed),
@@ -77,7 +76,7 @@ def labelled_population(
         cost=arrays.query_cost,
         weight=arrays.query_weight,
         documents=np.bincount(arrays.query_of_document[seen], minlength=len(arrays.queries)),
-        single=single,
+        single=LabelledPool(graded_pool(arrays, parsed, check_per_query(cost)), labels),
     )
 
 
@@ -157,7 +156,7 @@ def simulate(
         seed: Random seed of all draws.
         defensive: ε of the designs: for queries the share of plain random sampling (by default that of a plan with the
             largest budget, `designs.defensive_share`), for documents the multiple of the average variance added to
-            each (default 1).
+            each (by default that of a plan, `documents.usual_variance`).
         reference: Reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
         null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.

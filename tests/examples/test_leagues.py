@@ -233,3 +233,14 @@ def test_ppi_of_many_samples_is_that_of_each(script) -> None:
         power = np.cov(values[row], model[row], ddof=0)[0, 1] / ((1 + 9 / 21) * model.var())
         power = min(max(power, 0), 1)
         assert found == pytest.approx(power * rest.mean() + (values[row] - power * model[row]).mean())
+
+
+def test_the_coverage_is_put_into_the_page(script, pool_file: Path, tmp_path: Path, monkeypatch) -> None:
+    module, page = script("revealed_coverage"), tmp_path / "page.md"
+    page.write_text(f"before\n{module.BEGIN}\nold\n{module.END}\nafter\n")
+    monkeypatch.setattr("sys.argv", ["_", str(pool_file), "--share", "0.3", "--repetitions", "4", "--docs", str(page)])
+    module.main()
+    rows = [[cell.strip() for cell in line.split("|")] for line in page.read_text().splitlines() if "ranker" in line]
+    assert "old" not in page.read_text()
+    assert len(rows) == 2
+    assert all(float(row[5].rstrip("%")) > 90 for row in rows)

@@ -351,6 +351,21 @@ def test_unlabelled_documents_below_the_cutoff_do_not_matter(labelled):
     np.testing.assert_array_equal(unlabelled.values, labelled_population(labelled, DCG @ 10).values)
 
 
+def test_samples_of_documents_are_replayed_for_any_measure(labelled):
+    """The truth and the swaps are those of whole queries, nearly all of the budget is spent, and nothing is biased."""
+    pool = labelled_population(labelled, "nDCG@5", samples=20)
+    np.testing.assert_allclose(pool.single.target, pool.target, atol=1e-12)
+    traded = random_swaps(len(pool.weight), np.random.default_rng(0))[0]
+    assert traded.any()
+    np.testing.assert_allclose(pool.single.swapped(traded).target, pool.swapped(traded).target, atol=1e-12)
+    method, budget = Method("depth", "difference", False), 0.2 * pool.cost.sum()
+    found = replays(pool, [method], 25, budgets=[budget], seed=1, progress=False)[method]
+    error = found.error[0]
+    assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error))
+    assert found.spent.mean() > 0.97 * budget
+    assert found.spent.max() <= budget * (1 + 1e-9)
+
+
 def test_costs_and_measures_reach_the_population(labelled):
     priced = labelled.assign(price=np.arange(len(labelled)) + 1.0)
     pool = labelled_population(priced, "nDCG@10", ColumnCost("price", per_query=2.0), samples=20, seed=1)

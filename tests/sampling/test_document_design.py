@@ -13,7 +13,6 @@ from pt_active.relevance._kernels import revealed
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.sampling._kernels import pooled_sizes
-from pt_active.sampling.depths import depth_reserve
 from pt_active.sampling.documents import (
     COMMON_SHARE,
     DOCUMENT_DRAWINGS,
@@ -24,7 +23,7 @@ from pt_active.sampling.documents import (
     natural_drawing,
 )
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes
+from pt_active.sampling.sample import DocumentSizes
 
 SEEDS = st.integers(0, 2**32 - 1)
 MEASURES = ["DCG@2", "DCG(gain='linear')", "ERR(max_rel=2)@2", "ERR(max_rel=2)", "RR", "RBP(p=0.8)"]
@@ -237,15 +236,6 @@ def pointwise(variables):
     return Variables(variables.mean, np.zeros_like(variables.mean), np.ones(len(variables.mean), dtype=bool))
 
 
-def put_by(size, order, instance, overhead, budget):
-    """The reserve of the probabilities that would spend the whole budget; `test_depths` checks it by simulation."""
-    psi = scaled(size, instance, overhead, budget)[0]
-    opening = tops(psi, instance)
-    inclusion = np.divide(psi, np.repeat(opening, LENGTHS), out=np.zeros_like(psi), where=psi > 0)
-    design = DocumentDesign("depth", order, np.where(opening > 1 - 1e-9, 1.0, opening), inclusion)
-    return min(depth_reserve(design, instance[1], instance[4], overhead), 0.5 * budget)
-
-
 @pytest.mark.parametrize("drawing", ["spread", "poisson", "depth"])
 @pytest.mark.parametrize("overhead", [0.0, 1.5])
 @pytest.mark.parametrize("measure", ["DCG@3", "ERR(max_rel=2)"])
@@ -263,8 +253,6 @@ def test_the_design_spends_its_budget_and_nothing_else_that_does_has_less_varian
     for share in (0.05, 0.3, 0.8):
         budget = share * whole
         design = document_design(sizes, drawing, indptr, cost, overhead, budget)
-        if drawing == "depth":
-            budget -= put_by(sizes.size, sizes.order, instance, overhead, budget)
         psi = design.opening[query] * design.inclusion
         assert overhead * design.opening.sum() + psi @ cost == pytest.approx(budget, abs=1e-9)
         assert ((design.inclusion >= 0) & (design.inclusion <= 1)).all()

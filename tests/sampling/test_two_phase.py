@@ -106,7 +106,9 @@ def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, 
     assert (sample.opening[with_documents] > 0).all()
     assert (sample.opening <= 1).all()
     assert not sample.opening[design.opening == 0].any()
-    certain = (design.inclusion == 1) & (sample.opening[pool.query] > 0)
+    certain = (sample.design.inclusion == 1) & (sample.opening[pool.query] > 0)
+    assert (sample.design.inclusion <= design.inclusion).all()
+    assert drawing == "depth" or sample.design is design
     assert sample.drawn[certain].all()
     if drawing == "depth":
         for a, b in itertools.pairwise(pool.indptr):
@@ -119,13 +121,17 @@ def test_a_sample_never_overspends_and_adds_up(random_documents, seed, drawing, 
 
 @pytest.mark.parametrize("drawing", TWO_PHASES)
 def test_documents_have_the_probabilities_of_the_design(random_documents, drawing):
-    """With a budget that always pays for what was drawn, so that every query is opened."""
+    """With a budget that always pays for what was drawn, so that every query is opened unless its depth is drawn."""
     pool, variables, _, cost = random_documents(2, "DCG@4")
     design = designed(pool, variables, cost, 0.0, drawing, 8.0)
     rng = np.random.default_rng(1)
     samples = [draw_documents(design, pool.indptr, cost, 0.0, 1e9, rng) for _ in range(5000)]
-    assert all((each.opening == (design.opening > 0)).all() for each in samples)
-    assert_frequencies([each.drawn for each in samples], design.inclusion)
+    if drawing == "depth":
+        assert all(((each.opening == 0) | (each.opening == design.opening)).all() for each in samples)
+        assert_frequencies([each.opening > 0 for each in samples], design.opening)
+    else:
+        assert all((each.opening == (design.opening > 0)).all() for each in samples)
+    assert_frequencies([each.drawn for each in samples], design.chance(pool.query))
     if drawing == "spread":
         assert_frequencies([each.apart for each in samples], np.full(len(pool.weight), APART_SHARE))
         together = [each.drawn.sum() for each in samples if not each.apart.any()]

@@ -12,6 +12,7 @@ from pt_active.frames.columns import check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import checked_qrels
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_labels
+from pt_active.relevance.revealed import fitted_leniency
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,8 @@ class GradeReport:
         likelihood: Exponentiated mean log-likelihood per document; uniform grades have ``1 / (G + 1)``.
         calibration_error: Expected calibration error, the mean of ``|predicted − observed|`` over documents and
             grades, in ten bins of equal width.
+        leniency: τ, the standard deviation of the shift that the labels of a query have in common, on the scale of
+            cumulative logits, fitted to the labels; 0 if they err independently.
         reliability: A row for each grade and bin that contains a document: the ``grade``, the ends ``low`` and
             ``high`` of the bin, the number ``n`` of documents, the mean probability ``predicted``, and the share
             ``observed`` of documents that have the grade.
@@ -35,6 +38,7 @@ class GradeReport:
     max_grade: int
     likelihood: float
     calibration_error: float
+    leniency: float
     reliability: pd.DataFrame = field(repr=False, compare=False)
 
     @classmethod
@@ -64,12 +68,13 @@ class GradeReport:
             max_grade=len(columns) - 1,
             likelihood=fitting.likelihood_per_document(probabilities, labels[judged]),
             calibration_error=fitting.calibration_error(table),
+            leniency=fitted_leniency(probabilities, labels[judged], pd.factorize(graded["qid"][judged])[0]),
             reliability=pd.DataFrame(table._asdict()),
         )
 
     def to_frame(self) -> pd.DataFrame:
         """One row with all numbers except the reliability table."""
-        names = ("n_judged", "n_unjudged", "max_grade", "likelihood", "calibration_error")
+        names = ("n_judged", "n_unjudged", "max_grade", "likelihood", "calibration_error", "leniency")
         return pd.DataFrame([{name: getattr(self, name) for name in names}])
 
     def reliability_by_grade(self) -> pd.DataFrame:
@@ -85,6 +90,7 @@ class GradeReport:
             f"Grades of {self.n_judged:,} judged documents ({self.n_unjudged:,} without a label left out)",
             f"  likelihood         {self.likelihood:.4f} a document (uniform grades: {1 / (self.max_grade + 1):.4f})",
             f"  calibration error  {self.calibration_error:.4f}",
+            f"  leniency           {self.leniency:.1f} (0 if the labels of a query err independently)",
             "  share that has the grade (documents), by predicted probability:",
         ]
 

@@ -570,6 +570,20 @@ class TestReport:
         assert uniform.likelihood == pytest.approx(1 / (G + 1))
         assert report.likelihood > uniform.likelihood
 
+    @pytest.mark.parametrize("leniency", [0.0, 1.0, 2.0])
+    def test_the_leniency_of_labels_is_found(self, leniency):
+        """The labels of each query are shifted together, by normal shifts on the scale of the model's logits."""
+        run, _ = judged_run(seed=3, queries=200)
+        rng, shifts = np.random.default_rng(1), pd.Series(0.0, index=run["qid"].unique())
+        shifts[:] = leniency * rng.normal(size=len(shifts))
+        at = np.array([-1.0, 0.5, 2.0]) - run["score"].to_numpy()[:, None]
+        believed = np.diff(np.column_stack([np.zeros(len(run)), expit(at), np.ones(len(run))]))
+        below = expit(at - shifts[run["qid"]].to_numpy()[:, None])
+        qrels = run[["qid", "docno"]].assign(label=(rng.random((len(run), 1)) > below).sum(axis=1))
+        report = GradeReport.of(run.assign(**dict(zip(COLUMNS, believed.T, strict=True))), qrels)
+        assert report.leniency == pytest.approx(leniency, abs=0.35)
+        assert f"leniency           {report.leniency:.1f}" in str(report)
+
     def test_is_shown_on_one_screen(self):
         report = GradeReport.of(fitted("logit").transform(RUN), QRELS)
         assert "judged documents" in str(report)
