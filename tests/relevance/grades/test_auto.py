@@ -181,7 +181,9 @@ def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch
     runs = [word for path in sorted(tmp_path.glob("*.run")) for word in ("--run", f"{path.stem}={path.name}")]
     asked = ["plan", *runs, "--measure", "DCG@10", "--level", "document", "--budget", "150", "--out", "p"]
     assert "without training data, say --max-grade N" in CliRunner().invoke(app, asked).stderr
-    result = CliRunner().invoke(app, [*asked, "--max-grade", "3"])
+    one = CliRunner().invoke(app, [*asked[:-1], "one", "--max-grade", "3"])
+    assert "rounds" not in one.stdout
+    result = CliRunner().invoke(app, [*asked, "--max-grade", "3", "--rounds", "3"])
     assert result.exit_code == 0, result.output
     again = re.search(r"first of 3 rounds.*\n  pt-active (.*)", result.stdout)[1].split()
     assert again == ["extend", "p", "p.csv", "--refit", "--budget", "50", "--out", "p-2"]
@@ -189,6 +191,10 @@ def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch
     result = CliRunner().invoke(app, again)
     assert result.exit_code == 0, result.output
     assert len(Plan.load("p-2").tables.rounds) == 2
+    monkeypatch.setattr("pt_active.cli.plans.MIN_ROUND_LABELS", 30)
+    monkeypatch.setattr("pt_active.cli.plans.MAX_ROUNDS_SHARE", 0.5)
+    result = CliRunner().invoke(app, [*asked[:-1], "many", "--max-grade", "3"])
+    assert "first of 3 rounds" in result.stdout
     both = CliRunner().invoke(app, [*again[:-1], "p-3", "--pool", "x.parquet"])
     assert "say either --refit or --pool" in both.stderr
     queries = CliRunner().invoke(
