@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from pt_active.plans.answers.status import Status
     from pt_active.plans.plan import Plan
     from pt_active.relevance.costs import ColumnCost, LogLengthCost, TimeCost, UnitCost
+    from pt_active.relevance.grades.asking import AskedJudge
+    from pt_active.relevance.grades.auto import AutoGrades
+    from pt_active.relevance.grades.judges import JudgeGrades
     from pt_active.relevance.grades.learned import ClassifierGrades, ForestGrades, OrderedLogitGrades
-    from pt_active.relevance.grades.models import JudgeGrades, MixtureGrades, PriorGrades, UniformGrades
+    from pt_active.relevance.grades.models import ColdGrades, MixtureGrades, PriorGrades, UniformGrades
     from pt_active.relevance.grades.report import GradeReport
     from pt_active.relevance.measure_values import measure_values
     from pt_active.relevance.measures import DCG, ERR, parse_measure
@@ -33,8 +36,11 @@ __all__ = [
     "DCG",
     "ERR",
     "ActiveTest",
+    "AskedJudge",
     "Audit",
+    "AutoGrades",
     "ClassifierGrades",
+    "ColdGrades",
     "ColumnCost",
     "Comparison",
     "Draw",
@@ -74,8 +80,11 @@ _SOURCES = {
     "plans.answers.status": "Status",
     "plans.plan": "Plan",
     "relevance.costs": "ColumnCost LogLengthCost TimeCost UnitCost",
+    "relevance.grades.asking": "AskedJudge",
+    "relevance.grades.auto": "AutoGrades",
+    "relevance.grades.judges": "JudgeGrades",
     "relevance.grades.learned": "ClassifierGrades ForestGrades OrderedLogitGrades",
-    "relevance.grades.models": "JudgeGrades MixtureGrades PriorGrades UniformGrades",
+    "relevance.grades.models": "ColdGrades MixtureGrades PriorGrades UniformGrades",
     "relevance.grades.report": "GradeReport",
     "relevance.measure_values": "measure_values",
     "relevance.measures": "DCG ERR parse_measure",

@@ -29,7 +29,7 @@ from pt_active.judging.given import Given
 from pt_active.judging.tools.registry import TOOLS, Tool
 from pt_active.judging.worklist import Worklist
 from pt_active.relevance import costs, losses, measures
-from pt_active.relevance.grades import learned
+from pt_active.relevance.grades import auto
 from pt_active.relevance.grades.models import GradeModel, PriorGrades
 from pt_active.sampling import designs
 
@@ -393,8 +393,8 @@ class _Prior(PriorGrades):
 
 @pytest.fixture
 def grade_models(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(learned.GRADES, "falling", _Falling)
-    monkeypatch.setitem(learned.GRADES, "other-prior", _Prior)
+    monkeypatch.setitem(auto.GRADES, "falling", _Falling)
+    monkeypatch.setitem(auto.GRADES, "other-prior", _Prior)
 
 
 def _trec(table: pd.DataFrame, path: Path, middle: str, end: str) -> Path:

@@ -54,6 +54,7 @@ def budget(
     grades: options.Grades = None,
     judge: options.Judge = None,
     max_grade: options.MaxGrade = None,
+    unjudged: options.Unjudged = None,
     cost: options.CostName = options.DEFAULT_COST,
     per_query: options.PerQuery = 0.0,
     depth: options.Depth = None,
@@ -72,21 +73,22 @@ def budget(
         raise ValueError("--until-known needs --difference")
     check_names({"--cost": (cost, options.cost_names())})
     learned = train_run, train_qrels, grades, judge, max_grade
-    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient)
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient, unjudged)
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
     prices = options.cost_words(cost, per_query, seconds_per_document, seconds_per_query)
     if plan is None:
         source.check()
         if measure is None:
             raise ValueError("say what to estimate, such as --measure DCG@10")
-        frame, queries = source.read(cost, price)
+        frame, queries = source.read(cost, price, measure)
+        grades_told = frame.attrs.get("grade_model", "")
         dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
         outlook = Outlook.of(frame, queries, measure, price, seed=seed)
         again, priced, unit = [*source.words(), "--measure", measure, *prices], repr(price), unit_of(price)
     else:
         _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
         loaded, labels, _ = read_judged(plan, qrels or [], so_far)
-        dropped = []
+        dropped, grades_told = [], ""
         outlook = Outlook.of_plan(loaded, labels if qrels else None)
         priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
     if until_known and difference is not None:
@@ -100,8 +102,10 @@ def budget(
     head: dict[str, Any] = {"measure": str(outlook.measure), "rankers": list(outlook.names)}
     head |= {"expected_from": outlook.source, "notes": outlook.notes(table)}
     head |= {"dropped": dropped} if dropped else {}
+    head |= {"grades": grades_told} if grades_told else {}
+    told = f"\n\n{grades_told}" if grades_told else ""
     counted = f"\nBudgets are {unit} of judging." if unit else ""
-    return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted, hint)
+    return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted + told, hint)
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."

@@ -17,7 +17,8 @@ from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import look_names
 from pt_active.plans.making.judgments import RULES
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
-from pt_active.relevance.grades.learned import GRADES
+from pt_active.relevance.grades.auto import GRADES
+from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 
@@ -151,7 +152,14 @@ TrainQrels = Annotated[Path | None, typer.Option(metavar="FILE", help="The judgm
 
 Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.")]
 
-Judge = Annotated[Path | None, typer.Option(metavar="FILE", help="Another judge's qrels, to predict the grades from.")]
+Judge = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Another judge's labels, votes or probabilities, such as an LLM's.")
+]
+
+Unjudged = Annotated[
+    str | None,
+    one_of(UNJUDGED_POLICIES, "What training documents without a label are: {}; missing ones are not learned from."),
+]
 
 MaxGrade = Annotated[
     int | None, whole("--max-grade", 1, HIGHEST_LABEL, "The highest grade; default: that in training.")

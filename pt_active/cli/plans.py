@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
+import pandas as pd
 import typer
 
 from pt_active.cli import options
@@ -18,15 +20,31 @@ from pt_active.cli.command_line import (
 from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import PoolFiles, read_pool
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
+from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
+from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
+from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import LEVELS, Plan
+from pt_active.relevance.costs import Cost
+from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
+
+COLD_ROUNDS = 3
+"""The default of ``--rounds`` for a plan of documents without training data, where refitting can pay."""
+
+MIN_ROUND_LABELS = 100
+"""Refitting pays only if each round has about as many labels."""
+
+MAX_ROUNDS_SHARE = 0.1
+"""Refitting pays only if the budget is at most this share of the cost of the whole pool."""
+
+MAX_ROUNDS = 100
 
 
 def plan(
@@ -49,6 +67,7 @@ def plan(
     grades: options.Grades = None,
     judge: options.Judge = None,
     max_grade: options.MaxGrade = None,
+    unjudged: options.Unjudged = None,
     cost: options.CostName = options.DEFAULT_COST,
     per_query: options.PerQuery = 0.0,
     seconds_per_document: options.SecondsPerDocument = None,
@@ -64,6 +83,15 @@ def plan(
     defensive: Annotated[
         float | None, typer.Option(metavar="X", help="How much to guard against a wrong grade model; 0 trusts it.")
     ] = None,
+    rounds: Annotated[
+        int | None,
+        whole(
+            "--rounds",
+            1,
+            MAX_ROUNDS,
+            "Rounds of documents; the first has its share of the budget.",
+        ),
+    ] = None,
     objective: Annotated[
         str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
     ] = OBJECTIVES[0],
@@ -78,16 +106,21 @@ def plan(
     check_names({"--cost": (cost, options.cost_names()), "--level": (level, LEVELS)})
     _check_level(level, design)
     learned = train_run, train_qrels, grades, judge, max_grade
-    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient)
+    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient, unjudged)
     source.check()
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
-    frame, queries = source.read(cost, price)
+    _check_rounds(rounds, level)
+    frame, queries = source.read(cost, price, measure, cold=level == "document")
+    if rounds is None and level == "document" and source.is_cold and budget is not None:
+        rounds = _cold_rounds(budget, frame, measure, price)
+    rounds = rounds or 1
+    share = budget if budget is None else budget / rounds
     made = Plan.create(
         frame,
         queries,
         measure,
         cost=price,
-        budget=budget,
+        budget=share,
         draws=draws,
         replace=replace,
         level=level,
@@ -96,7 +129,7 @@ def plan(
         objective=objective,
         seed=seed,
     ).save(out)
-    return _planned(made, out)
+    return _planned(made, out, frame.attrs.get("grade_model", ""), rounds)
 
 
 def extend(
@@ -110,6 +143,9 @@ def extend(
         Path | None,
         typer.Option("--pool", metavar="FILE", help="A Parquet frame with the grades of a refitted model."),
     ] = None,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Fit the grades of documents to the labels so far, for a new round.")
+    ] = False,
     texts: Annotated[Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges.")] = None,
     seed: Annotated[
         int | None,
@@ -119,10 +155,12 @@ def extend(
 ) -> Answer:
     """Choose more to judge: the next queries, or a round of documents that learns from the labels so far."""
     check_new(out)
+    if refit and grades is not None:
+        raise ValueError("say either --refit or --pool, and not both")
     loaded, refitted = Plan.load(plan), None if grades is None else read_pool(grades)
     text = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
-    made = loaded.extend(budget, labels, refitted, texts=text, seed=seed, missing=missing).save(out)
+    made = loaded.extend(budget, labels, REFIT if refit else refitted, texts=text, seed=seed, missing=missing).save(out)
     return _planned(made, out)
 
 
@@ -137,8 +175,35 @@ def _check_level(level: str, design: str | None) -> None:
         raise ValueError(f"--design {design} is one of --level {levels[0]}, not of --level {level}")
 
 
-def _planned(made: Plan, out: Path) -> Answer:
+def _check_rounds(rounds: int | None, level: str) -> None:
+    """Raise if queries are asked for in rounds.
+
+    Raises:
+        ValueError: If there are several rounds, and not of documents.
+    """
+    if level != "document" and (rounds or 1) > 1:
+        raise ValueError("--rounds are of documents: say --level document")
+
+
+def _cold_rounds(budget: float, frame: pd.DataFrame, measure: str, price: Cost) -> int:
+    """The number of rounds of a plan without training data: several only where refitting can pay.
+
+    Small rounds teach little, and rounds that judge much of the pool lose more than refitting gains.
+    """
+    max_grade = len(grade_columns(frame.columns)) - 1
+    pool = Pool.from_frame(frame, parse_measure(measure, max_grade), price)
+    labels = budget / float(np.nanmean(pool.document_cost))
+    whole = float(pool.query_cost.sum())
+    return COLD_ROUNDS if labels >= COLD_ROUNDS * MIN_ROUND_LABELS and budget <= MAX_ROUNDS_SHARE * whole else 1
+
+
+def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1) -> Answer:
     worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
     export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
-    return Answer({"plan": str(out), **made.manifest, "caution": made.caution}, str(made), hint)
+    if rounds > 1:
+        again = ["--refit", "--budget", f"{made.tables.manifest.arguments.budget:g}"]
+        more = command_line("extend", out, worklist, *again, "--out", new_path(out.with_name(f"{out.name}-2")))
+        hint += f"\nIt is the first of {rounds} rounds. When it is judged, draw the next:\n  {more}"
+    content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
+    return Answer(content, f"{made}\n\n{grades}" if grades else str(made), hint)

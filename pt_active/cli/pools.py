@@ -22,12 +22,19 @@ from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
-from pt_active.relevance.grades.learned import GRADES
-from pt_active.relevance.grades.models import JudgeGrades
+from pt_active.relevance.grades.auto import GRADES, AutoGrades
+from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, Words
+from pt_active.relevance.grades.judges import JudgeGrades
+from pt_active.relevance.grades.models import FittedGrades
+from pt_active.relevance.grades.report import GradeReport
+from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
-DEFAULT_GRADES = "ordered-logit"
+DEFAULT_GRADES = "auto"
 """The default of ``--grades``."""
+
+COLD_GRADES = "cold"
+"""The grade model of a plan of documents without any training data."""
 
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
@@ -126,17 +133,21 @@ def grade_model(
     qrels: Path | None,
     depth: int | None,
     lenient: bool = False,
+    unjudged: str | None = None,
+    measure: str | None = None,
 ) -> tuple[pt.Transformer, dict[str, pd.DataFrame]]:
-    """Read the training files and fit a grade model.
+    """Read the training files and fit a grade model, and warn of what would ruin it.
 
     Args:
-        name: A key of `learned.GRADES`; None for `DEFAULT_GRADES`.
-        judge: Another judge's qrels, for a `JudgeGrades` instead.
+        name: A key of `auto.GRADES`; None for `DEFAULT_GRADES`.
+        judge: The file of another judge, for a `JudgeGrades` instead.
         max_grade: The highest grade; None for that of the training qrels.
         runs: The runs that have been judged.
         qrels: The judgments of these runs.
         depth: Documents to keep of each ranking, as in the pool to be graded.
         lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
+        unjudged: What training documents without a label are, one of `guards.UNJUDGED_POLICIES`; None if unsaid.
+        measure: The measure, whose cutoff says which training documents should be judged.
 
     Returns:
         The fitted model, and file → training run.
@@ -150,7 +161,8 @@ def grade_model(
     kind = GRADES[name or DEFAULT_GRADES]
     if judge is None and not hasattr(kind, "fit"):
         if max_grade is None:
-            raise ValueError(f"--grades {name} needs --max-grade")
+            head = "without training data, say" if name == COLD_GRADES else f"--grades {name} needs"
+            raise ValueError(f"{head} --max-grade N, the highest grade")
         return kind(max_grade), {}
     if qrels is None or not (runs or judge):
         needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
@@ -162,8 +174,27 @@ def grade_model(
     training = {str(path): read_run(path, _on_error(lenient)) for path in runs}
     named = {f"run_{i}": run for i, run in enumerate(training.values())}
     documents = united(named, None, depth, True) if named else labels[["qid", "docno"]]
-    model = kind(highest) if judge is None else JudgeGrades(read_qrels(judge), highest)
-    return model.fit(documents, labels), training
+    model = kind(highest) if judge is None else JudgeGrades(judge, highest)
+    fitted = model.fit(documents, labels, unjudged=unjudged or "missing")
+    cutoff = None if measure is None else parse_measure(measure, highest).params.get("cutoff")
+    _warn_of_model(model, documents, labels, unjudged, cutoff)
+    return fitted, training
+
+
+def _warn_of_model(
+    model: FittedGrades, documents: pd.DataFrame, labels: pd.DataFrame, unjudged: str | None, cutoff: int | None
+) -> None:
+    """Warn of training labels that would ruin a model, and of a model that fails on queries it has not learned from."""
+    for words in model.coverage_.cautions(unjudged, cutoff):
+        warnings.warn(_typed(words), stacklevel=2)
+    if documents["qid"].nunique() > 1 and not isinstance(model, AutoGrades):
+        for caution in GradeReport.cross_validated(model, documents, labels, unjudged=unjudged).cautions:
+            warnings.warn(caution, stacklevel=2)
+
+
+def _typed(words: Words) -> str:
+    """A warning with its arguments as options."""
+    return "".join(word if isinstance(word, str) else f"--{word.name} {getattr(word, 'value', '')}" for word in words)
 
 
 def _top_grade(labels: pd.DataFrame, path: Path, remedy: Callable[[int], tuple[str | Argument, ...]]) -> int:
@@ -206,7 +237,7 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
 
     Args:
         path: A Parquet frame with ``label``, such as the scripts in ``data_scripts/`` make.
-        name: A key of `learned.GRADES`, fitted on the training fold, or None.
+        name: A key of `auto.GRADES`, fitted on the training fold, or None.
         train_fold: The value of the column ``fold`` whose labels the grade model learns from, or None. The queries of
             this fold are not returned.
 
@@ -271,12 +302,13 @@ class PoolFiles:
         texts: A file of document texts.
         train_run: Runs that have been judged.
         train_qrels: The judgments of the training runs.
-        grades: A key of `learned.GRADES`.
+        grades: A key of `auto.GRADES`.
         judge: Another judge's qrels.
         max_grade: The highest grade.
         depth: Documents to keep of each ranking.
         allow_missing_queries: Whether a ranker may leave queries unanswered.
         lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
+        unjudged: What training documents without a label are; None if unsaid.
     """
 
     run: list[str] | None
@@ -291,6 +323,7 @@ class PoolFiles:
     depth: int | None
     allow_missing_queries: bool
     lenient: bool = False
+    unjudged: str | None = None
 
     def words(self) -> list[str]:
         """The options as they are typed."""
@@ -322,20 +355,30 @@ class PoolFiles:
             "depth",
             "allow_missing_queries",
             "lenient",
+            "unjudged",
         )
         given = [f"--{name.replace('_', '-')}" for name in of_runs if getattr(self, name)]
         if self.pool is not None and given:
             raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
-        check_names({"--grades": (self.grades, GRADES)})
+        check_names({"--grades": (self.grades, GRADES), "--unjudged": (self.unjudged, UNJUDGED_POLICIES)})
         for file in run_files(self.run or []).values():
             check_file(file)
 
-    def read(self, cost: str, price: Cost) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    @property
+    def is_cold(self) -> bool:
+        """Whether no labels are given, and no model that does without."""
+        return not (self.pool or self.train_run or self.train_qrels or self.grades or self.judge)
+
+    def read(
+        self, cost: str, price: Cost, measure: str, cold: bool = False
+    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.
 
         Args:
             cost: The name of the cost, for messages.
             price: The cost, which may need texts.
+            measure: The measure, whose cutoff says which training documents should be judged.
+            cold: Whether the plan can do without training data, because it learns from its own labels.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -345,10 +388,13 @@ class PoolFiles:
         if self.pool is not None:
             frame = read_pool(self.pool)
         else:
-            learned = self.train_run or [], self.train_qrels, self.depth, self.lenient
-            model, training = grade_model(self.grades, self.judge, self.max_grade, *learned)
+            learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
+            name = COLD_GRADES if cold and self.is_cold else self.grades
+            model, training = grade_model(name, self.judge, self.max_grade, *learned)
             runs = read_runs(self.run or [], self.lenient)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
+            if isinstance(model, AutoGrades):
+                frame.attrs["grade_model"] = model.described()
             runs |= {f"{file} (training)": run for file, run in training.items()}
             frame.attrs["dropped"] = {
                 name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs

@@ -219,7 +219,7 @@ class Plan(KeptArtifact[PlanTables]):
         self,
         budget: float,
         qrels: pd.DataFrame | None = None,
-        grades: pt.Transformer | pd.DataFrame | None = None,
+        grades: pt.Transformer | pd.DataFrame | str | None = None,
         topics: pd.DataFrame | None = None,
         *,
         texts: pd.DataFrame | None = None,
@@ -240,7 +240,8 @@ class Plan(KeptArtifact[PlanTables]):
             budget: What may be spent on top, in the unit of the cost.
             qrels: The labels so far; not needed, and not read, where the plan goes on in its order.
             grades: For documents, grades of a model that was fitted again on those labels: a frame with grade columns
-                for every document of the plan, or a pipeline that makes it from the topics. If left out, the plan's own
+                for every document of the plan, or a pipeline that makes it from the topics. ``"refit"`` fits a model to
+                the labels so far, weighted by their inclusion probabilities. If left out, the plan's own
                 grades are used; if the labels say that the model misleads, they are mixed with the shares of each grade
                 among the labels.
             topics: ``qid, query``, for a pipeline.

@@ -357,7 +357,10 @@ BAD_PLANS = {
     "no training qrels": ((*RUNS, "--judge", "judge.qrels"), "--judge needs --train-qrels"),
     "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
     "two models": ((*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"), "say either --grades or --judge"),
-    "unknown grades": ((*RUNS, "--grades", "oracle"), "unknown --grades 'oracle'; it is one of ordered-logit, forest"),
+    "unknown grades": (
+        (*RUNS, "--grades", "oracle"),
+        "unknown --grades 'oracle'; it is one of auto, ordered-logit, forest",
+    ),
     "unknown cost": ((*RUNS, *UNIFORM, "--cost", "much"), "unknown --cost 'much'; it is one of unit, log-length"),
     "unknown design": ((*RUNS, *UNIFORM, "--design", "nice"), "unknown design 'nice'"),
     "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),

@@ -36,7 +36,7 @@ from pt_active.inference.weightings import round_estimators
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.plans.making.judgments import RULES
 from pt_active.relevance import costs, measures
-from pt_active.relevance.grades.learned import GRADES
+from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.losses import LOSSES
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
@@ -255,7 +255,7 @@ def names_used(cell):
 def test_the_grade_models_and_costs_are_described():
     concepts = (DOCS / "concepts.md").read_text(encoding="utf-8")
     names = [n for n in pt_active.__all__ if n.endswith(("Grades", "Cost"))]
-    assert len(names) == 11
+    assert len(names) == 13
     assert set(costs.__dict__) >= {n for n in names if n.endswith("Cost")}
     for name in names:
         assert f"\n| `{name}`" in concepts, name

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import some
+from pt_active.frames.checks import Argument, ArgumentError, shown, some
 from pt_active.frames.columns import check_grades, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import check_policy, checked_qrels, missing_pairs
 from pt_active.inference.calibration import MISLEADING_FACTOR
@@ -23,8 +23,12 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import label_calibration, labels_of_drawn, round_chance
 from pt_active.plans.making.manifest import RoundEntry
 from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.successive import Succession, at, planned_threshold, succession_of
+
+REFIT = "refit"
+"""The value of ``grades`` for a model that is fitted to the labels of the plan so far."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class Extension:
         budget: What the round may spend.
         qrels: The labels so far; None where a plan goes on in its order.
         grades: Grade probabilities for every document of the pool, from a model that was fitted again, or a pipeline
-            that makes them; None keeps the grades.
+            that makes them; `REFIT` fits one to the labels so far; None keeps the grades.
         topics: ``qid, query``, for a pipeline.
         texts: ``docno, text``, for the judges; if None, the texts in ``grades``, if any.
         seed: Seed of the draws. It is combined with the number of the round, so that each round has its own draws.
@@ -44,19 +48,29 @@ class Extension:
 
     budget: float
     qrels: pd.DataFrame | None
-    grades: pt.Transformer | pd.DataFrame | None
+    grades: pt.Transformer | pd.DataFrame | str | None
     topics: pd.DataFrame | None
     texts: pd.DataFrame | None
     seed: int
     missing: str
 
+    @property
+    def refits(self) -> bool:
+        """Whether a model is fitted to the labels so far."""
+        return isinstance(self.grades, str)
+
     def frames(self) -> tuple[pd.DataFrame | None, pd.DataFrame | None]:
-        """The grades and the texts.
+        """The grades that are given, None if there are none, and the texts.
 
         Raises:
-            ValueError: If the grades are a pipeline and there are no topics.
+            ValueError: If the grades are a pipeline and there are no topics, or are an unknown name.
         """
         grades, texts = self.grades, self.texts
+        if isinstance(grades, str):
+            if grades != REFIT:
+                named = Argument("grades", REFIT)
+                raise ArgumentError("grades are a frame, a pipeline, or ", named, f", got {shown(grades)}")
+            return None, texts
         if isinstance(grades, pt.Transformer):
             if self.topics is None:
                 raise ValueError("topics are needed where grades is a pipeline")
@@ -82,7 +96,7 @@ def extended(tables: PlanTables, asked: Extension) -> PlanTables:
     if later := tables.manifest.later_rankers:
         raise ValueError(f"extend the plan as it was made, and add {some(later)} to the extended one")
     frame, texts = asked.frames()
-    if frame is None and tables.rounds[-1].sample.priority is not None:
+    if frame is None and not asked.refits and tables.rounds[-1].sample.priority is not None:
         return _continued(tables, asked, texts)
     if asked.qrels is None:
         raise ValueError("a round of documents learns from the labels so far, and there are none")
@@ -166,7 +180,11 @@ def _next_round(tables: PlanTables, asked: Extension, qrels: pd.DataFrame, frame
     given, _ = labels_of_drawn(pool, drawn, checked_qrels(qrels))
     missing_pairs(pool.keys, drawn & (given < 0), asked.missing)
     labels = np.where(drawn & (given < 0), 0, given) if asked.missing == "nonrelevant" else given
-    grades = _shrunk_grades(tables, given) if frame is None else _refitted(pool, frame)
+    if asked.refits:
+        chance = round_chance(pool, tables.rounds)
+        grades: np.ndarray | None = refitted_grades(pool.ranks, pool.grades, given, chance, pool.query_of_document)
+    else:
+        grades = _shrunk_grades(tables, given) if frame is None else _given_grades(pool, frame)
     rng = np.random.default_rng([asked.seed, len(tables.rounds)])
     graded = graded_pool(pool, tables.measure, manifest.arguments.per_query)
     settings = round_settings(manifest.arguments, pool.names)
@@ -230,7 +248,7 @@ def _trust(tables: PlanTables, label: np.ndarray, chance: np.ndarray) -> tuple[f
     return min(slope, ratio**-0.5), line.caution or caution
 
 
-def _refitted(pool: Pool, frame: pd.DataFrame) -> np.ndarray:
+def _given_grades(pool: Pool, frame: pd.DataFrame) -> np.ndarray:
     """float64[N, G+1], the new grades in the order of the pool."""
     frame = with_string_ids(frame)
     columns = grade_columns(frame.columns)

@@ -58,6 +58,12 @@ def feature_columns(columns: Iterable[object]) -> list[str]:
     return [f"score_{name}" for name in ranker_names(columns)] or ["score"]
 
 
+def has_features(columns: Iterable[object]) -> bool:
+    """Whether `document_features` can be computed from a frame with these columns."""
+    columns = list(columns)
+    return bool(ranker_names(columns)) or "score" in columns or "features" in columns
+
+
 def document_features(frame: pd.DataFrame) -> np.ndarray:
     """The ``features`` column of a frame if there is one, else the ranks and scores as `run_features` computes them.
 

@@ -54,6 +54,12 @@ def widened(probabilities: np.ndarray, grades: np.ndarray, max_grade: int, n: in
     return wide / wide.sum(axis=1, keepdims=True)
 
 
+def from_exceedance(above: np.ndarray) -> np.ndarray:
+    """float64[N, G+1], the grades with ``P(y ≥ g) = above[:, g − 1]``, float64[N, G], falling in g."""
+    edges = np.ones((len(above), 1)), np.zeros((len(above), 1))
+    return np.asarray(-np.diff(np.hstack([edges[0], above, edges[1]]), axis=1))
+
+
 def rank_band(ranks: np.ndarray, bands: Sequence[int]) -> np.ndarray:
     """The band of each rank.
 

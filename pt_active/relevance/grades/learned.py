@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ import pandas as pd
 from pt_active.frames.checks import HELP, how_many
 from pt_active.relevance.grades import fitting
 from pt_active.relevance.grades.features import document_features, feature_columns
-from pt_active.relevance.grades.models import FittedGrades, PriorGrades, UniformGrades, check_positive
+from pt_active.relevance.grades.models import FittedGrades, check_positive
 
 if TYPE_CHECKING:
     from sklearn.base import ClassifierMixin
@@ -136,6 +136,7 @@ class ClassifierGrades(FeatureGrades):
 
     Attributes:
         model_: The fitted classifier.
+        n_: The number of documents that it learned from.
     """
 
     schematic = {"label": "ClassifierGrades", "help_url": HELP}  # noqa: RUF012
@@ -147,16 +148,8 @@ class ClassifierGrades(FeatureGrades):
 
     def _learn_features(self, features: np.ndarray, labels: np.ndarray, query: np.ndarray) -> None:
         self.model_ = fitting.fit_classifier(self.classifier, features, labels, query, self.calibrate)
+        self.n_ = len(labels)
 
     def _predict_features(self, features: np.ndarray) -> np.ndarray:
         probabilities = self.model_.predict_proba(features)
-        return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_judged_)
-
-
-GRADES: dict[str, Callable[[int], Any]] = {
-    "ordered-logit": OrderedLogitGrades,
-    "forest": ForestGrades,
-    "prior": PriorGrades,
-    "uniform": UniformGrades,
-}
-"""The grade models that can be made from the highest grade alone, by name; those with ``fit`` learn from labels."""
+        return fitting.widened(probabilities, self.model_.classes_, self.max_grade, self.n_)

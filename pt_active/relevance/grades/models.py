@@ -5,7 +5,6 @@ A new model is a subclass of `FittedGrades` with the methods `_learn` and `_pred
 
 from __future__ import annotations
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -18,14 +17,8 @@ from pt_active.frames.checks import HELP, Argument, ArgumentError, shown
 from pt_active.frames.columns import GRADE_COLUMN, check_pairs, grade_columns, with_string_ids
 from pt_active.frames.qrels import HIGHEST_LABEL, checked_qrels
 from pt_active.relevance.grades import fitting
-from pt_active.relevance.grades.features import (
-    best_rank,
-    document_labels,
-    document_votes,
-    first_pairs,
-    ranking_columns,
-    vote_shares,
-)
+from pt_active.relevance.grades.features import best_rank, document_labels, ranking_columns
+from pt_active.relevance.grades.guards import TrainingCoverage, check_unjudged, warn_of_training
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -86,16 +79,44 @@ class UniformGrades(GradeModel):
         return np.full((len(frame), self.max_grade + 1), 1 / (self.max_grade + 1))
 
 
+class ColdGrades(GradeModel):
+    """Grades that fall with the best rank, where nothing has been judged: the first round of a plan that is refitted.
+
+    ``P(y ≥ g) = 1 / (1 + exp(g − 3/2 + ½ log rank))``: at rank 1 a document has some relevance with the probability
+    .62, at rank 10 with .34 and at rank 100 with .14, and each further grade has about 0.4 times the odds.
+
+    Args:
+        max_grade: G, the highest grade.
+    """
+
+    schematic = {"label": "ColdGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(self, max_grade: int) -> None:
+        self.max_grade = max_grade
+
+    def needed_columns(self, columns: Iterable[object]) -> list[str]:
+        """``score`` for a plain R frame; none for a frame of several rankers."""
+        return ranking_columns(columns)
+
+    def _grades(self, frame: pd.DataFrame) -> np.ndarray:
+        ranks = best_rank(frame)
+        deepest = np.where(ranks > 0, ranks, max(int(ranks.max(initial=1)), 1))
+        odds = np.exp(1.5 - np.arange(1, self.max_grade + 1)) / np.sqrt(deepest)[:, None]
+        return fitting.from_exceedance(odds / (1 + odds))
+
+
 class FittedGrades(GradeModel, pt.Estimator):
     """A grade model that learns from judged documents.
 
     Attributes:
         n_judged_: The number of training documents with a label.
-        n_unjudged_: The number of training documents without a label, which were left out.
+        n_unjudged_: The number of training documents without a label, which were left out or taken for grade 0.
+        coverage_: Which documents of the training run were judged, and whether the others are unlike them.
     """
 
     n_judged_: int
     n_unjudged_: int
+    coverage_: TrainingCoverage
 
     def fit(
         self,
@@ -103,6 +124,8 @@ class FittedGrades(GradeModel, pt.Estimator):
         qrels: pd.DataFrame,
         run_va: pd.DataFrame | None = None,
         qrels_va: pd.DataFrame | None = None,
+        *,
+        unjudged: str | None = None,
     ) -> Self:
         """Learn from the documents of a run that have a label. The others are left out and counted.
 
@@ -111,21 +134,30 @@ class FittedGrades(GradeModel, pt.Estimator):
             qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
             run_va: Not used; PyTerrier's pipelines pass it.
             qrels_va: Not used; PyTerrier's pipelines pass it.
+            unjudged: ``"nonrelevant"`` takes documents without a label for grade 0; ``"missing"`` leaves them out, as
+                None does, but without a warning.
 
         Returns:
             The model itself.
+
+        Warns:
+            UserWarning: If all labels are of one grade, none is grade 0, or fewer than half of the documents down to
+                rank 10 are judged.
 
         Raises:
             InputValidationError: If a column of the run is missing.
             ValueError: If no document has a label, a label is above ``max_grade``, an argument of the model is out
                 of range, or a frame is malformed.
         """
+        check_unjudged(unjudged)
         pt.validate.result_frame(run, extra_columns=self.needed_columns(run.columns), context=self)
         max_grade = _checked_max_grade(self.max_grade)
         frame = with_string_ids(run)
         check_pairs(frame, "the training run")
         labels = document_labels(frame, checked_qrels(qrels, max_grade), "the training run")
-        self._learn(frame, labels)
+        self.coverage_ = TrainingCoverage.of(frame, labels, max_grade)
+        warn_of_training(self.coverage_.cautions(unjudged))
+        self._learn(frame, np.maximum(labels, 0) if unjudged == "nonrelevant" else labels)
         self.n_judged_ = int((labels >= 0).sum())
         self.n_unjudged_ = len(labels) - self.n_judged_
         return self
@@ -180,54 +212,6 @@ class PriorGrades(FittedGrades):
         return self.band_grades_[fitting.rank_band(best_rank(frame), self.bands)]
 
 
-class JudgeGrades(FittedGrades):
-    """Labels or votes of a judge, such as a language model, corrected by people's labels of the same pairs.
-
-    A pair with the shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, where C is the smoothed confusion
-    matrix of the judge. A pair that the judge has not judged has the shares of the grades in training.
-
-    Args:
-        judge: ``qid, docno`` and either ``label`` or ``votes_0 … votes_H``; H may differ from the highest grade.
-        max_grade: G, the highest grade.
-        smoothing: The weight of the overall shares of the grades in each row of the confusion matrix, in pairs.
-
-    Attributes:
-        shares_: ``qid, docno`` and the share of the judge's votes for each label.
-        confusion_: float64[H+1, G+1], ``P(y = g | vote h)``.
-        marginal_: float64[G+1], the shares of the grades in training.
-    """
-
-    schematic = {"label": "JudgeGrades", "help_url": HELP}  # noqa: RUF012
-
-    def __init__(self, judge: pd.DataFrame, max_grade: int, smoothing: float = 5.0) -> None:
-        self.judge = judge
-        self.max_grade = max_grade
-        self.smoothing = smoothing
-
-    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
-        check_positive("smoothing", self.smoothing)
-        self.shares_ = vote_shares(self.judge)
-        judged = labels >= 0
-        frame, labels = frame[judged], labels[judged]
-        shares, seen = document_votes(frame, self.shares_)
-        if not seen.any():
-            raise ValueError(
-                f"no judged training document ({len(frame)} in all) is in the judge's frame; do qid and docno "
-                f"match? {first_pairs(frame, self.shares_)}"
-            )
-        self.marginal_ = fitting.marginal(labels, self.max_grade)
-        self.confusion_ = fitting.judge_confusion(shares[seen], labels[seen], self.marginal_, self.smoothing)
-
-    def _predict(self, frame: pd.DataFrame) -> np.ndarray:
-        shares, seen = document_votes(frame, self.shares_)
-        if not seen.any():
-            warnings.warn(
-                f"the judge saw no document ({len(frame)} in all); each has the shares of the grades in training",
-                stacklevel=4,
-            )
-        return np.where(seen[:, None], shares @ self.confusion_, self.marginal_)
-
-
 class MixtureGrades(pt.Estimator):
     """The equal mixture of grade models [T 5.11], such as one for each ranker.
 
@@ -246,6 +230,8 @@ class MixtureGrades(pt.Estimator):
         qrels: pd.DataFrame,
         run_va: pd.DataFrame | None = None,
         qrels_va: pd.DataFrame | None = None,
+        *,
+        unjudged: str | None = None,
     ) -> Self:
         """Fit every model that has a method ``fit``.
 
@@ -254,13 +240,15 @@ class MixtureGrades(pt.Estimator):
             qrels: ``qid, docno, label``; -1 counts as no label, -2 as grade 0.
             run_va: Passed on to the models.
             qrels_va: Passed on to the models.
+            unjudged: What documents without a label are, passed on to the models if given.
 
         Returns:
             The mixture itself.
         """
+        said = {} if unjudged is None else {"unjudged": unjudged}
         for model in self.models:
             if hasattr(model, "fit"):
-                model.fit(run, qrels, run_va, qrels_va)
+                model.fit(run, qrels, run_va, qrels_va, **said)
         return self
 
     def transform(self, inp: pd.DataFrame) -> pd.DataFrame:

@@ -45,7 +45,9 @@ class OrderedLogit:
         return expit(upper) * expit(-lower) * -np.expm1(lower - upper)
 
 
-def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: float) -> OrderedLogit:
+def fit_ordered_logit(
+    features: np.ndarray, labels: np.ndarray, prior_scale: float, weights: np.ndarray | None = None
+) -> OrderedLogit:
     """Fit proportional odds by maximum a posteriori, with ``w ~ N(0, prior_scale²)`` for standardised features.
 
     Grades that do not occur are left out of the model. A constant feature gets weight 0. There is a warning if the
@@ -55,6 +57,7 @@ def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: flo
         features: float64[n, d], finite.
         labels: int64[n], grades.
         prior_scale: The standard deviation of the Gaussian prior on the weights, positive.
+        weights: float64[n], how much each document counts against the prior; 1 each if left out.
 
     Returns:
         The fitted model.
@@ -67,7 +70,7 @@ def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: flo
     optimum = minimize(
         ordered_logit_objective,
         start,
-        args=(standardised, codes, prior_scale),
+        args=(standardised, codes, prior_scale, weights),
         jac=True,
         method="L-BFGS-B",
         options={"maxiter": 1000, "ftol": 1e-13, "gtol": 1e-7},
@@ -79,7 +82,11 @@ def fit_ordered_logit(features: np.ndarray, labels: np.ndarray, prior_scale: flo
 
 
 def ordered_logit_objective(
-    parameters: np.ndarray, features: np.ndarray, codes: np.ndarray, prior_scale: float
+    parameters: np.ndarray,
+    features: np.ndarray,
+    codes: np.ndarray,
+    prior_scale: float,
+    weights: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray]:
     """The negative log posterior of proportional odds per document, and its gradient.
 
@@ -92,21 +99,24 @@ def ordered_logit_objective(
         features: float64[n, d], standardised.
         codes: int64[n], the index of each grade, 0 … K-1; all indices must occur.
         prior_scale: The standard deviation of the Gaussian prior on the weights.
+        weights: float64[n], how much each document counts; 1 each if left out.
 
     Returns:
         The value, and the gradient, float64[K-1+d].
     """
     n, cuts = len(codes), len(parameters) - features.shape[1]
-    weights = parameters[cuts:]
-    score = features @ weights
+    slopes = parameters[cuts:]
+    score = features @ slopes
     lower, upper = (ends[codes] - score for ends in _cell_ends(_thresholds(parameters[:cuts])))
     loglik = -np.logaddexp(0, -upper) - np.logaddexp(0, lower) + np.log(-np.expm1(lower - upper))
     gap = _inverse_expm1(upper - lower)
     by_upper, by_lower = expit(-upper) + gap, -expit(lower) - gap
-    value = -loglik.sum() + (weights**2).sum() / (2 * prior_scale**2)
+    if weights is not None:
+        loglik, by_upper, by_lower = weights * loglik, weights * by_upper, weights * by_lower
+    value = -loglik.sum() + (slopes**2).sum() / (2 * prior_scale**2)
     by_threshold = -np.bincount(codes, by_upper, cuts + 1)[:-1] - np.bincount(codes, by_lower, cuts + 1)[1:]
-    by_weight = features.T @ (by_upper + by_lower) + weights / prior_scale**2
-    gradient = np.concatenate([_by_cut_parameter(parameters[:cuts], by_threshold), by_weight])
+    by_slope = features.T @ (by_upper + by_lower) + slopes / prior_scale**2
+    gradient = np.concatenate([_by_cut_parameter(parameters[:cuts], by_threshold), by_slope])
     return float(value) / n, gradient / n
 
 

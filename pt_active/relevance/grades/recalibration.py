@@ -37,24 +37,42 @@ def recalibrated_grades(
     Raises:
         ValueError: If a label is above G, or a weight or the scale is not positive.
     """
-    from scipy.optimize import minimize
-
     _check_weights(labels, weights, grades.shape[1], prior_scale)
     known = labels >= 0
     if not known.any():
         return grades
+    return regraded(recalibration(grades[known], labels[known], weights[known], prior_scale), grades)
+
+
+def recalibration(
+    grades: np.ndarray, labels: np.ndarray, weights: np.ndarray, prior_scale: float = PRIOR_SCALE
+) -> np.ndarray:
+    """float64[G+1], the parameters α_1 … α_G and β of `recalibrated_grades`.
+
+    Args:
+        grades: float64[n, G+1], f.
+        labels: int64[n], y, 0 … G; at least one.
+        weights: float64[n], ``1/Ê``, positive.
+        prior_scale: σ of the prior.
+    """
+    from scipy.optimize import minimize
+
     features = np.log(np.maximum(grades, MIN_PROBABILITY))
     start = np.r_[np.zeros(grades.shape[1] - 1), 1.0]
-    share = weights[known] / weights[known].mean()
     optimum = minimize(
         recalibration_objective,
         start,
-        args=(features[known], labels[known], share, prior_scale),
+        args=(features, labels, weights / weights.mean(), prior_scale),
         jac=True,
         method="BFGS",
         options={"gtol": 1e-8},
     )
-    return _probabilities(optimum.x, features)
+    return np.asarray(optimum.x)
+
+
+def regraded(parameters: np.ndarray, grades: np.ndarray) -> np.ndarray:
+    """float64[N, G+1], the grades P' that the parameters of a `recalibration` make of grades f, float64[N, G+1]."""
+    return _probabilities(parameters, np.log(np.maximum(grades, MIN_PROBABILITY)))
 
 
 def recalibration_objective(

@@ -1,0 +1,172 @@
+"""What do other judges, such as language models, say of a document's grade?"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import HELP, Argument, ArgumentError
+from pt_active.relevance.grades import fitting
+from pt_active.relevance.grades.asking import AskedJudge
+from pt_active.relevance.grades.features import (
+    document_features,
+    document_votes,
+    feature_columns,
+    first_pairs,
+    has_features,
+)
+from pt_active.relevance.grades.judge_tables import is_scored, judge_table
+from pt_active.relevance.grades.models import FittedGrades, check_positive
+from pt_active.relevance.grades.stacking import JudgeOpinion, fitted_stack
+from pt_active.relevance.grades.validation import some_queries
+
+AnyJudge = pd.DataFrame | str | Path | pt.Transformer
+"""A frame or a file, as `judge_tables.judge_table` takes it, or a transformer, as `AskedJudge` takes it."""
+
+RANKS = "ranks"
+"""The name of ranks and scores (or of ``features``) beside the judges."""
+
+
+class JudgeGrades(FittedGrades):
+    """Labels, votes, probabilities or scores of judges, such as language models, corrected by people's labels.
+
+    One judge: a pair with the shares ``s_h`` of the votes has ``P(y = g) = Σ_h s_h C[h, g]``, where C is the smoothed
+    confusion matrix of the judge. A pair that the judge has not judged has the shares of the grades in training.
+
+    Several judges, or scores: proportional odds on the shares of votes that are at least 1 … H, on scores, and on ranks
+    and scores of the frame. Judges enter one by one, as long as they raise the likelihood of queries that were not
+    learned from; a judge that adds nothing is left out.
+
+    Args:
+        judge: A frame or a file with ``qid, docno`` and ``label``, ``votes_0 … votes_H``, ``prob_0 … prob_H``,
+            ``prob_yes, prob_no``, ``probability`` or ``score``; or a transformer that adds one of them, which is asked
+            once a document. H may differ from the highest grade.
+        max_grade: G, the highest grade.
+        smoothing: The weight of the overall shares of the grades in each row of the confusion matrix, in pairs.
+        **judges: Further judges by name.
+
+    Attributes:
+        shares_: ``qid, docno`` and the share of the judge's votes for each label; of one judge.
+        confusion_: float64[H+1, G+1], ``P(y = g | vote h)``; of one judge.
+        marginal_: float64[G+1], the shares of the grades in training.
+        stack_: Which judges are used, and what each adds; of several judges or scores.
+    """
+
+    schematic = {"label": "JudgeGrades", "help_url": HELP}  # noqa: RUF012
+
+    def __init__(
+        self,
+        judge: AnyJudge | None = None,
+        max_grade: int | None = None,
+        smoothing: float = 5.0,
+        **judges: AnyJudge,
+    ) -> None:
+        if max_grade is None:
+            raise ArgumentError("say the highest grade: ", Argument("max_grade", asked=True))
+        if judge is None and not judges:
+            raise ArgumentError("say a judge: ", Argument("judge", asked=True), ", or several by name")
+        self.judge = judge
+        self.max_grade = max_grade
+        self.smoothing = smoothing
+        self.judges = judges
+        given = ({} if judge is None else {"judge": judge}) | judges
+        self._asked = {name: _asking(each) for name, each in given.items()}
+
+    def needed_columns(self, columns: Iterable[object]) -> list[str]:
+        """The columns of ranks and scores, if a fitted stack uses them."""
+        return feature_columns(columns) if hasattr(self, "stack_") and RANKS in self.stack_.used else []
+
+    def _learn(self, frame: pd.DataFrame, labels: np.ndarray) -> None:
+        check_positive("smoothing", self.smoothing)
+        judged = labels >= 0
+        ranks = {RANKS: document_features(frame)[judged]} if has_features(frame.columns) else {}
+        frame, labels = frame[judged].reset_index(drop=True), labels[judged]
+        tables = {name: _table(each, frame) for name, each in self._asked.items()}
+        self.marginal_ = fitting.marginal(labels, self.max_grade)
+        for name, table in tables.items():
+            _check_seen(frame, table, name if len(tables) > 1 else "")
+        only = next(iter(tables.values()))
+        if len(tables) == 1 and not is_scored(only):
+            self.shares_ = only
+            shares, seen = document_votes(frame, only)
+            self.confusion_ = fitting.judge_confusion(shares[seen], labels[seen], self.marginal_, self.smoothing)
+        else:
+            self._learn_stack(frame, labels, tables, ranks)
+
+    def _learn_stack(
+        self,
+        frame: pd.DataFrame,
+        labels: np.ndarray,
+        tables: dict[str, pd.DataFrame],
+        ranks: dict[str, np.ndarray],
+    ) -> None:
+        # Rounding depends on the order of the rows, so that of the frame must not reach the fit.
+        order = np.lexsort([frame["docno"].to_numpy(dtype=str), frame["qid"].to_numpy(dtype=str)])
+        frame, labels = frame.iloc[order].reset_index(drop=True), labels[order]
+        ranks = {name: features[order] for name, features in ranks.items()}
+        opinions = {name: JudgeOpinion.of(frame, table).features for name, table in tables.items()}
+        self.widths_ = {name: features.shape[1] for name, features in opinions.items()}
+        use = some_queries(frame, labels)
+        groups = {name: features[use] for name, features in (ranks | opinions).items()}
+        qid = frame["qid"].to_numpy(dtype=object)[use]
+        self.stack_ = fitted_stack(groups, tuple(ranks), labels[use], qid, self.max_grade)
+
+    def _predict(self, frame: pd.DataFrame) -> np.ndarray:
+        if not hasattr(self, "stack_"):
+            return self._by_confusion(frame)
+        groups = {}
+        for name in self.stack_.used:
+            if name == RANKS:
+                groups[name] = document_features(frame)
+                continue
+            opinion = JudgeOpinion.of(frame, _table(self._asked[name], frame), self.widths_[name])
+            _warn_unseen(opinion.seen, f"the judge {name}", "the others stand in for it", 4)
+            groups[name] = opinion.features
+        return self.stack_.probabilities(groups, len(frame))
+
+    def _by_confusion(self, frame: pd.DataFrame) -> np.ndarray:
+        (judge,) = self._asked.values()
+        shares, seen = document_votes(frame, _table(judge, frame) if isinstance(judge, AskedJudge) else self.shares_)
+        _warn_unseen(seen, "the judge", "each has the shares of the grades in training", 5)
+        # A label that the judge never gave in training says as much as no label.
+        beyond = np.tile(self.marginal_, (max(shares.shape[1] - len(self.confusion_), 0), 1))
+        confusion = np.vstack([self.confusion_, beyond])[: shares.shape[1]]
+        return np.where(seen[:, None], shares @ confusion, self.marginal_)
+
+    def subtransformers(self) -> dict[str, pt.Transformer]:
+        """The judges that are transformers, for PyTerrier's inspection and schematics."""
+        return {name: each for name, each in self._asked.items() if isinstance(each, pt.Transformer)}
+
+
+def _asking(judge: AnyJudge) -> AnyJudge:
+    return AskedJudge(judge) if isinstance(judge, pt.Transformer) and not isinstance(judge, AskedJudge) else judge
+
+
+def _table(judge: AnyJudge, frame: pd.DataFrame) -> pd.DataFrame:
+    """The judge's answers; a judge that is asked is asked about the documents of the frame."""
+    if not isinstance(judge, AskedJudge):
+        return judge_table(judge)  # type: ignore[arg-type]
+    answered = judge.transform(frame)
+    columns = [c for c in answered.columns if str(c).startswith("votes_")] or ["score"]
+    return judge_table(answered.loc[answered[columns].notna().all(axis=1), ["qid", "docno", *columns]])
+
+
+def _check_seen(frame: pd.DataFrame, table: pd.DataFrame, name: str) -> None:
+    """Raise if a judge has seen none of the judged training documents."""
+    if not len(frame[["qid", "docno"]].merge(table[["qid", "docno"]])):
+        which = f"judge {name}" if name else "judge"
+        raise ValueError(
+            f"no judged training document ({len(frame)} in all) is in the {which}'s frame; do qid and docno "
+            f"match? {first_pairs(frame, table)}"
+        )
+
+
+def _warn_unseen(seen: np.ndarray, who: str, instead: str, stacklevel: int) -> None:
+    """Warn if a judge has seen no document."""
+    if not seen.any():
+        warnings.warn(f"{who} saw no document ({len(seen)} in all); {instead}", stacklevel=stacklevel + 1)

@@ -1,0 +1,203 @@
+"""The best grade model for the labels at hand, and one fitted to the labels of a plan."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import check_grad
+from typer.testing import CliRunner
+
+from pt_active import DCG, AutoGrades, ColdGrades, GradeReport, OrderedLogitGrades, Plan, PriorGrades, Runs
+from pt_active.cli.app import app
+from pt_active.demo.collection import demo_collection
+from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
+from pt_active.plans.making.labelled import measured_values, round_chance
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.grades.auto import TABLE_COLUMNS
+from pt_active.relevance.grades.ordered_logit import fit_ordered_logit, ordered_logit_objective
+from pt_active.relevance.grades.refitting import refitted_grades
+from pt_active.sampling.documents import RoundSettings
+
+COLLECTION = demo_collection(queries=90)
+RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
+GRADES = [f"grade_{g}" for g in range(4)]
+POOL = Runs(**dict(list(COLLECTION.runs.items())[:2])).transform(COLLECTION.topics)
+
+
+class TestAuto:
+    def test_the_best_by_likelihood_on_queries_not_learned_from_wins(self):
+        model = AutoGrades(3).fit(RUN, QRELS)
+        assert tuple(model.table_.columns) == TABLE_COLUMNS
+        assert set(model.table_["model"]) == {"prior", "ordered-logit", "forest"}
+        for name, kind in (("prior", PriorGrades), ("ordered-logit", OrderedLogitGrades)):
+            report = GradeReport.cross_validated(kind(3), RUN, QRELS)
+            row = model.table_.set_index("model").loc[name]
+            assert_allclose(row[["likelihood", "gain"]].astype(float), [report.likelihood, report.gain], atol=1e-9)
+        assert model.winner_ == model.table_.loc[model.table_["likelihood"].idxmax(), "model"]
+        assert model.described().startswith(f"Grade model: {model.winner_}, the best of 3 on queries not learned from")
+
+    def test_a_good_judge_wins_and_a_useless_one_does_not(self):
+        rng = np.random.default_rng(0)
+        pairs = RUN[["qid", "docno"]].merge(QRELS)
+        right = pairs.assign(
+            label=np.where(rng.random(len(pairs)) < 0.8, pairs["label"], rng.integers(0, 4, len(pairs)))
+        )
+        useless = pairs.assign(label=rng.integers(0, 4, len(pairs)))
+        model = AutoGrades(3, right=right, useless=useless).fit(RUN, QRELS)
+        assert model.winner_ in ("right", "stack")
+        place = dict(zip(model.table_["model"], model.table_.index, strict=True))
+        assert place["useless"] > place["ordered-logit"]
+        assert_allclose(model.transform(RUN)[GRADES].sum(axis=1), 1)
+
+    def test_one_query(self):
+        one = RUN[RUN["qid"] == RUN["qid"].iloc[0]]
+        model = AutoGrades(3).fit(one, QRELS)
+        assert model.winner_ == "prior"
+        assert "one query is too few" in model.described()
+
+    def test_the_order_of_rows_does_not_matter(self):
+        order = np.random.default_rng(0).permutation(len(RUN))
+        one, two = AutoGrades(3).fit(RUN, QRELS), AutoGrades(3).fit(RUN.iloc[order], QRELS.iloc[::-1])
+        assert_array_equal(one.transform(RUN)[GRADES], two.transform(RUN)[GRADES])
+
+
+def test_cold_grades_fall_with_the_rank():
+    graded = ColdGrades(3).transform(pd.DataFrame({"qid": "1", "docno": list("ab"), "score": [2.0, 1.0]}))
+    above = [[1 / (1 + np.exp(g - 1.5 + 0.5 * np.log(rank))) for g in (1, 2, 3)] for rank in (1, 2)]
+    assert_allclose(1 - graded[GRADES].to_numpy().cumsum(axis=1)[:, :3], above)
+
+
+class TestWeights:
+    def test_gradient(self):
+        rng = np.random.default_rng(0)
+        features, labels, weights = rng.normal(size=(60, 2)), rng.integers(0, 3, 60), rng.uniform(0.2, 3, 60)
+        for start in rng.normal(size=(3, 4)):
+            value, gradient = (
+                lambda p, part=part: ordered_logit_objective(p, features, labels, 1.0, weights)[part] for part in (0, 1)
+            )
+            assert check_grad(value, gradient, start) < 1e-6
+
+    def test_a_weight_of_two_is_the_document_twice(self):
+        rng = np.random.default_rng(1)
+        features, labels = rng.normal(size=(80, 2)), rng.integers(0, 3, 80)
+        features = (features - features.mean(axis=0)) / features.std(axis=0)
+        once = fit_ordered_logit(np.vstack([features, -features]), np.r_[labels, labels], 1.0, np.full(160, 2.0))
+        twice = fit_ordered_logit(np.vstack([features, -features] * 2), np.r_[labels, labels, labels, labels], 1.0)
+        assert_allclose(once.weights, twice.weights, atol=1e-5)
+
+
+def drawn(rng, queries=60, documents=12):
+    """A pool whose grades depend on the second ranker, and labels of documents drawn with unequal chances."""
+    query = np.repeat(np.arange(queries), documents)
+    ranks = np.stack([np.concatenate([rng.permutation(documents) + 1 for _ in range(queries)]) for _ in range(2)])
+    truth = (rng.random(len(query)) < 1 / (1 + 0.4 * ranks[1])).astype(int) * 2
+    chance = np.where(ranks[0] <= 3, 0.8, 0.25)
+    labels = np.where(rng.random(len(query)) < chance, truth, -1)
+    return query, ranks, truth, chance, labels
+
+
+class TestRefit:
+    def test_it_finds_the_ranker_that_tells_grades(self):
+        rng = np.random.default_rng(0)
+        query, ranks, truth, chance, labels = drawn(rng)
+        flat = np.full((len(query), 3), 1 / 3)
+        grades = refitted_grades(ranks, flat, labels, chance, query)
+        assert_allclose(grades.sum(axis=1), 1)
+        assert (grades > 0).all()
+        rest = labels < 0
+        assert np.corrcoef(grades[rest] @ np.arange(3), truth[rest])[0, 1] > 0.25
+
+    def test_few_labels_change_nothing(self):
+        query, ranks, _, chance, labels = drawn(np.random.default_rng(0))
+        labels[np.flatnonzero(labels >= 0)[9:]] = -1
+        flat = np.full((len(query), 3), 1 / 3)
+        assert refitted_grades(ranks, flat, labels, chance, query) is flat
+
+    def test_grades_that_are_right_stay(self):
+        rng = np.random.default_rng(2)
+        query, ranks, _, chance, _ = drawn(rng)
+        grades = rng.dirichlet([0.3, 0.3, 0.3], len(query))
+        truth = (rng.random(len(query))[:, None] > grades.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+        labels = np.where(rng.random(len(query)) < chance, truth, -1)
+        assert_array_equal(refitted_grades(ranks, grades, labels, chance, query), grades)
+
+
+def test_three_refitted_rounds_are_unbiased_and_their_errors_are_right():
+    """Seeded simulation, three standard errors."""
+    rng = np.random.default_rng(0)
+    qids = POOL["qid"].unique()[:25]
+    pool = Pool.from_frame(ColdGrades(3).transform(POOL[POOL["qid"].isin(qids)]), DCG @ 5)
+    graded = graded_pool(pool, DCG @ 5, 0.0)
+    truth = COLLECTION.judge(pool.keys)["label"].to_numpy()
+    settings = RoundSettings("spread", 1.0, weighed_at=30.0)
+    values = measured_values(pool, DCG @ 5, truth, expected=False)
+    errors, variances, refitted = [], [], 0
+    for _ in range(60):
+        rounds, known, grades = [], None, None
+        for _ in range(3):
+            rounds.append(draw_round(graded, settings, 30.0, rng, grades=grades, labels=known))
+            known = np.where(judged_before(rounds), truth, -1)
+            chance = round_chance(pool, rounds)
+            grades = refitted_grades(pool.ranks, pool.grades, known, chance, pool.query_of_document)
+            refitted += grades is not pool.grades
+        estimate = estimate_rounds(graded.seen, rounds, known, np.array([1.0, -1.0]), "difference")
+        errors.append(estimate.value - (values[:, 0] - values[:, 1]).mean())
+        variances.append(estimate.first + estimate.second)
+    error = np.array(errors)
+    assert refitted > 120
+    assert abs(error.mean()) < 3 * error.std() / np.sqrt(len(error))
+    assert abs(np.mean(variances) / (error**2).mean() - 1) < 3 * np.sqrt(2 / len(error))
+
+
+class TestPlan:
+    POOL = ColdGrades(3).transform(POOL)
+
+    def test_a_successive_plan_begins_a_new_round(self):
+        plan = Plan.create(self.POOL, None, "DCG@10", budget=60, level="document")
+        labels = COLLECTION.judge(plan.assessments)
+        second = plan.extend(60, labels, "refit")
+        assert len(second.tables.rounds) == 2
+        assert second.manifest["rounds"][1]["refitted"]
+        assert not second.tables.rounds[1].sample.drawn[plan.tables.rounds[0].sample.drawn].any()
+
+    def test_another_word(self):
+        plan = Plan.create(self.POOL, None, "DCG@10", budget=60, level="document")
+        with pytest.raises(ValueError, match="grades are a frame, a pipeline, or grades=\"refit\", got 'again'"):
+            plan.extend(60, QRELS, "again")
+
+    def test_without_labels(self):
+        plan = Plan.create(self.POOL, None, "DCG@10", budget=60, level="document")
+        with pytest.raises(ValueError, match="learns from the labels so far, and there are none"):
+            plan.extend(60, None, "refit")
+
+
+def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, run in list(COLLECTION.runs.items())[:2]:
+        lines = [f"{row.qid} Q0 {row.docno} {row.rank + 1} {row.score} r\n" for row in run.itertuples()]
+        (tmp_path / f"{name}.run").write_text("".join(lines))
+    runs = [word for path in sorted(tmp_path.glob("*.run")) for word in ("--run", f"{path.stem}={path.name}")]
+    asked = ["plan", *runs, "--measure", "DCG@10", "--level", "document", "--budget", "150", "--out", "p"]
+    assert "without training data, say --max-grade N" in CliRunner().invoke(app, asked).stderr
+    one = CliRunner().invoke(app, [*asked[:-1], "one", "--max-grade", "3"])
+    assert "rounds" not in one.stdout
+    result = CliRunner().invoke(app, [*asked, "--max-grade", "3", "--rounds", "3"])
+    assert result.exit_code == 0, result.output
+    again = re.search(r"first of 3 rounds.*\n  pt-active (.*)", result.stdout)[1].split()
+    assert again == ["extend", "p", "p.csv", "--refit", "--budget", "50", "--out", "p-2"]
+    COLLECTION.judge(Plan.load("p").assessments).to_csv("p.csv", index=False)
+    result = CliRunner().invoke(app, again)
+    assert result.exit_code == 0, result.output
+    assert len(Plan.load("p-2").tables.rounds) == 2
+    monkeypatch.setattr("pt_active.cli.plans.MIN_ROUND_LABELS", 30)
+    monkeypatch.setattr("pt_active.cli.plans.MAX_ROUNDS_SHARE", 0.5)
+    result = CliRunner().invoke(app, [*asked[:-1], "many", "--max-grade", "3"])
+    assert "first of 3 rounds" in result.stdout
+    both = CliRunner().invoke(app, [*again[:-1], "p-3", "--pool", "x.parquet"])
+    assert "say either --refit or --pool" in both.stderr
+    queries = CliRunner().invoke(
+        app, ["plan", *runs, "--measure", "DCG@10", "--budget", "9", "--rounds", "2", "--out", "q"]
+    )
+    assert "--rounds are of documents" in queries.stderr

@@ -1,0 +1,229 @@
+"""Training labels that ruin a grade model are said before anything is planned."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from pt_active import GradeReport, JudgeGrades, OrderedLogitGrades, PriorGrades, UniformGrades
+from pt_active.cli.app import app
+from pt_active.demo.collection import demo_collection
+from pt_active.relevance.grades.guards import TrainingCoverage, standardised_difference
+from pt_active.relevance.grades.validation import Slope, folds_of, out_of_fold, some_queries
+
+COLLECTION = demo_collection(queries=60)
+RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels
+JUDGED = RUN.merge(QRELS, on=["qid", "docno"])
+
+
+def said(qrels, unjudged=None, run=RUN, model=None):
+    """The warnings of a fit."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        (model or OrderedLogitGrades(3)).fit(run, qrels, unjudged=unjudged)
+    return [str(each.message) for each in caught]
+
+
+def sparse(share=0.098, seed=0):
+    """Labels of a small part of the run, more of them relevant than in the whole."""
+    chance = np.where(JUDGED["label"] > 0, 1.6, 0.6) * share
+    return QRELS.merge(JUDGED[np.random.default_rng(seed).random(len(JUDGED)) < chance][["qid", "docno"]])
+
+
+class TestFit:
+    def test_full_labels_say_nothing(self):
+        assert said(QRELS) == []
+
+    def test_positives_only(self):
+        positives = QRELS[QRELS["label"] > 0]
+        (message,) = said(positives)
+        assert message.startswith("no training label is grade 0")
+        assert 'say unjudged="nonrelevant"; if they are unknown, say unjudged="missing"' in message
+        assert said(positives, "nonrelevant") == said(positives, "missing") == []
+
+    def test_one_grade(self):
+        ones = QRELS[QRELS["label"] == 1]
+        (message,) = said(ones)
+        assert message.startswith(f"all {len(ones)} training labels are grade 1, so that the grade model would expect")
+        assert said(ones, "missing") == [message]
+        assert said(ones, "nonrelevant") == []
+        zeros = QRELS.assign(label=0)
+        (message,) = said(zeros, "nonrelevant")
+        assert message.endswith("cannot tell documents apart; train it on judgments of several grades")
+
+    def test_few_judged(self):
+        few = sparse()
+        (message,) = said(few)
+        assert re.match(
+            r"only [\d.]+% of the training run's documents down to rank 10 are judged \(\d+ of 200\)", message
+        )
+        assert said(few, "missing") == said(few, "nonrelevant") == []
+
+    def test_the_depth_that_matters(self):
+        top = QRELS.merge(JUDGED[JUDGED.groupby("qid")["score"].rank(ascending=False) <= 10][["qid", "docno"]])
+        model = PriorGrades(3).fit(RUN, top)
+        assert model.coverage_.cautions() == []
+        (words,) = model.coverage_.cautions(depth=None)
+        assert "unlike them" in words[0]
+
+    def test_unjudged_documents_are_grade_0_if_they_are_said_to_be(self):
+        few = QRELS[QRELS["label"] > 0]
+        got = OrderedLogitGrades(3).fit(RUN, few, unjudged="nonrelevant").transform(RUN)
+        want = OrderedLogitGrades(3).fit(RUN, QRELS).transform(RUN)
+        pd.testing.assert_frame_equal(got, want)
+
+    def test_an_unknown_policy(self):
+        with pytest.raises(ValueError, match="unknown unjudged 'no'; it is one of missing, nonrelevant"):
+            OrderedLogitGrades(3).fit(RUN, QRELS, unjudged="no")
+
+    def test_a_frame_without_ranks(self):
+        assert said(QRELS, run=QRELS[["qid", "docno"]], model=JudgeGrades(QRELS, 3)) == []
+
+
+def test_coverage_by_counting():
+    frame = pd.DataFrame(
+        {"qid": list("aabb"), "docno": list("wxyz"), "rank_r": [0, 1, 0, -1], "score_r": [2, 1, 1, np.nan]}
+    )
+    coverage = TrainingCoverage.of(frame, np.array([2, -1, 0, -1]), 3)
+    assert coverage.documents.tolist() == [2, 2]
+    assert coverage.judged.tolist() == [2, 0]
+    assert coverage.grades.tolist() == [1, 0, 1, 0]
+    assert coverage.share(1) == 1
+    assert coverage.share() == 0.5
+    assert coverage.unlike
+
+
+def test_standardised_difference_by_hand():
+    values, known = np.array([[1.0, 5], [3, 5], [6, 5], [8, 5]]), np.array([True, True, False, False])
+    np.testing.assert_allclose(standardised_difference(values, known), [-5, 0])
+    assert np.isnan(standardised_difference(values, np.ones(4, dtype=bool))).all()
+
+
+class TestValidation:
+    def test_queries_stay_together(self):
+        qid = JUDGED["qid"].to_numpy(dtype=object)
+        tested = np.zeros(len(qid), dtype=int)
+        for train, test in folds_of(qid):
+            assert not set(qid[train]) & set(qid[test])
+            tested += test
+        assert (tested == 1).all()
+
+    def test_out_of_fold_by_hand(self):
+        labels = JUDGED["label"].to_numpy()
+        got = out_of_fold(PriorGrades(3), JUDGED, labels)
+        for train, test in folds_of(JUDGED["qid"].to_numpy(dtype=object)):
+            model = PriorGrades(3).fit(JUDGED[train], JUDGED[train][["qid", "docno", "label"]])
+            np.testing.assert_array_equal(got[test], model.transform(JUDGED[test]).filter(like="grade_"))
+
+    def test_some_queries_are_whole_and_enough(self):
+        labels = JUDGED["label"].to_numpy()
+        use = some_queries(JUDGED, labels, 100)
+        assert not set(JUDGED["qid"][use]) & set(JUDGED["qid"][~use])
+        assert 100 <= use.sum() <= 130
+        assert some_queries(JUDGED, labels).all()
+
+    def test_the_slope_covers_the_true_one_as_often_as_it_says(self):
+        rng, covered = np.random.default_rng(0), 0
+        grades = rng.dirichlet(np.ones(3), 400)
+        expected, qid = grades @ np.arange(3), np.repeat(np.arange(40), 10)
+        for _ in range(400):
+            labels = 0.7 * expected + np.repeat(rng.normal(0, 0.3, 40), 10) + rng.normal(0, 0.5, 400)
+            slope = Slope.of(grades, labels, qid)
+            covered += slope.low <= 0.7 <= slope.high
+        assert abs(covered / 400 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 400)
+
+    def test_a_constant_model_has_no_slope(self):
+        slope = Slope.of(np.full((6, 2), 0.5), np.array([0, 1] * 3), np.array([1, 1, 2, 2, 3, 3]))
+        assert np.isnan(slope.value)
+        assert not slope.misleads
+
+
+class _WrongSigned(OrderedLogitGrades):
+    def _predict(self, frame):
+        return super()._predict(frame)[:, ::-1]
+
+
+class TestReport:
+    def test_a_good_model_has_no_caution(self):
+        report = GradeReport.cross_validated(OrderedLogitGrades(3), RUN, QRELS)
+        assert report.cautions == []
+        assert report.slope.low < 1 < report.slope.high
+        assert report.share_judged == 1
+        assert np.isnan(report.unlike)
+        assert "above the prior" in str(report)
+
+    def test_a_wrong_signed_model(self):
+        misleads, worse = GradeReport.cross_validated(_WrongSigned(3), RUN, QRELS).cautions
+        assert misleads.startswith("the grade model misleads on queries that it has not seen")
+        assert worse.startswith("the grade model is worse than the shares of grades by rank")
+
+    def test_unjudged_documents_that_look_unlike(self):
+        graded = OrderedLogitGrades(3).fit(RUN, QRELS).transform(RUN)
+        top = QRELS.merge(JUDGED[JUDGED.groupby("qid")["score"].rank(ascending=False) <= 5][["qid", "docno"]])
+        report = GradeReport.of(graded, top)
+        assert report.unlike < -1
+        assert "so they are unlike" in str(report)
+        assert np.isnan(report.gain)
+
+    def test_uniform_grades_have_no_slope(self):
+        report = GradeReport.of(UniformGrades(3).transform(RUN), QRELS)
+        assert np.isnan(report.slope.value)
+        assert report.cautions == []
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("guards")
+
+    def write(name, frame, line):
+        (folder / name).write_text("".join(line(row) for row in frame.itertuples()))
+        return str(folder / name)
+
+    def run_line(row):
+        return f"{row.qid} Q0 {row.docno} {row.rank + 1} {row.score} r\n"
+
+    def qrels_line(row):
+        return f"{row.qid} 0 {row.docno} {row.label}\n"
+
+    runs = [f"{name}={write(name, run, run_line)}" for name, run in list(COLLECTION.runs.items())[:2]]
+    return {
+        "runs": [word for run in runs for word in ("--run", run)],
+        "past": write("past.run", RUN, run_line),
+        "all": write("all.qrels", QRELS, qrels_line),
+        "positives": write("positives.qrels", QRELS[QRELS["label"] > 0], qrels_line),
+        "sparse": write("sparse.qrels", sparse(), qrels_line),
+        "out": str(folder / "plan"),
+    }
+
+
+def invoked(files, command, qrels, *words):
+    trained = ("--train-run", files["past"], "--train-qrels", files[qrels], "--max-grade", "3")
+    result = CliRunner().invoke(app, [command, *files["runs"], *trained, "--measure", "DCG@10", *words])
+    assert result.exit_code == 0, result.output
+    return [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+
+
+ASKS = "--unjudged nonrelevant; if they are unknown, "
+
+
+@pytest.mark.parametrize(
+    ("qrels", "begins"),
+    [
+        ("positives", "warning: no training label is grade 0"),
+        ("sparse", "warning: only "),
+    ],
+)
+def test_the_command_line_says_so_before_a_plan_exists(files, qrels, begins, tmp_path):
+    for command, words in (("budget", ("--difference", "0.3")), ("plan", ("--budget", "60", "--out", tmp_path / "p"))):
+        (warning,) = (each for each in invoked(files, command, qrels, *map(str, words)) if "unjudged" in each)
+        assert warning.startswith(begins)
+        assert ASKS in warning
+
+
+def test_what_was_said_is_not_asked_again(files):
+    asked = ("--difference", "0.3", "--unjudged", "nonrelevant")
+    assert not any("unjudged" in each for each in invoked(files, "budget", "positives", *asked))
+    assert invoked(files, "budget", "all", "--difference", "0.3") == []

@@ -1,0 +1,298 @@
+"""Judges: the forms of their answers, asking them, keeping what they answer, and putting several together."""
+
+import gzip
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pyterrier as pt
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from pt_active import AskedJudge, GradeReport, JudgeGrades
+from pt_active.demo.collection import demo_collection
+from pt_active.relevance.grades.judge_tables import judge_table, read_judge, umbrela_labels
+from pt_active.relevance.grades.stacking import JudgeOpinion
+
+COLLECTION = demo_collection(queries=180)
+RUN = COLLECTION.past_run.merge(COLLECTION.past_topics, on="qid").merge(COLLECTION.documents, on="docno")
+QRELS = COLLECTION.past_qrels
+LABEL = RUN.merge(QRELS, on=["qid", "docno"])["label"].to_numpy()
+
+
+def noisy(seed, right=0.7):
+    """A judge's labels: the right one with some probability, else any."""
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(len(LABEL)) < right, LABEL, rng.integers(0, 4, len(LABEL)))
+
+
+def frame_of(labels):
+    return RUN[["qid", "docno"]].assign(label=labels)
+
+
+class FakeJudge(pt.Transformer):
+    """Answers from a hash of the text, and counts its calls; some answers are refusals, some calls fail."""
+
+    def __init__(self, fails=(), refuses=()):
+        self.calls, self.fails, self.refuses = 0, set(fails), set(refuses)
+
+    def transform(self, inp):
+        self.calls += 1
+        docno = inp["docno"].iloc[0]
+        if docno in self.fails:
+            raise TimeoutError("no answer")
+        grade = "I cannot say" if docno in self.refuses else f"Grade: {len(inp['text'].iloc[0]) % 4}"
+        return inp.assign(answer=grade)
+
+
+def grade_in(text):
+    return int(text[-1]) if text[-1].isdigit() else None
+
+
+class TestForms:
+    PAIRS = pd.DataFrame({"qid": ["1", "1", "2"], "docno": ["a", "b", "a"]})
+
+    @pytest.mark.parametrize(
+        ("columns", "want"),
+        [
+            ({"label": [0, 2, 1]}, [[1, 0, 0], [0, 0, 1], [0, 1, 0]]),
+            ({"votes_0": [3, 0, 1], "votes_1": [1, 5, 1]}, [[0.75, 0.25], [0, 1], [0.5, 0.5]]),
+            ({"prob_0": [0.2, 0.1, 1], "prob_1": [0.8, 0.9, 0]}, [[0.2, 0.8], [0.1, 0.9], [1, 0]]),
+            (
+                {"annotation": [1, 0, 1], "prob_yes": [0.8, 0.1, 0.6], "prob_no": [0.2, 0.9, 0.4]},
+                [[0.2, 0.8], [0.9, 0.1], [0.4, 0.6]],
+            ),
+            ({"probability": [0.25, 0.5, 1]}, [[0.75, 0.25], [0.5, 0.5], [0, 1]]),
+        ],
+    )
+    def test_frames(self, columns, want):
+        table = judge_table(self.PAIRS.assign(**columns))
+        assert_allclose(table.drop(columns=["qid", "docno"]), want)
+
+    def test_scores(self):
+        table = judge_table(self.PAIRS.assign(score=[-3.5, np.nan, 2]))
+        assert table["score"].tolist() == [-3.5, 2]
+        with pytest.raises(ValueError, match="scores must be finite numbers; those of 1 pair"):
+            judge_table(self.PAIRS.assign(score=[1, np.inf, 2]))
+
+    def test_a_table_of_lara(self, tmp_path):
+        path = tmp_path / "lara.csv"
+        path.write_text("topic_id,doc_id,annotation,prob_yes,prob_no\n301,FT-1,1,0.9,0.1\n301,FT-2,0,0.2,0.8\n")
+        table = judge_table(path)
+        assert table[["qid", "docno"]].to_numpy().tolist() == [["301", "FT-1"], ["301", "FT-2"]]
+        assert_allclose(table[[0, 1]], [[0.1, 0.9], [0.8, 0.2]])
+
+    def test_compressed_votes_and_qrels(self, tmp_path):
+        with gzip.open(tmp_path / "votes.tsv.gz", "wt") as file:
+            file.write("qid\tdocno\tvotes_0\tvotes_1\n1\ta\t1\t3\n")
+        (tmp_path / "llm.qrels").write_text("1 0 a 2\n1 0 b 0\n")
+        assert_allclose(judge_table(tmp_path / "votes.tsv.gz")[[0, 1]], [[0.25, 0.75]])
+        assert judge_table(str(tmp_path / "llm.qrels"))[2].tolist() == [1, 0]
+
+    def test_a_cell_that_is_no_number(self, tmp_path):
+        (tmp_path / "bad.csv").write_text("qid,docno,label\n1,a,good\n")
+        with pytest.raises(ValueError, match="bad.csv: column label: expected numbers; got 'good'"):
+            read_judge(tmp_path / "bad.csv")
+
+    @pytest.mark.parametrize("lines", [False, True])
+    def test_umbrela(self, tmp_path, lines):
+        pairs = self.PAIRS.assign(query=["q1", "q1", "q2"], text=["x", "y", "x"])
+        entries = [
+            {"model": "gpt", "query": "q1", "passage": "x", "predition": "##final score: 3", "judgment": 3},
+            {"model": "gpt", "query": "q1", "passage": "y", "predition": "I cannot help with that", "judgment": 0},
+            {"model": "gpt", "query": "q2", "passage": "x", "judgment": 1},
+        ]
+        text = "\n".join(map(json.dumps, entries)) if lines else json.dumps(entries, indent=1)
+        (tmp_path / "out.json").write_text(text)
+        got = umbrela_labels(tmp_path / "out.json", pairs)
+        assert got.to_numpy().tolist() == [["1", "a", 3], ["2", "a", 1]]
+        with pytest.raises(ValueError, match="no query and passage is among the pairs"):
+            umbrela_labels(tmp_path / "out.json", pairs.assign(text="z"))
+
+
+class TestAsking:
+    def test_once_a_document(self):
+        fake = FakeJudge()
+        judge = AskedJudge(fake, grade_in, progress=False)
+        twice = pd.concat([RUN.head(30), RUN.head(30)])
+        got = judge.transform(twice)
+        assert fake.calls == judge.n_asked_ == 30
+        want = twice["text"].str.len() % 4
+        assert_array_equal(got[[f"votes_{h}" for h in range(4)]].to_numpy().argmax(axis=1), want)
+        judge.transform(twice)
+        assert fake.calls == 30
+
+    def test_a_file_is_used_by_the_next_run_of_the_same_model_and_prompt(self, tmp_path):
+        rows, path = RUN.head(5), tmp_path / "answers.sqlite"
+
+        def calls(**named):
+            fake = FakeJudge()
+            AskedJudge(fake, grade_in, cache=path, progress=False, **named).transform(rows)
+            return fake.calls
+
+        assert calls(model="m", prompt="p") == 5
+        assert calls(model="m", prompt="p") == 0
+        assert calls(model="m", prompt="other") == 5
+        assert calls(model="n", prompt="p") == 5
+        changed = AskedJudge(FakeJudge(), grade_in, cache=path, model="m", prompt="p", progress=False)
+        changed.transform(rows.assign(text=rows["text"] + "!"))
+        assert changed.n_asked_ == 5
+        kept = sqlite3.connect(path).execute("SELECT DISTINCT model, length(prompt) FROM answers").fetchall()
+        assert sorted(kept) == [("m", 16), ("n", 16)]
+
+    def test_refusals_and_errors_are_not_seen_and_counted(self, tmp_path):
+        rows = RUN.head(8)
+        fails, refuses = rows["docno"].iloc[[1, 4]], rows["docno"].iloc[[2]]
+        judge = AskedJudge(FakeJudge(fails, refuses), grade_in, cache=tmp_path / "a", progress=False)
+        with pytest.warns(UserWarning, match="not seen|failed") as said:
+            got = judge.transform(rows)
+        assert [str(each.message).split(";")[0] for each in said] == [
+            "1 answer has no label and counts as not seen",
+            "2 calls failed, at last with TimeoutError: no answer",
+        ]
+        assert (judge.n_asked_, judge.n_refused_, judge.n_failed_) == (8, 1, 2)
+        assert_array_equal(got["votes_0"].isna(), rows["docno"].isin([*fails, *refuses]))
+        again = AskedJudge(FakeJudge(), grade_in, cache=tmp_path / "a", progress=False)
+        with pytest.warns(UserWarning, match="1 answer has no label"):
+            again.transform(rows)
+        assert again.n_asked_ == 2
+
+    def test_a_judge_out_of_reach_ends_the_run_and_loses_nothing(self, tmp_path):
+        rows = RUN.drop_duplicates("docno").head(30)
+        judge = AskedJudge(FakeJudge(rows["docno"].iloc[12:]), grade_in, cache=tmp_path / "a", progress=False)
+        with pytest.raises(
+            RuntimeError, match="failed 10 times in a row, at last with TimeoutError: no answer; its 12"
+        ):
+            judge.transform(rows)
+        again = AskedJudge(FakeJudge(), grade_in, cache=tmp_path / "a", progress=False)
+        again.transform(rows)
+        assert again.n_asked_ == 18
+
+    @pytest.mark.parametrize(
+        ("added", "columns"),
+        [
+            ({"label": 2}, {"votes_2": 1.0}),
+            ({"score": 1.5}, {"score": 1.5}),
+            ({"prob_yes": 0.7, "prob_no": 0.3}, {"votes_1": 0.7}),
+            ({"probability": 0.4}, {"votes_0": 0.6}),
+        ],
+    )
+    def test_what_transformers_add(self, added, columns):
+        judge = AskedJudge(pt.apply.generic(lambda frame: frame.assign(**added)), progress=False)
+        got = judge.transform(RUN.head(3))
+        for name, value in columns.items():
+            assert_allclose(got[name], value)
+
+    def test_another_database_is_refused(self, tmp_path):
+        (tmp_path / "a").write_text("no database, but text of some length" * 50)
+        with pytest.raises(ValueError, match="a: expected the answers of a judge; file is not a database"):
+            AskedJudge(FakeJudge(), grade_in, cache=tmp_path / "a", progress=False).transform(RUN.head(1))
+
+
+KILLED = """
+import sys, time
+import pandas as pd, pyterrier as pt
+from pt_active import AskedJudge
+
+def judged(frame):
+    time.sleep(0.002)
+    print(frame["docno"].iloc[0], flush=True)
+    return frame.assign(label=1)
+
+frame = pd.DataFrame({"qid": "1", "docno": [f"d{i}" for i in range(20000)]})
+AskedJudge(pt.apply.generic(judged), cache=sys.argv[1], progress=False).transform(frame)
+"""
+
+
+def test_a_killed_run_loses_no_answer(tmp_path):
+    """All answers but the last one, whose call had begun, are there after a kill that no handler sees."""
+    path = tmp_path / "answers"
+    child = subprocess.Popen([sys.executable, "-c", KILLED, path], stdout=subprocess.PIPE, text=True)
+    asked = [child.stdout.readline().strip() for _ in range(40)]
+    os.kill(child.pid, signal.SIGKILL)
+    asked += child.stdout.read().split()
+    child.wait()
+    kept = {docno for (docno,) in sqlite3.connect(path).execute("SELECT docno FROM answers")}
+    assert set(asked[:-1]) <= kept <= set(asked)
+    frame = pd.DataFrame({"qid": "1", "docno": asked})
+    again = AskedJudge(pt.apply.generic(lambda x: x.assign(label=1)), cache=path, progress=False)
+    assert again.transform(frame)["votes_1"].eq(1).all()
+    assert again.n_asked_ == len(asked) - len(kept)
+
+
+class TestSeveral:
+    def test_judges_that_add_something_are_used_and_others_are_not(self):
+        judges = {"good": frame_of(noisy(1)), "other": frame_of(noisy(2, 0.5)), "noise": frame_of(noisy(3, 0.0))}
+        model = JudgeGrades(max_grade=3, **judges).fit(RUN, QRELS)
+        assert model.stack_.used == ("ranks", "good", "other")
+        assert abs(model.stack_.gains["noise"]) < 0.02
+        without = JudgeGrades(max_grade=3, good=judges["good"], other=judges["other"]).fit(RUN, QRELS)
+        assert_array_equal(model.transform(RUN).filter(like="grade_"), without.transform(RUN).filter(like="grade_"))
+
+    def test_two_judges_are_better_than_each_on_queries_not_learned_from(self):
+        rng = np.random.default_rng(0)
+        off = [np.clip(np.rint(LABEL + rng.normal(0, spread, len(LABEL))), 0, 3).astype(int) for spread in (0.9, 1.1)]
+        judges = {"good": frame_of(off[0]), "other": frame_of(off[1])}
+        both = GradeReport.cross_validated(JudgeGrades(max_grade=3, **judges), RUN, QRELS)
+        each = [GradeReport.cross_validated(JudgeGrades(one, 3), RUN, QRELS).likelihood for one in judges.values()]
+        assert both.likelihood > max(each)
+        assert both.slope.low < 1 < both.slope.high
+
+    def test_scores_and_judges_that_have_not_seen_all(self):
+        rng = np.random.default_rng(0)
+        scores = RUN[["qid", "docno"]].assign(score=LABEL + rng.normal(0, 0.7, len(RUN)))
+        half = frame_of(noisy(1))[rng.random(len(RUN)) < 0.5]
+        model = JudgeGrades(max_grade=3, cross_encoder=scores, half=half).fit(RUN, QRELS)
+        assert set(model.stack_.used) == {"ranks", "cross_encoder", "half"}
+        graded = model.transform(RUN).filter(like="grade_").to_numpy()
+        assert_allclose(graded.sum(axis=1), 1)
+        assert np.corrcoef(graded @ np.arange(4), LABEL)[0, 1] > 0.7
+
+    def test_the_order_of_rows_does_not_matter(self):
+        judges = {"good": frame_of(noisy(1)), "other": frame_of(noisy(2, 0.5)).iloc[::-1]}
+        order = np.random.default_rng(0).permutation(len(RUN))
+        one = JudgeGrades(max_grade=3, **judges).fit(RUN, QRELS).transform(RUN)
+        two = JudgeGrades(max_grade=3, **judges).fit(RUN.iloc[order], QRELS.iloc[::-1]).transform(RUN)
+        assert_array_equal(one.filter(like="grade_"), two.filter(like="grade_"))
+
+    def test_a_judge_that_is_asked(self):
+        run, fake = RUN.head(100), FakeJudge()
+        model = JudgeGrades(AskedJudge(fake, grade_in, progress=False), 3).fit(run, QRELS)
+        assert fake.calls == len(run)
+        model.transform(run)
+        assert fake.calls == len(run)
+
+    def test_a_label_that_was_not_in_training_says_nothing(self):
+        run, few = RUN.head(100), frame_of(np.minimum(noisy(1), 1))
+        fake = pt.apply.generic(lambda frame: frame.assign(label=3 if frame["qid"].iloc[0] == "new" else 1))
+        model = JudgeGrades(AskedJudge(fake, progress=False), 3).fit(run, QRELS)
+        graded = model.transform(RUN.head(2).assign(qid="new")).filter(like="grade_")
+        assert_allclose(graded, np.tile(model.marginal_, (2, 1)))
+        assert JudgeGrades(few, 3).fit(RUN, QRELS).confusion_.shape == (2, 4)
+
+    def test_opinions_by_hand(self):
+        frame = pd.DataFrame({"qid": ["1", "1"], "docno": ["a", "b"]})
+        votes = frame.head(1).assign(votes_0=1, votes_1=1, votes_2=2)
+        opinion = JudgeOpinion.of(frame, judge_table(votes))
+        assert_allclose(opinion.features, [[0.75, 0.5, 1], [0, 0, 0]])
+        assert_allclose(JudgeOpinion.of(frame, judge_table(votes), 2).features, [[0.75, 1], [0, 0]])
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"judge": QRELS}, "say the highest grade: max_grade="),
+            ({"max_grade": 3}, "say a judge: judge=, or several by name"),
+        ],
+    )
+    def test_what_must_be_said(self, arguments, message):
+        with pytest.raises(ValueError, match=message):
+            JudgeGrades(**arguments)
+
+    def test_a_judge_of_other_documents_is_named(self):
+        with pytest.raises(ValueError, match="is in the judge far's frame"):
+            JudgeGrades(max_grade=3, near=QRELS, far=QRELS.assign(qid="x" + QRELS["qid"])).fit(RUN, QRELS)
