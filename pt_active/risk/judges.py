@@ -11,7 +11,8 @@ import pandas as pd
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.qrels import checked_qrels
-from pt_active.relevance.grades.models import JudgeGrades, MixtureGrades
+from pt_active.relevance.grades.judges import JudgeGrades
+from pt_active.relevance.grades.models import MixtureGrades
 
 NEAR = 0.4
 """How much less probable each further grade is than the next nearer one to a judge's, if nothing is known of him."""
