@@ -22,9 +22,10 @@ from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
+from pt_active.plans.answers.level import LEVELS
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import has_order
-from pt_active.plans.plan import LEVELS, Plan
+from pt_active.plans.plan import Plan
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
 
@@ -56,7 +57,9 @@ def plan(
     replace: Annotated[
         bool, typer.Option("--replace", help="Draw with replacement: a query can be drawn more than once.")
     ] = False,
-    level: Annotated[str, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}.")] = LEVELS[0],
+    level: Annotated[
+        str | None, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}; default: what is more precise.")
+    ] = None,
     design: Annotated[
         str | None,
         one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."),
@@ -126,14 +129,14 @@ def extend(
     return _planned(made, out)
 
 
-def _check_level(level: str, design: str | None) -> None:
+def _check_level(level: str | None, design: str | None) -> None:
     """Raise if a design is for the other level.
 
     Raises:
         ValueError: If documents should be drawn by a design of queries, or queries by a design of documents.
     """
     levels = [each for each, designs in (("query", DESIGNS), ("document", DOCUMENT_DRAWINGS)) if design in designs]
-    if levels and level not in levels:
+    if levels and level is not None and level not in levels:
         raise ValueError(f"--design {design} is one of --level {levels[0]}, not of --level {level}")
 
 

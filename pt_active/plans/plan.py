@@ -12,13 +12,16 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames import worklists
-from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, shown, truth_value, whole_number
+from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
+from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.forewarned import forewarning
+from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.progress import cut_to_judged
+from pt_active.plans.answers.unanswered import unanswered
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
 from pt_active.plans.making.judgments import as_qrels
@@ -37,9 +40,6 @@ from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
 from pt_active.sampling.documents import natural_drawing, usual_variance
-
-LEVELS = ("query", "document")
-"""What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
 
 
 class Plan(Answering):
@@ -65,7 +65,7 @@ class Plan(Answering):
         cost: Cost | None = None,
         budget: float | None = None,
         design: str | None = None,
-        level: str = "query",
+        level: str | None = None,
         seed: int = 0,
         *,
         draws: int | None = None,
@@ -90,7 +90,9 @@ class Plan(Answering):
                 or ``spread`` if there is one ranker or opening a query costs something, and ``depth`` for all others.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments
-                [theory 9, 11].
+                [theory 9, 11]. If left out, it is that of the ``design``; whole queries where ``draws`` or ``replace``
+                is given; and else documents, unless opening queries costs something and the grade model expects whole
+                queries to be more precise. The plan says what was chosen, and what the other would give.
             seed: Seed of all random draws.
             draws: A number of draws, instead of a budget; only for queries.
             replace: Whether a query can be drawn more than once, as in the sources; if not, queries are drawn in the
@@ -112,8 +114,8 @@ class Plan(Answering):
             ValueError: If an argument is out of range, the pool is malformed, or not exactly one of ``budget`` and
                 ``draws`` is given.
         """
-        if level not in LEVELS:
-            raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
+        only_queries = draws is not None or budget is None or bool(replace)
+        level = level_told(level, design, only_queries=only_queries, objective=objective)
         seed, replace = whole_number("seed", seed, 0, MAX_SEED), truth_value("replace", replace)
         draws = None if draws is None else whole_number("draws", draws, 1, MAX_DRAWS)
         budget = None if budget is None else positive("budget", budget)
@@ -124,7 +126,11 @@ class Plan(Answering):
         grades = grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
         arrays = Pool.from_frame(frame, measure, cost)
-        weights = listed_weights(pair_weights(pairs, arrays.names), arrays.names)
+        weights = pair_weights(pairs, arrays.names)
+        ahead, choice = Ahead(arrays, measure, float(cost.per_query)), None
+        if level is None:
+            choice = level_chosen(ahead, budget, defensive, weights)
+            level = choice.level
         affordable = np.inf if budget is None else budget / float(arrays.query_weight @ arrays.query_cost)
         usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws or affordable)
         arguments = PlanArguments(
@@ -140,10 +146,10 @@ class Plan(Answering):
             replace=replace,
             defensive=usual_defensive if defensive is None else defensive,
             objective=objective,
-            pairs=weights,
+            pairs=listed_weights(weights, arrays.names),
         )
-        make = first_round if level == "document" else plan_of_queries
-        return cls._of(make(Source(arrays, measure, frame, topics), arguments))
+        source = Source(arrays, measure, frame, topics, choice, ahead.graded if level == "document" else None)
+        return cls._of((first_round if level == "document" else plan_of_queries)(source, arguments))
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -275,8 +281,8 @@ class Plan(Answering):
 
     @cached_property
     def caution(self) -> str:
-        """What the grade model says against the intervals of so few labels, before anything is judged [theory 14]."""
-        return forewarning(self.tables)
+        """What the plan will not answer, and what the grade model says against its intervals [theory 14]."""
+        return "; ".join(filter(None, (unanswered(self.tables), forewarning(self.tables))))
 
     def __str__(self) -> str:
         return visible(in_words(self.tables) + (f"\n  caution   {self.caution}" if self.caution else ""))

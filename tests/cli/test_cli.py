@@ -85,7 +85,7 @@ def files(tmp_path, monkeypatch):
 RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
 TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
 UNIFORM = ("--grades", "uniform", "--max-grade", "2")
-MEASURED = ("--measure", "DCG@5", "--budget", "100", "--seed", "1", "--out", "plan")
+MEASURED = ("--measure", "DCG@5", "--level", "query", "--budget", "100", "--seed", "1", "--out", "plan")
 
 
 @pytest.fixture(autouse=True)

@@ -274,7 +274,7 @@ def test_many_rankers(demo, graded, pipeline) -> None:
         labels = demo.judge(plan.assessments)
         assert isinstance(plan.compare(labels, first="third", second="candidate"), Comparison)
     with pytest.raises(ValueError, match='objective=.largest. needs level="document"'):
-        Plan.create(many, None, DCG @ 10, budget=500, objective="largest")
+        Plan.create(many, None, DCG @ 10, budget=500, objective="largest", level="query")
 
 
 def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
@@ -298,7 +298,7 @@ def test_rankers_that_came_later(plan: Plan, qrels: pd.DataFrame, demo: DemoColl
 
 
 def test_rankers_that_came_later_on_whole_queries(demo, graded) -> None:
-    whole = Plan.create(graded, None, DCG @ 5, budget=300, seed=1)
+    whole = Plan.create(graded, None, DCG @ 5, budget=300, seed=1, level="query")
     labels = demo.judge(whole.assessments)
     again = whole.with_rankers(again=demo.runs["candidate"])
     assert again.estimate(labels)["again"].value == pytest.approx(whole.estimate(labels)["candidate"].value)

@@ -160,7 +160,8 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         raise ArgumentError("a document is judged once: ", *both)
     within("defensive", arguments.defensive, 0)
     pool, frame = source.pool, source.frame
-    graded, rng = graded_pool(pool, source.measure, arguments.per_query), np.random.default_rng(arguments.seed)
+    graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
+    rng = np.random.default_rng(arguments.seed)
     clock, settings = clock_of(pool, graded, arguments.seed, 0), round_settings(arguments, pool.names)
     drawn = not_empty(draw_round(graded, settings, float(arguments.budget), rng, clock=clock))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
@@ -177,8 +178,8 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         labels=None,
         comparable_variance=drawn.comparable,
     )
-    census = drawn.expected <= 0
-    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=sample.spent)
+    spent, census = sample.spent, drawn.certain
+    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
     return PlanTables(pool, queries, assessments, replace(manifest, rounds=(entry,)), (drawn,))
 
 

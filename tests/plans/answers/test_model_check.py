@@ -208,7 +208,7 @@ def test_what_stands_for_a_label_is_not_a_label(level, missing, demo, graded) ->
 def test_numbers_as_ids_and_other_labels_do_no_harm(demo, graded) -> None:
     number = {q: i for i, q in enumerate(graded["qid"].unique())}
     plan, qrels = judged(graded, demo, "query")
-    again = Plan.create(graded.assign(qid=graded["qid"].map(number)), None, DCG @ 10, budget=400)
+    again = Plan.create(graded.assign(qid=graded["qid"].map(number)), None, DCG @ 10, budget=400, level="query")
     labels = demo.judge(graded)[["qid", "docno", "label"]]
     with pytest.warns(UserWarning, match="hand-picked"):
         found = ModelCheck.of(again, labels.assign(qid=labels["qid"].map(number)))

@@ -189,7 +189,7 @@ def test_a_plan_keeps_its_weights_and_its_rounds_use_them(demo, graded, level, t
     assert Plan.load(saved.path).manifest["arguments"]["pairs"] == said
     if level == "query":
         assert not np.allclose(plan.queries.q_prob, plain.queries.q_prob)
-        design = SamplingDistribution(DCG @ 10, pairs="production")(graded)
+        design = SamplingDistribution(DCG @ 10, pairs="production", level="query")(graded)
         np.testing.assert_allclose(design.q_prob, plan.queries.q_prob, rtol=0, atol=1e-15)
         return
     chance, without = (p.tables.rounds[0].sample.design.inclusion for p in (plan, plain))
