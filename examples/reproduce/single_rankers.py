@@ -1,6 +1,6 @@
 """What it costs a comparison that the same labels give an interval for each ranker.
 
-    python single_rankers.py mq2007-agg.parquet mq2008.parquet lambdarank.parquet --docs pt_active/pt_docs/many-rankers.md
+    python single_rankers.py mq2007-agg.parquet mq2008.parquet --docs pt_active/pt_docs/many-rankers.md
 
 A plan of two rankers draws documents for their difference, and a few that matter to the value of a single ranker alone.
 The variances are exact, computed from the design and all labels, for documents that are drawn independently and for
@@ -52,10 +52,6 @@ def variance(graded: GradedPool, design: DocumentDesign, label: np.ndarray, cont
         if step[chance == 0].any():
             return np.inf
         return float(step[order] ** 2 @ (1 / chance[order] - 1))
-    outside = np.isfinite(graded.cost)
-    outside[order] = False
-    if seen.differs(contrast)[seen.query[outside]].any() if hasattr(seen, "differs") else False:
-        return np.inf
     step = (contrast @ steps(seen, order, mean, truth))[order] * weight[order]
     excess = step * (1 / design.chance(seen.query)[order] - 1)
     sums = np.cumsum(excess)
@@ -72,9 +68,10 @@ def ratios(frame: pd.DataFrame, measure: str, names: tuple[str, str], share: flo
     label = pool.keys.merge(frame[["qid", "docno", "label"]], on=["qid", "docno"])["label"].to_numpy(int)
     graded = graded_pool(pool, parsed, 0.0)
     form = graded.seen.form
-    settings = RoundSettings(natural_drawing(form, 2, 0.0), usual_variance(form))
+    settings = RoundSettings(natural_drawing(form, 2, 0.0), usual_variance(form), serves_singles=True)
     budget = share * float(pool.query_cost.sum())
-    with_singles, without = (design_of(graded, each, budget) for each in (settings, replace(settings, singles=0.0)))
+    with_singles = design_of(graded, settings, budget)
+    without = design_of(graded, replace(settings, serves_singles=False), budget)
     difference, single = np.array([1.0, -1.0]), np.array([1.0, 0.0])
     rise = variance(graded, with_singles, label, difference) / variance(graded, without, label, difference) - 1
     alone = replace(graded, seen=replace(graded.seen, ranks=np.ascontiguousarray(pool.ranks[:1])))

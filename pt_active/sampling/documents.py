@@ -59,16 +59,17 @@ bounds how far a single label can move a running estimate, also where the model 
 
 
 SINGLES_LOSS = {"additive": 0.02, "cascade": 0.007, "revealed": 0.01}
-"""Family of the measure → by how much the variances of differences may rise at the planned budget, as a share, so that
-documents that matter to the values of single rankers alone can be drawn too. The grade model expects this rise. On
-labelled pools that of nested documents is up to three times as large (``examples/reproduce/single_rankers.py``)."""
+"""Family of the measure → by how much the variances of differences may rise, as a share, so that documents that matter
+to the values of single rankers alone can be drawn too. The grade model expects this rise; on labelled pools that of
+nested documents is up to three times as large (``examples/reproduce/single_rankers.py``)."""
 
 _DECADES, _WEIGHTS = 8, 161
 """The weight of single rankers beside differences is sought among so many, from equal weights in all downwards over so
 many powers of ten."""
 
-_USUAL_SHARE = 0.2
-"""The share of the pool's cost at which this weight is found if no budget is given."""
+_USUAL_SHARE = 0.25
+"""The share of the pool's cost at which this weight is found. It does not depend on the budget, so that a design has
+one size for each document."""
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class RoundSettings:
             ``combinations(range(k), 2)``; None for equal weights.
         weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
             the budget of the round itself.
-        singles: By how much the variances of differences may rise for the sake of the values of single rankers; with 0,
-            documents that matter to no difference are never drawn. None for `SINGLES_LOSS`.
+        serves_singles: Whether documents that matter to the values of single rankers alone can be drawn too, for which
+            the variances of differences may rise by `SINGLES_LOSS`.
     """
 
     drawing: str
@@ -92,11 +93,7 @@ class RoundSettings:
     objective: str = "mean"
     pairs: np.ndarray | None = None
     weighed_at: float | None = None
-    singles: float | None = None
-
-    def loss(self, form: RankForm) -> float:
-        """By how much the variances of differences may rise for the sake of single rankers."""
-        return SINGLES_LOSS[form.family] if self.singles is None else self.singles
+    serves_singles: bool = False
 
 
 def opened_at_random(drawing: str, overhead: float) -> bool:
@@ -240,15 +237,15 @@ def document_sizes(
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
         share = _shares(errors, influence, pool, cost, overhead, drawing, keys, budget)
     pairs_mean = influence.mean(share)
-    if len(pool.ranks) == 1 or not serves_singles(pool.form, drawing, overhead):
+    if not (settings.serves_singles and len(pool.ranks) > 1 and can_serve_singles(pool.form, drawing, overhead)):
         return _sizes(errors, pairs_mean, pool, cost, overhead, drawing, keys)
     single = influence_of_singles(pool, gradient, variables.known)
     sizing = _Sizing(errors, pool, cost, overhead, drawing, keys)
-    sizes = sizing.sizes(_with_singles(sizing, pairs_mean, single, settings.loss(pool.form), budget))
+    sizes = sizing.sizes(_with_singles(sizing, pairs_mean, single, SINGLES_LOSS[pool.form.family]))
     return replace(sizes, gain=errors.documents * pairs_mean.documents)
 
 
-def serves_singles(form: RankForm, drawing: str, overhead: float) -> bool:
+def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
     """Whether documents that matter to single rankers alone can be drawn at little cost.
 
     They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
@@ -264,9 +261,7 @@ def serves_singles(form: RankForm, drawing: str, overhead: float) -> bool:
     return drawing != "depth" and not (drawing == SUCCESSIVE and succession_unit(form, overhead) == "query")
 
 
-def _with_singles(
-    sizing: _Sizing, pairs: Influence, singles: Influence, loss: float, budget: float | None
-) -> Influence:
+def _with_singles(sizing: _Sizing, pairs: Influence, singles: Influence, loss: float) -> Influence:
     """The influence on differences, and that on single rankers with the largest weight that is not too dear.
 
     ``ψ ∝ √((g + η h)/λ)`` minimises the variance of differences plus η times that of single rankers. So among all
@@ -276,18 +271,17 @@ def _with_singles(
         sizing: How influence becomes sizes.
         pairs: The influence on differences, which gives g.
         singles: The influence on the values of single rankers, which gives h.
-        loss: The share by which the variance of differences may rise.
-        budget: Λ; if None, `_USUAL_SHARE` of the cost of all documents.
+        loss: The share by which the variance of differences may rise at `_USUAL_SHARE` of the cost of all documents.
     """
     g, h = (sizing.errors.documents @ each.documents for each in (pairs, singles))
-    if not (g > 0 and h > 0 and loss > 0):
-        return pairs if g > 0 or loss <= 0 else singles
+    if not (g > 0 and h > 0):
+        return pairs if g > 0 else singles
     chosen = _every_nth(len(sizing.pool.weight), _SUBSAMPLE)
     documents = chosen[sizing.pool.query]
     some, part, single = sizing.among(chosen), pairs.among(chosen, documents), singles.among(chosen, documents)
     if not (some.errors.documents @ part.documents) > 0:
         return pairs
-    spend = budget * chosen.mean() if budget else _USUAL_SHARE * some.total(part + single)
+    spend = _USUAL_SHARE * some.total(part + single)
     most = (1 + loss) * some.variance(part, part, spend)
     weights = g / h * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
     low, high = 0, len(weights)
@@ -387,18 +381,16 @@ def _revealed_sizes(
         gains = pool.cautious_gains(order, mean, contrasts, settings.defensive)
         influence = Influence(gains, np.tile(nothing, (len(gains), 1)))
         influence = influence.mean(_shares(errors, influence, pool, cost, overhead, drawing, [place], budget))
-        gain = influence.documents
     else:
         square = pool.mean_squares(order, mean, pairs)
         gain = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)
-    if k > 1:
+        influence = Influence(gain, nothing)
+    gain = influence.documents
+    if settings.serves_singles and k > 1:
         every = np.ones(len(pool.weight), dtype=bool)
         single = pool.cautious(order, pool.single_squares(order, mean), every, settings.defensive)
         sizing = _Sizing(errors, pool, cost, overhead, drawing, [place])
-        parts = Influence(gain, nothing), Influence(single, nothing)
-        influence = _with_singles(sizing, *parts, settings.loss(pool.form), budget)
-    else:
-        influence = Influence(gain, nothing)
+        influence = _with_singles(sizing, influence, Influence(single, nothing), SINGLES_LOSS[pool.form.family])
     return replace(_sizes(errors, influence, pool, cost, overhead, drawing, [place]), gain=gain)
 
 

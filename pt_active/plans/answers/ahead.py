@@ -90,7 +90,7 @@ class Ahead:
 
     def sizes(self, method: Method, settings: RoundSettings | None = None) -> DocumentSizes:
         """The sizes of the documents for a way to draw them; without settings, those of the plan or the usual ones."""
-        usual = RoundSettings(method.design, usual_variance(self.graded.seen.form))
+        usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
         how = settings or self.settings_of(method) or usual
         return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
 

@@ -85,7 +85,7 @@ def level_chosen(
     width = {}
     for design, caution in usual.items():
         caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
-        settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend)
+        settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
         width[design] = _half_width(ahead, settings, spend) * float(np.sqrt(share))
     by_query = ahead.per_query > 0 and width[DESIGN] < width[drawing]
     chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)

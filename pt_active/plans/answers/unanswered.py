@@ -7,7 +7,7 @@ import numpy as np
 from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import seen_by
-from pt_active.sampling.documents import serves_singles
+from pt_active.sampling.documents import can_serve_singles
 from pt_active.sampling.pools import Variables
 
 
@@ -24,7 +24,7 @@ def unanswered(tables: PlanTables) -> str:
     if not tables.rounds or len(pool.names) == 1 or tables.manifest.later_rankers:
         return ""
     seen = seen_by(tables.measure, pool)
-    if serves_singles(seen.form, arguments.design, arguments.per_query):
+    if can_serve_singles(seen.form, arguments.design, arguments.per_query):
         return ""
     variables = Variables.of(seen.form, pool.grades)
     variance = (seen.weight[seen.query] * seen.gradients(variables.mean)) ** 2 * variables.variance

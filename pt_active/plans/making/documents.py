@@ -71,7 +71,7 @@ def size_frame(
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
-    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs), graded.grades)
+    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True), graded.grades)
     query = pool.query_of_document
     place = np.full(len(query), -1)
     place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])
@@ -215,7 +215,9 @@ def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSet
         names: The k rankers.
     """
     pairs = stored_weights(arguments.pairs, names)
-    return RoundSettings(arguments.design, arguments.defensive, arguments.objective, pairs, arguments.budget)
+    return RoundSettings(
+        arguments.design, arguments.defensive, arguments.objective, pairs, arguments.budget, serves_singles=True
+    )
 
 
 def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:

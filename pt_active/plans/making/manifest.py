@@ -102,7 +102,8 @@ class LevelChoice(Record):
         kinds = "documents", "whole queries"
         one, other = kinds if self.level == "document" else kinds[::-1]
         own, its = (_plus_minus(width) for width in (self.half_width, self.other_half_width))
-        return f"{one}, {self.design}: {own} (95%, if the grade model is right); {other}, {self.other_design}, would give {its}"
+        said = f"{one}, {self.design}: {own} (95%, if the grade model is right)"
+        return f"{said}; {other}, {self.other_design}, would give {its}"
 
 
 def _plus_minus(width: float | None) -> str:
