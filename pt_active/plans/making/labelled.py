@@ -31,6 +31,9 @@ from pt_active.relevance.moments import document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
 from pt_active.sampling.sample import Sample
 
+_LEAST_CHANCE = 0.25
+"""In the check of a grade model, documents count as if none had been less probable than this share of the median."""
+
 
 def foreign_labels(which: np.ndarray, what: str) -> None:
     """Warn of labels that do not belong to the sample.
@@ -162,7 +165,9 @@ def label_calibration(
         return None
     _, values = document_variable(measure, pool)
     grades = pool.grades if grades is None else grades
-    return calibration(grades[use] @ values, values[label[use]], chance[use], pool.query_of_document[use])
+    # A few labels with huge weights would carry the line; where the model is right, any weights show it.
+    likely = np.maximum(chance[use], _LEAST_CHANCE * np.median(chance[use]))
+    return calibration(grades[use] @ values, values[label[use]], likely, pool.query_of_document[use])
 
 
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:

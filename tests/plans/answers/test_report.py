@@ -243,7 +243,11 @@ def draws_of_documents(graded: pd.DataFrame, seeds: range, how: dict) -> np.ndar
 def test_the_chance_of_draws_is_what_happens(how, graded, demo) -> None:
     """Mean draws over 30 seeds against the table, for queries with and without replacement, and for documents."""
     plan = Plan.create(graded, None, DCG @ 10, seed=0, **how)
-    counts = draws_of_documents(graded, range(30), how) if how.get("level") == "document" else draws_of_queries(plan, range(30))
+    counts = (
+        draws_of_documents(graded, range(30), how)
+        if how.get("level") == "document"
+        else draws_of_queries(plan, range(30))
+    )
     design = quiet_report(plan, demo.judge(plan.assessments)).design
     rows = design[design["axis"] == "cost of a query"]
     costs = plan.queries["q_cost"].to_numpy()

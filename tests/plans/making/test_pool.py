@@ -160,7 +160,9 @@ def test_missing_columns_are_pyterrier_errors() -> None:
 
 
 def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="unknown design 'best'; for queries it is one of hedged, assisted, optimal, passive"):
+    with pytest.raises(
+        ValueError, match="unknown design 'best'; for queries it is one of hedged, assisted, optimal, passive"
+    ):
         SamplingDistribution(DCG @ 10, design="best")(graded)
     with pytest.raises(ValueError, match="unknown level 'page'"):
         SamplingDistribution(DCG @ 10, level="page")(graded)
