@@ -165,9 +165,20 @@ def label_calibration(
         return None
     _, values = document_variable(measure, pool)
     grades = pool.grades if grades is None else grades
-    # A few labels with huge weights would carry the line; where the model is right, any weights show it.
-    likely = np.maximum(chance[use], _LEAST_CHANCE * np.median(chance[use]))
-    return calibration(grades[use] @ values, values[label[use]], likely, pool.query_of_document[use])
+    chance = bounded_chance(chance[use])
+    return calibration(grades[use] @ values, values[label[use]], chance, pool.query_of_document[use])
+
+
+def bounded_chance(chance: np.ndarray) -> np.ndarray:
+    """float64[n], the probabilities of labelled documents, none far below the median.
+
+    A few labels with huge weights would carry the check of a grade model. Where the model is right, any weights show
+    it, so the check stays valid.
+
+    Args:
+        chance: float64[n], positive.
+    """
+    return np.maximum(chance, _LEAST_CHANCE * np.median(chance))
 
 
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:
