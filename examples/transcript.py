@@ -27,8 +27,8 @@ RUNS = "--run new=new.run --run old=old.run --train-run past.run --train-qrels p
 STATUS = ("  estimate", "  interval", "  judged", "  evidence", "  answer")
 STEPS = (
     (f"budget {RUNS} \\\n    --difference 0.5 --until-known", ("   level", "document")),
-    (f"plan {RUNS} \\\n    --level document --budget 1312 --out release-7", ("  judge", "  cost")),
-    ("export release-7 --out judge-me.csv --format csv --order drawn", ("1312",)),
+    (f"plan {RUNS} \\\n    --budget 1319 --out release-7", ("  judge", "  cost", "  chosen")),
+    ("export release-7 --out judge-me.csv --format csv --order drawn", ("1319",)),
     ("status release-7 judged.csv", STATUS),
     ("status release-7 judged.csv", STATUS),
     ("report release-7 judged.csv --so-far --out release-7.html", ("The report",)),

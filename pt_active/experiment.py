@@ -93,7 +93,8 @@ def Experiment(
     if plan.tables.rounds:
         raise ValueError(
             "Experiment weights values of whole queries, and this plan judges single documents: use plan.estimate and "
-            "plan.compare, and plan.with_rankers(name=run) for systems that came after the plan"
+            "plan.compare, and plan.with_rankers(name=run) for systems that came after the plan; or plan whole "
+            'queries, with level="query"'
         )
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")

@@ -20,11 +20,12 @@ from pt_active.frames.columns import (
     with_string_ids,
 )
 from pt_active.frames.runs import ordered_run
+from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
 from pt_active.plans.making.pool import SINGLE, Pool, design_table
 from pt_active.plans.making.queries import DESIGN, draw, sample_columns
 from pt_active.plans.making.rankers import Pairs, pair_weights
-from pt_active.plans.plan import LEVELS
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling import designs
@@ -122,11 +123,14 @@ class SamplingDistribution(pt.Transformer):
         measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
         cost: Labelling cost; each document costs 1 by default.
         design: For queries a name in `designs.DESIGNS` (default ``hedged``). For documents one of
-            `documents.DOCUMENT_DRAWINGS` (default ``spread`` for additive measures and ``depth`` for cascades).
+            `documents.DOCUMENT_DRAWINGS`; by default ``successive`` for additive measures, or ``spread`` if there is
+            one ranker or opening a query costs something, and ``depth`` for all others.
         defensive: For queries the share of plain random sampling in the design, which bounds the importance weights by
             its inverse (default 0.1). For documents the multiple of the model's average variance that is added to each
             document (default 1).
-        level: What is sampled, ``"query"`` or ``"document"``.
+        level: What is sampled, ``"query"`` or ``"document"``. If left out, it is that of the ``design``, or else
+            documents, unless opening queries costs something and the grade model expects whole queries to be more
+            precise at a tenth of the pool's cost.
         pairs: Weights of the pairwise differences of more than two rankers: (ranker, ranker) → weight, 0 for pairs left
             out; or the name of one ranker, to compare it with all others [T 5.16]. Equal by default.
     """
@@ -139,7 +143,7 @@ class SamplingDistribution(pt.Transformer):
         cost: Cost = UnitCost(),  # noqa: B008
         design: str | None = None,
         defensive: float | None = None,
-        level: str = "query",
+        level: str | None = None,
         pairs: Pairs | None = None,
     ) -> None:
         self.measure = measure
@@ -162,20 +166,21 @@ class SamplingDistribution(pt.Transformer):
         """
         with pt.validate.any(inp, context=self) as v:
             v.result_frame(_ranking_columns(inp), mode="graded")
-        if self.level not in LEVELS:
-            raise ValueError(f"unknown level {shown(self.level)}; it is one of {', '.join(LEVELS)}")
+        level = level_told(self.level, self.design, only_queries=False)
         if inp.empty:
-            return self._empty(inp)
+            return self._empty(inp, level or "document")
         measure = parse_measure(self.measure, max_grade=len(grade_columns(inp.columns)) - 1)
         pool = Pool.from_frame(inp, measure, self.cost)
         pairs = pair_weights(self.pairs, pool.names)
-        if self.level == "query":
+        per_query = check_per_query(self.cost)
+        level = level or level_chosen(Ahead(pool, measure, per_query), None, self.defensive, pairs).level
+        if level == "query":
             defensive = designs.DEFENSIVE_SHARE if self.defensive is None else self.defensive
             return design_table(pool, measure, self.design or DESIGN, defensive, pairs=pairs)
-        return size_frame(pool, measure, self.design, check_per_query(self.cost), self.defensive, pairs)
+        return size_frame(pool, measure, self.design, per_query, self.defensive, pairs)
 
-    def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
-        if self.level == "document":
+    def _empty(self, inp: pd.DataFrame, level: str) -> pd.DataFrame:
+        if level == "document":
             return _with_columns(inp[["qid"]].iloc[:0], [*query_columns(inp.columns), "docno", *SIZE_COLUMNS])
         names = ranker_names(inp.columns) or [SINGLE]
         moments = [f"q_{kind}_{name}" for kind in ("mean", "var") for name in names]

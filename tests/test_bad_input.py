@@ -329,7 +329,7 @@ def test_plans_refuse(three: pd.DataFrame, given: dict, message: str) -> None:
 
 
 def test_labels_and_options_of_rankings_of_plans(three: pd.DataFrame, demo: DemoCollection) -> None:
-    plan = Plan.create(three, None, "DCG@10", budget=300)
+    plan = Plan.create(three, None, "DCG@10", budget=300, level="query")
     known = demo.judge(plan.assessments)
     for wrong in (None, {}, [1]):
         refused(f"qrels must be a pandas DataFrame, got {wrong!r}", plan.rank, wrong)

@@ -14,7 +14,7 @@ from pt_active.inference.significance import corrected_pvalues
 
 @pytest.fixture(scope="module")
 def plan(demo: DemoCollection, pipeline: pt.Transformer) -> Plan:
-    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=600, seed=4)
+    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=600, seed=4, level="query")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_means_and_intervals_are_the_plans(plan: Plan, qrels: pd.DataFrame, demo
 def test_a_census_reports_what_pt_experiment_reports(
     demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataFrame
 ) -> None:
-    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=10**6)
+    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=10**6, level="query")
     judged = demo.judge(plan.assessments)
     metrics = [DCG @ 10, "nDCG@10", "P(rel=2)@5"]
     systems = [pt.Transformer.from_df(run) for run in demo.runs.values()]
@@ -76,7 +76,7 @@ def test_unjudged_documents_are_never_silently_zero(plan: Plan, qrels: pd.DataFr
 
 
 def test_labels_outside_the_pool_change_nothing(demo: DemoCollection, pipeline: pt.Transformer) -> None:
-    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=900, seed=1)
+    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=900, seed=1, level="query")
     everything = demo.qrels[demo.qrels.qid.isin(plan.sample.qid)]
     assert len(everything) > len(plan.assessments)
     frame = Experiment({n: run[run["rank"] < 15] for n, run in demo.runs.items()}, plan, everything, ["nDCG@10"])

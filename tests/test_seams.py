@@ -110,11 +110,11 @@ def halving(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("halving")
 def test_a_measure(pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path) -> None:
-    plan = Plan.create(pool, None, "HalvingGain@5", budget=200, seed=1)
+    plan = Plan.create(pool, None, "HalvingGain@5", budget=200, seed=1, level="query")
     assert road(plan, labels, tmp_path)["manifest"]["arguments"]["measure"] == "HalvingGain@5"
     by_documents = Plan.create(pool, None, "HalvingGain@5", budget=80, level="document", seed=1)
     assert by_documents.compare(wanted(by_documents, labels)).standard_error > 0
-    everything = Plan.create(pool, None, "HalvingGain@5", budget=1e6).estimate(labels)
+    everything = Plan.create(pool, None, "HalvingGain@5", budget=1e6, level="query").estimate(labels)
     for name, estimate in everything.items():
         run = pool[pool[f"rank_{name}"] >= 0].merge(labels).assign(rank=lambda r, name=name: r[f"rank_{name}"])
         seen = run[run["rank"] < 5]
@@ -152,7 +152,7 @@ def plain_mean(monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1)
+    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query")
     judged = wanted(plan, labels)
     found, same = (plan.compare(judged, estimator=name) for name in (plain_mean, "snis"))
     assert (found.difference, found.standard_error) == (same.difference, same.standard_error)
@@ -163,7 +163,7 @@ def test_an_estimator(plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame)
 def test_an_estimator_in_the_outlook_and_the_report(
     plain_mean: str, pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
 ) -> None:
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1)
+    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query")
     outlook = Outlook.of_plan(plan, methods=[Method("hedged", plain_mean, with_replacement=False)])
     assert np.isfinite(outlook.table([plan.manifest["pool_cost"] / 2])["half_width"]).all()
     plan.report(tmp_path / "report.html", wanted(plan, labels), estimator=plain_mean)
@@ -200,7 +200,7 @@ def test_a_spending_rule(
     monkeypatch.setitem(boundaries.SPENDING, "linear", _linear)
     # The pool is too small for intervals at planned looks.
     monkeypatch.setattr(looks, "MIN_PLANNED", 0)
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1).save(tmp_path / "plan")
+    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query").save(tmp_path / "plan")
     half, whole = half_judged(plan, labels), wanted(plan, labels)
     found = [plan.status(half, name) for name in ("pocock", "linear", "obrien-fleming")]
     widths = [each.high - each.low for each in found]
@@ -237,7 +237,7 @@ def test_a_judging_format(
 ) -> None:
     bars = worklists.Format(_write_bars, _read_bars, "line", re.compile(r"\|"))
     monkeypatch.setitem(worklists.FORMATS, "bars", bars)
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1)
+    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query")
     road(plan, labels, tmp_path, "bars")
     assert "bars" in completed("export", "format")
     assert ", bars, " in complaint("export", tmp_path / "plan", "--out", tmp_path / "x", "--format", "odt")
@@ -262,7 +262,7 @@ def test_a_judging_tool(
 ) -> None:
     ticks = Tool("Ticks", lambda delivery: delivery.first_line.startswith("#"), _read_ticks, _write_ticks)
     monkeypatch.setitem(TOOLS, "ticks", ticks)
-    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1).save(tmp_path / "plan")
+    plan = Plan.create(pool, None, "DCG@10", budget=200, seed=1, level="query").save(tmp_path / "plan")
     assert "ticks" in completed("export", "format")
     assert ", ticks" in complaint("import", "x", "x", "--plan", plan.path, "--out", tmp_path / "r.jsonl")
     done = CliRunner().invoke(app, ["export", str(plan.path), "--out", str(tmp_path / "work"), "--format", "ticks"])
@@ -335,7 +335,7 @@ def test_a_labelling_cost(
     pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(costs.COSTS, "price", PriceCost)
-    plan = Plan.create(pool, None, "DCG@10", budget=600, cost=PriceCost(per_query=1.0), seed=1)
+    plan = Plan.create(pool, None, "DCG@10", budget=600, cost=PriceCost(per_query=1.0), seed=1, level="query")
     assert " cents for the whole pool" in str(plan)
     road(plan, labels, tmp_path)
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
@@ -362,7 +362,7 @@ def test_units_of_plans_that_were_saved_without_them() -> None:
 
 
 def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame, tmp_path: Path) -> None:
-    timed = Plan.create(pool, None, "DCG@10", budget=1.0, cost=costs.TimeCost(30.0))
+    timed = Plan.create(pool, None, "DCG@10", budget=1.0, cost=costs.TimeCost(30.0), level="query")
     assert timed.manifest["arguments"]["cost_unit"] == "hours"
     timed.save(tmp_path / "timed")
     manifest = json.loads((tmp_path / "timed" / "manifest.json").read_text(encoding="utf-8"))
@@ -370,7 +370,10 @@ def test_a_plan_keeps_the_unit_of_its_cost_where_there_is_one(pool: pd.DataFrame
     (tmp_path / "timed" / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
     assert str(Plan.load(tmp_path / "timed")) == str(timed)
     frame = pool.assign(doc_cost=2.0)
-    assert "cost_unit" not in Plan.create(frame, None, "DCG@10", budget=400, cost=ColumnCost()).manifest["arguments"]
+    assert (
+        "cost_unit"
+        not in Plan.create(frame, None, "DCG@10", budget=400, cost=ColumnCost(), level="query").manifest["arguments"]
+    )
 
 
 # --- grade model ----------------------------------------------------------------------------------------------------

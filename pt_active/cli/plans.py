@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
-import pandas as pd
 import typer
 
 from pt_active.cli import options
@@ -20,29 +18,17 @@ from pt_active.cli.command_line import (
 from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import PoolFiles, read_pool
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
-from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
+from pt_active.plans.answers.level import LEVELS
 from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
-from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import has_order
-from pt_active.plans.plan import LEVELS, Plan
-from pt_active.relevance.costs import Cost
-from pt_active.relevance.measures import parse_measure
+from pt_active.plans.plan import Plan
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
-
-COLD_ROUNDS = 3
-"""The default of ``--rounds`` for a plan of documents without training data, where refitting can pay."""
-
-MIN_ROUND_LABELS = 100
-"""Refitting pays only if each round has about as many labels."""
-
-MAX_ROUNDS_SHARE = 0.1
-"""Refitting pays only if the budget is at most this share of the cost of the whole pool."""
 
 MAX_ROUNDS = 100
 
@@ -75,7 +61,9 @@ def plan(
     replace: Annotated[
         bool, typer.Option("--replace", help="Draw with replacement: a query can be drawn more than once.")
     ] = False,
-    level: Annotated[str, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}.")] = LEVELS[0],
+    level: Annotated[
+        str | None, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}; default: what is more precise.")
+    ] = None,
     design: Annotated[
         str | None,
         one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."),
@@ -84,14 +72,8 @@ def plan(
         float | None, typer.Option(metavar="X", help="How much to guard against a wrong grade model; 0 trusts it.")
     ] = None,
     rounds: Annotated[
-        int | None,
-        whole(
-            "--rounds",
-            1,
-            MAX_ROUNDS,
-            "Rounds of documents; the first has its share of the budget.",
-        ),
-    ] = None,
+        int, whole("--rounds", 1, MAX_ROUNDS, "Rounds of documents; the first has its share of the budget.")
+    ] = 1,
     objective: Annotated[
         str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
     ] = OBJECTIVES[0],
@@ -109,11 +91,9 @@ def plan(
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient, unjudged)
     source.check()
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
-    _check_rounds(rounds, level)
-    frame, queries = source.read(cost, price, measure, cold=level == "document")
-    if rounds is None and level == "document" and source.is_cold and budget is not None:
-        rounds = _cold_rounds(budget, frame, measure, price)
-    rounds = rounds or 1
+    if rounds > 1:
+        level = _level_of_rounds(level, design)
+    frame, queries = source.read(cost, price, measure, cold=level != "query")
     share = budget if budget is None else budget / rounds
     made = Plan.create(
         frame,
@@ -164,37 +144,26 @@ def extend(
     return _planned(made, out)
 
 
-def _check_level(level: str, design: str | None) -> None:
+def _check_level(level: str | None, design: str | None) -> None:
     """Raise if a design is for the other level.
 
     Raises:
         ValueError: If documents should be drawn by a design of queries, or queries by a design of documents.
     """
     levels = [each for each, designs in (("query", DESIGNS), ("document", DOCUMENT_DRAWINGS)) if design in designs]
-    if levels and level not in levels:
+    if levels and level is not None and level not in levels:
         raise ValueError(f"--design {design} is one of --level {levels[0]}, not of --level {level}")
 
 
-def _check_rounds(rounds: int | None, level: str) -> None:
-    """Raise if queries are asked for in rounds.
+def _level_of_rounds(level: str | None, design: str | None) -> str:
+    """The level of a plan in several rounds, which are of documents.
 
     Raises:
-        ValueError: If there are several rounds, and not of documents.
+        ValueError: If queries are asked for.
     """
-    if level != "document" and (rounds or 1) > 1:
+    if level == "query" or design in DESIGNS:
         raise ValueError("--rounds are of documents: say --level document")
-
-
-def _cold_rounds(budget: float, frame: pd.DataFrame, measure: str, price: Cost) -> int:
-    """The number of rounds of a plan without training data: several only where refitting can pay.
-
-    Small rounds teach little, and rounds that judge much of the pool lose more than refitting gains.
-    """
-    max_grade = len(grade_columns(frame.columns)) - 1
-    pool = Pool.from_frame(frame, parse_measure(measure, max_grade), price)
-    labels = budget / float(np.nanmean(pool.document_cost))
-    whole = float(pool.query_cost.sum())
-    return COLD_ROUNDS if labels >= COLD_ROUNDS * MIN_ROUND_LABELS and budget <= MAX_ROUNDS_SHARE * whole else 1
+    return "document"
 
 
 def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1) -> Answer:

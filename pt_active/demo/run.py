@@ -213,7 +213,7 @@ def demo_plan(seed: int = 7, queries: int = 600, budget: float = 1500) -> tuple[
     """
     collection = demo_collection(seed, queries)
     pool = _graded_pool(collection)
-    return Plan.create(pool, collection.topics, MEASURE, budget=budget, level="document", seed=seed), collection
+    return Plan.create(pool, collection.topics, MEASURE, budget=budget, seed=seed), collection
 
 
 def _population(pool: pd.DataFrame, collection: DemoCollection) -> Population:

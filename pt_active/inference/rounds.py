@@ -45,6 +45,13 @@ class Round:
     expected: float
     comparable: float | None = None
 
+    @property
+    def certain(self) -> bool:
+        """Whether every document that could be drawn was certain to be drawn."""
+        design = self.sample.design
+        opened = design.opening[design.opening > 0]
+        return self.expected <= 0 and bool((design.inclusion[design.order] >= 1).all() and (opened >= 1).all())
+
 
 def pool_sizes(
     pool: GradedPool,

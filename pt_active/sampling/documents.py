@@ -12,7 +12,7 @@ from pt_active.relevance.measures import RankForm
 from pt_active.relevance.moments import discounts
 from pt_active.sampling.chances import Clipped
 from pt_active.sampling.designs import check_pair_weights
-from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence, influence_of
+from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, DocumentSizes
@@ -57,6 +57,20 @@ RANGE_SHARE = 0.1
 bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
 
 
+SINGLES_LOSS = {"additive": 0.02, "cascade": 0.007, "revealed": 0.01}
+"""Family of the measure → by how much the variances of differences may rise, as a share, so that documents that matter
+to the values of single rankers alone can be drawn too. The grade model expects this rise; on labelled pools that of
+nested documents is up to three times as large (``examples/reproduce/single_rankers.py``)."""
+
+_DECADES, _WEIGHTS = 8, 161
+"""The weight of single rankers beside differences is sought among so many, from equal weights in all downwards over so
+many powers of ten."""
+
+_USUAL_SHARE = 0.25
+"""The share of the pool's cost at which this weight is found. It does not depend on the budget, so that a design has
+one size for each document."""
+
+
 @dataclass(frozen=True)
 class RoundSettings:
     """How the documents of each round are chosen.
@@ -69,6 +83,8 @@ class RoundSettings:
             ``combinations(range(k), 2)``; None for equal weights.
         weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
             the budget of the round itself.
+        serves_singles: Whether documents that matter to the values of single rankers alone can be drawn too, for which
+            the variances of differences may rise by `SINGLES_LOSS`.
     """
 
     drawing: str
@@ -76,6 +92,7 @@ class RoundSettings:
     objective: str = "mean"
     pairs: np.ndarray | None = None
     weighed_at: float | None = None
+    serves_singles: bool = False
 
 
 def opened_at_random(drawing: str, overhead: float) -> bool:
@@ -218,7 +235,116 @@ def document_sizes(
     keys = _order_keys(pool, drawing)
     if settings.objective == "largest" and contrasts > 1 and (errors.documents * influence.documents).any():
         share = _shares(errors, influence, pool, cost, overhead, drawing, keys, budget)
-    return _sizes(errors, influence.mean(share), pool, cost, overhead, drawing, keys)
+    pairs_mean = influence.mean(share)
+    if not (settings.serves_singles and len(pool.ranks) > 1 and can_serve_singles(pool.form, drawing, overhead)):
+        return _sizes(errors, pairs_mean, pool, cost, overhead, drawing, keys)
+    single = influence_of_singles(pool, gradient, variables.known)
+    sizing = _Sizing(errors, pool, cost, overhead, drawing, keys)
+    sizes = sizing.sizes(_with_singles(sizing, pairs_mean, single, SINGLES_LOSS[pool.form.family]))
+    return replace(sizes, gain=errors.documents * pairs_mean.documents)
+
+
+def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
+    """Whether documents that matter to single rankers alone can be drawn at little cost.
+
+    They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
+    measures that are judged from the top.
+
+    Args:
+        form: The form of the measure.
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        overhead: λ₀, the cost of opening a query.
+    """
+    if form.family != "additive":
+        return True
+    return drawing != "depth" and not (drawing == SUCCESSIVE and succession_unit(form, overhead) == "query")
+
+
+def _with_singles(sizing: _Sizing, pairs: Influence, singles: Influence, loss: float) -> Influence:
+    """The influence on differences, and that on single rankers with the largest weight that is not too dear.
+
+    ``ψ ∝ √((g + η h)/λ)`` minimises the variance of differences plus η times that of single rankers. So among all
+    designs whose variance of differences is at most as large, none is better for single rankers.
+
+    Args:
+        sizing: How influence becomes sizes.
+        pairs: The influence on differences, which gives g.
+        singles: The influence on the values of single rankers, which gives h.
+        loss: The share by which the variance of differences may rise at `_USUAL_SHARE` of the cost of all documents.
+    """
+    g, h = (sizing.errors.documents @ each.documents for each in (pairs, singles))
+    if not (g > 0 and h > 0):
+        return pairs if g > 0 else singles
+    chosen = _every_nth(len(sizing.pool.weight), _SUBSAMPLE)
+    documents = chosen[sizing.pool.query]
+    some, part, single = sizing.among(chosen), pairs.among(chosen, documents), singles.among(chosen, documents)
+    if not (some.errors.documents @ part.documents) > 0:
+        return pairs
+    spend = _USUAL_SHARE * some.total(part + single)
+    most = (1 + loss) * some.variance(part, part, spend)
+    weights = g / h * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
+    low, high = 0, len(weights)
+    while low < high:
+        middle = (low + high) // 2
+        dear = some.variance(part + weights[middle] * single, part, spend) > most
+        low, high = (middle + 1, high) if dear else (low, middle)
+    return pairs + weights[low] * singles if low < len(weights) else pairs
+
+
+@dataclass(frozen=True)
+class _Sizing:
+    """What turns the influence of documents into sizes.
+
+    Attributes:
+        errors: The variance of the errors of the grade model.
+        pool: The pool as the measure sees it.
+        cost: float64[N], λ.
+        overhead: λ₀, the cost of opening a query.
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        keys: float64[N] each; what the documents of a query are sorted by, the last one first.
+    """
+
+    errors: ErrorVariance
+    pool: DocumentPool
+    cost: np.ndarray
+    overhead: float
+    drawing: str
+    keys: list[np.ndarray]
+
+    def sizes(self, influence: Influence) -> DocumentSizes:
+        """The sizes that suit an influence."""
+        return _sizes(self.errors, influence, self.pool, self.cost, self.overhead, self.drawing, self.keys)
+
+    def among(self, chosen: np.ndarray) -> _Sizing:
+        """The same for some of the queries, bool[m]."""
+        pool, documents = self.pool, chosen[self.pool.query]
+        indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
+        pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])
+        errors = replace(self.errors, documents=self.errors.documents[documents])
+        return replace(
+            self, errors=errors, pool=pool, cost=self.cost[documents], keys=[key[documents] for key in self.keys]
+        )
+
+    def total(self, influence: Influence) -> float:
+        """What judging all documents with an influence costs."""
+        matter = self.errors.documents * influence.documents > 0
+        return float(self.cost[matter].sum() + self.overhead * len(np.unique(self.pool.query[matter])))
+
+    def variance(self, planned: Influence, asked: Influence, budget: float) -> float:
+        """``Σ g (1/ψ − 1)`` of what is asked, with the probabilities that suit what was planned for."""
+        sizes, gain = self.sizes(planned), self.errors.documents * asked.documents
+        design = _design_at(sizes, self.drawing, self.pool.indptr, self.cost, self.overhead, budget)
+        matter = gain > 0
+        variance = float(gain[matter] @ (1 / design.chance(self.pool.query)[matter] - 1))
+        if _errs_together(self.drawing, self.overhead):
+            opened = design.opening > 0
+            variance += self.errors.common * float(asked.queries[opened] @ (1 / design.opening[opened] - 1))
+        return variance
+
+
+def _every_nth(number: int, most: int) -> np.ndarray:
+    """bool[number], every n-th, so that there are at most so many."""
+    return np.asarray(np.arange(number) % -(-number // most) == 0)
 
 
 def _order_keys(pool: DocumentPool, drawing: str) -> list[np.ndarray]:
@@ -258,7 +384,13 @@ def _revealed_sizes(
         square = pool.mean_squares(order, mean, pairs)
         gain = pool.cautious(order, square, pool.ever_differs(pairs), settings.defensive)
         influence = Influence(gain, nothing)
-    return _sizes(errors, influence, pool, cost, overhead, drawing, [place])
+    gain = influence.documents
+    if settings.serves_singles and k > 1:
+        every = np.ones(len(pool.weight), dtype=bool)
+        single = pool.cautious(order, pool.single_squares(order, mean), every, settings.defensive)
+        sizing = _Sizing(errors, pool, cost, overhead, drawing, [place])
+        influence = _with_singles(sizing, influence, Influence(single, nothing), SINGLES_LOSS[pool.form.family])
+    return replace(_sizes(errors, influence, pool, cost, overhead, drawing, [place]), gain=gain)
 
 
 def _check(settings: RoundSettings, rankers: int) -> None:
@@ -292,8 +424,7 @@ def _shares(
     """
     if budget is None:
         raise ValueError("a budget is needed to minimise the largest variance")
-    m = len(pool.weight)
-    chosen = np.arange(m) % -(-m // _SUBSAMPLE) == 0
+    chosen = _every_nth(len(pool.weight), _SUBSAMPLE)
     documents = chosen[pool.query]
     indptr = np.r_[0, np.cumsum(np.diff(pool.indptr)[chosen])]
     pool = DocumentPool(pool.form, indptr, pool.ranks[:, documents], pool.weight[chosen])

@@ -32,6 +32,14 @@ class Influence:
     documents: np.ndarray
     queries: np.ndarray
 
+    def __add__(self, other: Influence) -> Influence:
+        """The sum of two influences."""
+        return Influence(self.documents + other.documents, self.queries + other.queries)
+
+    def __rmul__(self, factor: float) -> Influence:
+        """The influence, multiplied by a factor."""
+        return Influence(factor * self.documents, factor * self.queries)
+
     def mean(self, share: np.ndarray) -> Influence:
         """The weighted mean over contrasts.
 
@@ -75,9 +83,26 @@ def influence_of(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) ->
         gradient: float64[k, N], D.
         known: bool[N], whether the label of a document is known already.
     """
+    return _influence(pool, _steps(pool, gradient), known)
+
+
+def influence_of_singles(pool: DocumentPool, gradient: np.ndarray, known: np.ndarray) -> Influence:
+    """The influence on the value of a ranker, averaged over all rankers.
+
+    Args:
+        pool: The pool as the measure sees it.
+        gradient: float64[k, N], D.
+        known: bool[N], whether the label of a document is known already.
+    """
+    k = len(gradient)
+    return _influence(pool, [(each, np.zeros_like(each)) for each in gradient], known).mean(np.full(k, 1 / k))
+
+
+def _influence(pool: DocumentPool, steps: list[tuple[np.ndarray, np.ndarray]], known: np.ndarray) -> Influence:
+    """The influence on contrasts whose gradients, and what is added to their squares, are given."""
     query, m = pool.query, len(pool.weight)
     squares, sums = [], []
-    for step, mixed in _steps(pool, gradient):
+    for step, mixed in steps:
         square, unknown = step**2, np.where(known, 0.0, step)
         sums.append(sum(np.bincount(query, weights=a, minlength=m) ** b for a, b in ((unknown, 2), (unknown**2, 1))))
         squares.append(square + mixed)

@@ -114,6 +114,15 @@ class RevealedPool(DocumentPool):
         form, simulated = pair_form(len(self.ranks), pairs), self.simulated(order, mean)
         return np.asarray(np.mean([((form @ step) * step).sum(axis=0) for step in simulated], axis=0))
 
+    def single_squares(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
+        """``E δ²`` of each document, averaged over the rankers by themselves, float64[N].
+
+        Args:
+            order: int64[n], documents, query by query, in the order in which they are judged.
+            mean: float64[N, G+1], the document variables before.
+        """
+        return np.asarray(np.mean([(step**2).mean(axis=0) for step in self.simulated(order, mean)], axis=0))
+
     def simulated(self, order: np.ndarray, mean: np.ndarray) -> np.ndarray:
         """The steps under labellings that the grade model holds possible, float64[E, k, N].
 

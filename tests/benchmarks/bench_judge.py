@@ -57,7 +57,7 @@ def made_up_plan(documents: int, folder: Path) -> Plan:
     )
     grades = rng.dirichlet([2, 1, 1], size=len(frame))
     frame = frame.assign(**{f"grade_{grade}": grades[:, grade] for grade in range(3)})
-    return Plan.create(frame, None, DCG @ DEPTH, budget=2.0 * len(frame)).save(folder)
+    return Plan.create(frame, None, DCG @ DEPTH, budget=2.0 * len(frame), level="query").save(folder)
 
 
 def judged_before(plan: Plan, number: int, judges: int) -> list[Entry]:

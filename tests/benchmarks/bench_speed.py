@@ -225,7 +225,11 @@ def main() -> None:
     ours, theirs = timed(label_vectors(1000, generic=False)), 100 * timed(label_vectors(10, generic=True))
     rows.append(("1,000 label vectors of nDCG@10, 1,000 × 40", "ir_measures (100 × 10 queries)", ours, theirs))
     topics, runs, qrels = run_frames(queries, documents)
-    design = Runs(first=runs[0], second=runs[1]) >> ScoreGrades() >> SamplingDistribution(ERR(max_rel=GRADES - 1))
+    design = (
+        Runs(first=runs[0], second=runs[1])
+        >> ScoreGrades()
+        >> SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")
+    )
     ours = timed(lambda: design(topics))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}

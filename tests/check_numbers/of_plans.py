@@ -66,7 +66,7 @@ def exported() -> Cases:
         return {"head": text.splitlines()[:5], "all": sha256(text.encode()).hexdigest()}
 
     def digest() -> str:
-        plan = pta.Plan.create(world().graded, world().collection.topics, "DCG@10", budget=200)
+        plan = pta.Plan.create(world().graded, world().collection.topics, "DCG@10", budget=200, level="query")
         return plan.manifest["inputs"]["topics"]
 
     formats = product(LEVELS, ("csv", "jsonl", "strata", "prels", "trec"), ("sorted", "drawn"))

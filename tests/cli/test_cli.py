@@ -85,7 +85,7 @@ def files(tmp_path, monkeypatch):
 RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
 TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
 UNIFORM = ("--grades", "uniform", "--max-grade", "2")
-MEASURED = ("--measure", "DCG@5", "--budget", "100", "--seed", "1", "--out", "plan")
+MEASURED = ("--measure", "DCG@5", "--level", "query", "--budget", "100", "--seed", "1", "--out", "plan")
 
 
 @pytest.fixture(autouse=True)
@@ -899,7 +899,7 @@ def test_a_budget_has_a_power(stopped):
 
 def test_hours_are_said(files):
     seconds = ("--seconds-per-document", "30", "--seconds-per-query", "60")
-    words = ("--measure", "DCG@5", "--budget", "1.2", "--out", "plan")
+    words = ("--measure", "DCG@5", "--level", "query", "--budget", "1.2", "--out", "plan")
     assert " hours for the whole pool" in run("plan", *RUNS, *TRAINING, *seconds, *words)
     run("export", "plan", "--out", "plan.csv", "--format", "csv", "--order", "drawn")
     fill("plan.csv")

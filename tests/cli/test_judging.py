@@ -28,7 +28,7 @@ def frame() -> pd.DataFrame:
 @pytest.fixture
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.chdir(tmp_path)
-    return Plan.create(frame(), None, "DCG@3", budget=24, seed=2).save("plan")
+    return Plan.create(frame(), None, "DCG@3", budget=24, seed=2, level="query").save("plan")
 
 
 @pytest.fixture

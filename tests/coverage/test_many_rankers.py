@@ -104,7 +104,7 @@ def four_rankers(demo: DemoCollection, grades: OrderedLogitGrades) -> pd.DataFra
 def test_families_of_intervals_hold_all_true_differences(demo, four_rankers, level, budget) -> None:
     """The tests of all differences from the truth err together in one of twenty samples; 40 find one of six."""
     samples = 40
-    everything = Plan.create(four_rankers, None, DCG @ 10, budget=10**6).rank(demo.judge(four_rankers))
+    everything = Plan.create(four_rankers, None, DCG @ 10, budget=10**6, level="query").rank(demo.judge(four_rankers))
     truth = {found.name: found.value for found in everything.estimates}
     wrong = {"holm": 0, "tukey": 0}
     for seed in range(samples):

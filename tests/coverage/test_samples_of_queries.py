@@ -241,7 +241,7 @@ def test_the_comparison_rejects_at_its_level_under_label_swapping(estimator, n):
 @pytest.fixture(scope="module")
 def replay(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
     """The design table of the demo pool with the true values of both rankers."""
-    table = SamplingDistribution(DCG @ 10)(graded)
+    table = SamplingDistribution(DCG @ 10, level="query")(graded)
     judged = demo.judge(graded)
     for name, run in demo.runs.items():
         table[f"true_{name}"] = measure_values(run, judged, DCG @ 10).set_index("qid").value[table.qid].to_numpy()

@@ -27,7 +27,7 @@ def test_two_commands_set_everything_up() -> None:
 
 def test_python(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    *planning, following, fixed = block("In PyTerrier").split("\n\n")
+    *planning, following, fixed, whole = block("In PyTerrier").split("\n\n")
     names = {
         "old_run": demo.past_run,
         "old_qrels": demo.past_qrels,
@@ -42,8 +42,10 @@ def test_python(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.Monkey
     assert isinstance(names["status"], Status)
     assert (names["status"].n_judged, names["status"].left_out) == (300, 0)
     assert (tmp_path / "release-7.html").is_file()
-    planned, results = fixed.replace("budget=2000", "budget=1000").split("\n", 1)
-    exec(planned, names)
-    names["qrels"] = demo.judge(names["plan"].assessments)
-    exec(results, names)
+    for part, level in ((fixed, "document"), (whole, "query")):
+        planned, results = part.replace("budget=2000", "budget=1000").split("\n", 1)
+        exec(planned, names)
+        assert names["plan"].manifest["arguments"]["level"] == level
+        names["qrels"] = demo.judge(names["plan"].assessments)
+        exec(results, names)
     assert isinstance(names["result"], Comparison)

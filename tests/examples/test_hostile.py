@@ -18,7 +18,7 @@ def test_intervals_are_those_of_the_status(script, looks) -> None:
     """The clock counts queries here and judgments there, which moves the ends at several looks by up to .02."""
     module, queries = script("hostile"), 450
     pool, qrels = plain(3, queries)
-    plan = Plan.create(pool, None, "DCG@10", budget=3600, seed=4)
+    plan = Plan.create(pool, None, "DCG@10", budget=3600, seed=4, level="query")
     (population,) = (
         each for seed, each in enumerate(module.populations_of("plain", queries, 4, "a", "b")) if seed == 3
     )

@@ -112,7 +112,7 @@ def test_a_pool_made_in_python_keeps_the_count_through_a_grade_model(
     runs = {name: read_run(f"{name}.run", on_error="skip") for name in demo.runs}
     graded = (Runs(**runs) >> grades)(demo.topics)
     for topics in (None, demo.topics):
-        plan = Plan.create(graded, topics, DCG @ 10, budget=300)
+        plan = Plan.create(graded, topics, DCG @ 10, budget=300, level="query")
         assert [each["lines"] for each in plan.manifest["dropped"]] == [2, 2]
         saved = Plan.load(plan.save(folder / f"plan{topics is None}").path)
         assert saved.manifest == plan.manifest

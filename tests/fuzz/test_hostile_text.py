@@ -106,7 +106,7 @@ def reported(hostile: bool, qids: bool = False) -> Report:
         frame[f"rank_{name}"] = np.concatenate([rng.permutation(8) for _ in range(34)])
     frame[["grade_0", "grade_1", "grade_2"]] = rng.dirichlet(np.ones(3), len(frame))
     frame["label"] = rng.integers(0, 3, len(frame))
-    plan = Plan.create(frame.drop(columns=["q", "d", "label"]), None, DCG @ 5, budget=120)
+    plan = Plan.create(frame.drop(columns=["q", "d", "label"]), None, DCG @ 5, budget=120, level="query")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Report.of(plan, frame[["qid", "docno", "label"]].iloc[:-1], slices=["qkind"], missing="nonrelevant")
@@ -194,7 +194,7 @@ def test_names_that_do_not_print_are_refused(name: str) -> None:
     ranked = {"qid": ["q", "q"], "docno": ["x", "y"], f"rank_{name}": [0, 1]}
     frame = pd.DataFrame(ranked | {"grade_0": 0.5, "grade_1": 0.5})
     with pytest.raises(ValueError, match="characters that do not print"):
-        Plan.create(frame, None, DCG @ 5, budget=1)
+        Plan.create(frame, None, DCG @ 5, budget=1, level="query")
     with pytest.raises(ValueError, match="characters that do not print"):
         Audit.create(frame.assign(f=0), {name: "f"}, ZeroOne(), budget=1)
     with pytest.raises(ValueError, match="ranker .* characters that do not print"):

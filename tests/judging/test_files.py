@@ -95,7 +95,7 @@ def test_leading_zeros_are_given_back_and_said(tmp_path: Path, plan: Plan) -> No
 
 def test_leading_zeros_are_not_guessed(tmp_path: Path) -> None:
     frame = pd.DataFrame({"qid": "q1", "docno": ["7", "07", "8", "x"], "rank_a": range(4), "rank_b": [3, 2, 1, 0]})
-    plan = Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4)
+    plan = Plan.create(frame.assign(grade_0=0.5, grade_1=0.5), None, "DCG@4", budget=4, level="query")
     path = tmp_path / "work.csv"
     path.write_text("qid,docno,label\nq1,7,1\nq1,8,1\n")
     assert as_rows(read_file(path, plan)) == [("q1", "7", 1), ("q1", "8", 1)]

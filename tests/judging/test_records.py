@@ -56,7 +56,7 @@ def plan() -> Plan:
             "grade_2": 0.2,
         }
     )
-    return Plan.create(grades, None, "DCG@2", budget=4)
+    return Plan.create(grades, None, "DCG@2", budget=4, level="query")
 
 
 def test_records_get_their_columns_and_types() -> None:
@@ -107,7 +107,10 @@ def test_the_id_of_a_plan_lasts(plan: Plan, tmp_path: Path) -> None:
     assert saved.id == Plan.load(tmp_path / "plan").id == plan.id
     assert plan.extend(2).id == plan.id
     frame = plan.tables.pool.document_frame()
-    assert Plan.create(frame, None, "DCG@2", budget=4, seed=1).id != Plan.create(frame, None, "DCG@2", budget=4).id
+    assert (
+        Plan.create(frame, None, "DCG@2", budget=4, seed=1, level="query").id
+        != Plan.create(frame, None, "DCG@2", budget=4, level="query").id
+    )
 
 
 def test_a_correction_is_a_later_record() -> None:

@@ -17,7 +17,7 @@ from pt_active.judging.server.sharing import MAX_PASSES, PATIENCE, Sharing
 from pt_active.plans.making.queries import in_drawing_order
 
 PLANS = {
-    "queries": {"measure": DCG @ 10, "budget": 400},
+    "queries": {"measure": DCG @ 10, "budget": 400, "level": "query"},
     "queries again": {"measure": DCG @ 10, "draws": 20, "replace": True},
     "documents": {"measure": DCG @ 10, "budget": 300, "level": "document"},
     "cascade": {"measure": ERR @ 10, "budget": 200, "level": "document", "design": "successive"},
@@ -105,7 +105,7 @@ def test_extensions_come_after_what_was_there(graded) -> None:
 
 
 def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
-    plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5)
+    plan = Plan.create(graded, None, DCG @ 15, budget=10_000, seed=5, level="query")
     size = len(plan.assessments)
     for share in (0.0, 0.1, 0.5, 1.0):
         doubled = sum(each.judges == 3 for each in JudgingOrder.of(plan, double=share, judges=3).documents)
@@ -114,7 +114,7 @@ def test_doubled_documents_have_the_probability_that_is_said(graded) -> None:
 
 def test_texts_and_what_is_known_of_queries(graded, demo) -> None:
     frame = graded.assign(description=lambda table: "about " + table["qid"])
-    plan = Plan.create(frame, demo.topics.assign(description="all of it"), DCG @ 10, budget=100)
+    plan = Plan.create(frame, demo.topics.assign(description="all of it"), DCG @ 10, budget=100, level="query")
     bare = JudgingOrder.of(plan).documents[0]
     assert (bare.text, bare.about["query"]) == ("", demo.topics.set_index("qid")["query"][bare.qid])
     full = JudgingOrder.of(plan, demo.documents).documents[0]

@@ -37,7 +37,7 @@ BUDGET = 600
 
 @pytest.fixture(scope="module")
 def plan(demo: DemoCollection, pipeline: pt.Transformer) -> Plan:
-    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=BUDGET, seed=4)
+    return Plan.create(pipeline, demo.topics, DCG @ 10, budget=BUDGET, seed=4, level="query")
 
 
 @pytest.fixture(scope="module")
@@ -134,9 +134,11 @@ def test_a_plan_of_few_draws_is_nearer_to_plain_random_sampling(size, share, gra
 
 
 def test_a_budget_counts_as_the_queries_of_average_cost_that_it_pays_for(graded: pd.DataFrame) -> None:
-    whole = Plan.create(graded, None, DCG @ 10, budget=500).queries
+    whole = Plan.create(graded, None, DCG @ 10, budget=500, level="query").queries
     budget = 9 * float(whole.q_weight @ whole.q_cost)
-    assert Plan.create(graded, None, DCG @ 10, budget=budget).manifest["arguments"]["defensive"] == pytest.approx(0.25)
+    assert Plan.create(graded, None, DCG @ 10, budget=budget, level="query").manifest["arguments"][
+        "defensive"
+    ] == pytest.approx(0.25)
 
 
 def test_draws_with_replacement_weigh_one_over_q(demo: DemoCollection, graded: pd.DataFrame) -> None:
@@ -164,7 +166,7 @@ def test_other_measures_from_the_same_labels(plan: Plan, qrels: pd.DataFrame) ->
 
 
 def test_ndcg_plans_judge_the_pool(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataFrame) -> None:
-    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=900, seed=1)
+    plan = Plan.create(pipeline, demo.topics, "nDCG@10", budget=900, seed=1, level="query")
     assert len(plan.assessments) == graded.qid.isin(plan.sample.qid).sum()
     judged = demo.judge(plan.assessments)
     values = plan.judged(judged).values
@@ -174,7 +176,7 @@ def test_ndcg_plans_judge_the_pool(demo: DemoCollection, pipeline: pt.Transforme
 
 
 def test_census(demo: DemoCollection, pipeline: pt.Transformer, graded: pd.DataFrame) -> None:
-    plan = Plan.create(pipeline, demo.topics, DCG @ 10, budget=10**6)
+    plan = Plan.create(pipeline, demo.topics, DCG @ 10, budget=10**6, level="query")
     assert plan.manifest["census"]
     assert len(plan.sample) == len(demo.topics)
     judged = demo.judge(plan.assessments)
@@ -248,13 +250,13 @@ def test_labels_that_do_not_fit(plan: Plan, qrels: pd.DataFrame, change: object,
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"budget": 1}, "budget 1 does not pay for the cheapest query"),
+        ({"budget": 1, "level": "query"}, "budget 1 does not pay for the cheapest query"),
         ({"budget": -5}, "budget must be a positive number"),
         ({}, "either budget= or draws="),
         ({"budget": 500, "draws": 3}, "either budget= or draws="),
         ({"draws": 0}, "draws must be at least 1"),
         ({"budget": 500, "level": "word"}, "unknown level 'word'"),
-        ({"budget": 500, "defensive": 2}, "defensive must lie between 0 and 1"),
+        ({"budget": 500, "defensive": 2, "level": "query"}, "defensive must lie between 0 and 1"),
         ({"budget": 500, "design": "magic"}, "unknown design"),
         ({"budget": 500, "cost": UnitCost(per_query=-1)}, "per_query must be"),
     ],
@@ -267,26 +269,26 @@ def test_arguments_out_of_range(demo: DemoCollection, pipeline: pt.Transformer, 
 def test_measures_defined_at_run_time_cannot_be_kept(graded: pd.DataFrame) -> None:
     own = ir_measures.define_byquery(lambda qrels, run: 1.0, name="Own")
     with pytest.raises(ValueError, match="Own was defined at run time"):
-        Plan.create(graded, None, own, budget=500)
+        Plan.create(graded, None, own, budget=500, level="query")
 
 
 def test_pools_that_cannot_be_planned(demo: DemoCollection, graded: pd.DataFrame, grades: OrderedLogitGrades) -> None:
     with pytest.raises(ValueError, match="no grade columns"):
-        Plan.create(Runs(**demo.runs), demo.topics, DCG @ 10, budget=500)
+        Plan.create(Runs(**demo.runs), demo.topics, DCG @ 10, budget=500, level="query")
     with pytest.raises(ValueError, match="pool is empty"):
-        Plan.create(graded.iloc[:0], None, DCG @ 10, budget=500)
+        Plan.create(graded.iloc[:0], None, DCG @ 10, budget=500, level="query")
     with pytest.raises(ValueError, match="topics are needed"):
-        Plan.create(Runs(**demo.runs) >> grades, None, DCG @ 10, budget=500)
+        Plan.create(Runs(**demo.runs) >> grades, None, DCG @ 10, budget=500, level="query")
     with pytest.raises(ValueError, match="topics hold a query twice"):
-        Plan.create(graded, pd.concat([demo.topics, demo.topics.iloc[:1]]), DCG @ 10, budget=500)
+        Plan.create(graded, pd.concat([demo.topics, demo.topics.iloc[:1]]), DCG @ 10, budget=500, level="query")
     with pytest.raises(ValueError, match=r"grade 3 lies above max_rel=2"):
-        Plan.create(graded, None, ERR(max_rel=2) @ 10, budget=500)
+        Plan.create(graded, None, ERR(max_rel=2) @ 10, budget=500, level="query")
 
 
 def test_topics_without_documents_are_named(demo: DemoCollection, graded: pd.DataFrame) -> None:
     topics = pd.concat([demo.topics, pd.DataFrame({"qid": ["nothing"], "query": ["x"]})])
     with pytest.warns(UserWarning, match="1 topic has no document .* is left out .*'nothing'"):
-        plan = Plan.create(graded, topics, DCG @ 10, budget=BUDGET)
+        plan = Plan.create(graded, topics, DCG @ 10, budget=BUDGET, level="query")
     assert len(plan.queries) == len(demo.topics)
 
 
@@ -296,7 +298,7 @@ def test_integer_qids_everywhere(demo: DemoCollection, grades: OrderedLogitGrade
 
     runs = {name: numbered(run) for name, run in demo.runs.items()}
     topics = numbered(demo.topics)
-    plan = Plan.create(Runs(**runs) >> grades, topics, DCG @ 10, budget=BUDGET, seed=2)
+    plan = Plan.create(Runs(**runs) >> grades, topics, DCG @ 10, budget=BUDGET, seed=2, level="query")
     assert all(isinstance(qid, str) for qid in plan.assessments.qid)
     judged = demo.judge(plan.assessments.assign(qid="q" + plan.assessments.qid))
     assert np.isfinite(plan.compare(numbered(judged)).difference)
@@ -343,21 +345,25 @@ def test_plans_of_another_format_are_refused(plan: Plan, tmp_path: Path) -> None
 
 
 def test_the_same_seed_gives_the_same_plan(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    one, same, other = (Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, seed=s) for s in (4, 4, 5))
+    one, same, other = (
+        Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, seed=s, level="query") for s in (4, 4, 5)
+    )
     pd.testing.assert_frame_equal(one.queries, same.queries)
     assert one.manifest == same.manifest
     assert one.sample.qid.tolist() != other.sample.qid.tolist()
-    shuffled = Plan.create(graded.sample(frac=1, random_state=2), demo.topics, DCG @ 10, budget=BUDGET, seed=4)
+    shuffled = Plan.create(
+        graded.sample(frac=1, random_state=2), demo.topics, DCG @ 10, budget=BUDGET, seed=4, level="query"
+    )
     assert shuffled.sample.qid.tolist() == one.sample.qid.tolist()
     assert shuffled.manifest["inputs"] == one.manifest["inputs"]
 
 
 def test_pipeline_and_plan_agree(demo: DemoCollection, graded: pd.DataFrame, plan: Plan) -> None:
-    sample = (SamplingDistribution(DCG @ 10) >> Draw(budget=BUDGET, replace=False, seed=4))(graded)
+    sample = (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=BUDGET, replace=False, seed=4))(graded)
     columns = ["q_draws", "q_importance", "q_inclusion"]
     pd.testing.assert_frame_equal(sample.set_index("qid")[columns], plan.sample.set_index("qid")[columns])
     repeated = Plan.create(graded, demo.topics, DCG @ 10, budget=BUDGET, seed=4, replace=True).sample
-    drawn = (SamplingDistribution(DCG @ 10) >> Draw(budget=BUDGET, seed=4))(graded)
+    drawn = (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=BUDGET, seed=4))(graded)
     pd.testing.assert_frame_equal(drawn.set_index("qid")[columns], repeated.set_index("qid")[columns])
     assert repeated.q_draws.max() > 1
 
@@ -366,7 +372,7 @@ def test_many_rankers_need_names(demo: DemoCollection, grades: OrderedLogitGrade
     runs = demo.runs | {
         "mix": demo.runs["production"].assign(score=-demo.runs["production"]["score"]).drop(columns="rank")
     }
-    plan = Plan.create(Runs(**runs, depth=10) >> grades, demo.topics, DCG @ 5, budget=BUDGET)
+    plan = Plan.create(Runs(**runs, depth=10) >> grades, demo.topics, DCG @ 5, budget=BUDGET, level="query")
     judged = demo.judge(plan.assessments)
     with pytest.raises(ValueError, match="say which rankers to compare"):
         plan.compare(judged)
@@ -375,13 +381,13 @@ def test_many_rankers_need_names(demo: DemoCollection, grades: OrderedLogitGrade
     with pytest.raises(ValueError, match="with itself"):
         plan.compare(judged, first="mix", second="mix")
     assert plan.compare(judged, first="candidate", second="mix").winner == "candidate"
-    alone = Plan.create(Runs(only=demo.runs["candidate"]) >> grades, demo.topics, DCG @ 5, budget=BUDGET)
+    alone = Plan.create(Runs(only=demo.runs["candidate"]) >> grades, demo.topics, DCG @ 5, budget=BUDGET, level="query")
     with pytest.raises(ValueError, match="needs two rankers"):
         alone.compare(demo.judge(alone.assessments))
 
 
 def test_nothing_varies(demo: DemoCollection, graded: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET)
+    plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="query")
     comparison = plan.compare(plan.assessments[["qid", "docno"]].assign(label=0))
     assert comparison.difference == pytest.approx(0, abs=1e-12)
     flat = plan.estimate(plan.assessments[["qid", "docno"]].assign(label=0), estimator="snis")["production"]
@@ -452,7 +458,7 @@ def test_a_census_of_equal_rankers_has_no_winner() -> None:
     half = frame[frame.qid.str.endswith("-0")].reset_index(drop=True)
     twin = half.assign(qid=half.qid.str.replace("-0", "-1"), rank_a=half.rank_b, rank_b=half.rank_a)
     pool = pd.concat([half, twin], ignore_index=True)
-    plan = Plan.create(pool, None, DCG @ 5, budget=1e6)
+    plan = Plan.create(pool, None, DCG @ 5, budget=1e6, level="query")
     for _ in range(20):
         label = rng.integers(0, 3, len(half))
         qrels = pool[["qid", "docno"]].assign(label=np.tile(label, 2))
@@ -466,7 +472,7 @@ def test_a_budget_of_what_the_pool_costs_is_a_census(demo: DemoCollection, grade
     cost = LogLengthCost("words")
     for seed in range(8):
         lengths = graded.assign(words=rng.integers(1, 300, len(graded)))
-        plan = Plan.create(lengths, None, DCG @ 10, cost=cost, budget=graded.qid.nunique(), seed=seed)
+        plan = Plan.create(lengths, None, DCG @ 10, cost=cost, budget=graded.qid.nunique(), seed=seed, level="query")
         assert plan.manifest["census"]
     assert len(plan.sample) == graded.qid.nunique()
 
@@ -491,7 +497,7 @@ def test_a_census_has_queries_that_the_design_would_never_draw(replace: bool) ->
 
 def test_a_census_with_missing_labels_is_not_certain() -> None:
     frame, qrels = mirrored()
-    plan = Plan.create(frame, None, DCG @ 5, budget=1e6)
+    plan = Plan.create(frame, None, DCG @ 5, budget=1e6, level="query")
     for policy in ("expected", "nonrelevant"):
         comparison = plan.compare(qrels.iloc[5:], missing=policy)
         assert np.isnan(comparison.pvalue)
@@ -518,11 +524,11 @@ def test_labels_of_other_queries_may_be_anything(plan: Plan, qrels: pd.DataFrame
 
 
 def test_a_sample_can_be_planned_again(demo: DemoCollection, graded: pd.DataFrame, plan: Plan, tmp_path: Path) -> None:
-    again = Plan.create(graded, plan.sample, DCG @ 10, budget=300, seed=1)
+    again = Plan.create(graded, plan.sample, DCG @ 10, budget=300, seed=1, level="query")
     assert set(again.queries.qid) == set(plan.sample.qid)
     assert not again.queries.columns.duplicated().any()
     traffic = demo.topics.assign(q_cost=9.0, q_region="north", traffic=2.0)
-    saved = Plan.create(graded, traffic, DCG @ 10, budget=300, seed=1).save(tmp_path / "saved")
+    saved = Plan.create(graded, traffic, DCG @ 10, budget=300, seed=1, level="query").save(tmp_path / "saved")
     loaded = Plan.load(saved.path)
     assert loaded.queries.q_region.eq("north").all()
     assert loaded.tables.pool.queries.columns.tolist() == saved.tables.pool.queries.columns.tolist()

@@ -56,7 +56,9 @@ def test_a_population_is_what_a_plan_takes(name):
     assert (ranks.groupby(found.pool["qid"]).agg(lambda rank: sorted(rank) == list(range(12)))).all(axis=None)
     np.testing.assert_allclose(found.pool[grade_columns(found.pool.columns)].sum(axis=1), 1)
     assert found.qrels["label"].between(0, len(grade_columns(found.pool.columns)) - 1).all()
-    census = Plan.create(found.pool, None, "DCG@10", budget=10**6).compare(found.qrels, first="a", second="b")
+    census = Plan.create(found.pool, None, "DCG@10", budget=10**6, level="query").compare(
+        found.qrels, first="a", second="b"
+    )
     assert census.difference == pytest.approx(0, abs=1e-12)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import ir_measures.measures as irm
@@ -20,6 +20,7 @@ from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
 from pt_active.sampling.documents import RoundSettings, natural_drawing, opened_at_random, usual_variance
 from pt_active.sampling.laws import EXPONENTIAL
+from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import DocumentSizes
 
 
@@ -68,39 +69,46 @@ class Ahead:
         """Moments of the measure under uniform grades."""
         return self.pool.moments(self.measure, uniform_grades=True, seed=self.seed)
 
+    @cached_property
+    def graded(self) -> GradedPool:
+        """The pool as documents are drawn from it."""
+        return graded_pool(self.pool, self.measure, self.per_query)
+
     def document_gain(self, drawing: str | None = None) -> np.ndarray:
         """float64[N], ``p² E δ²`` of each document under the model."""
-        graded = graded_pool(self.pool, self.measure, 0.0)
-        usual = natural_drawing(graded.seen.form, len(self.pool.names), self.per_query)
-        return expected_gain(graded, drawing or usual, self.seed)
+        free = replace(self.graded, per_query=0.0)
+        usual = natural_drawing(free.seen.form, len(self.pool.names), self.per_query)
+        return expected_gain(free, drawing or usual, self.seed)
 
-    def distribution(self, method: Method) -> np.ndarray:
-        """float64[m], q of a design of queries."""
-        own = self.settings_of(method)
+    def distribution(self, method: Method, settings: RoundSettings | None = None) -> np.ndarray:
+        """float64[m], q of a design of queries; without settings, those of the plan or the usual ones."""
+        own = settings or self.settings_of(method)
         uniform = self.uniform_moments if needs_uniform_grades(method.design) else None
         defensive, pairs = (DEFENSIVE_SHARE, None) if own is None else (own.defensive, own.pairs)
         cost, weight = self.pool.query_cost, self.pool.query_weight
         return sampling_distribution(method.design, self.moments, cost, weight, defensive, uniform, pairs=pairs)
 
-    def sizes(self, method: Method) -> DocumentSizes:
-        """The sizes of the documents for a way to draw them."""
-        graded = graded_pool(self.pool, self.measure, self.per_query)
-        usual = RoundSettings(method.design, usual_variance(graded.seen.form))
-        return pool_sizes(graded, self.settings_of(method) or usual, self.pool.grades)
+    def sizes(self, method: Method, settings: RoundSettings | None = None) -> DocumentSizes:
+        """The sizes of the documents for a way to draw them; without settings, those of the plan or the usual ones."""
+        usual = RoundSettings(method.design, usual_variance(self.graded.seen.form), serves_singles=True)
+        how = settings or self.settings_of(method) or usual
+        return pool_sizes(self.graded, how, self.pool.grades, budget=how.weighed_at)
 
-    def curve(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
+    def curve(self, method: Method, settings: RoundSettings | None = None) -> tuple[ErrorCurve, np.ndarray]:
         """The errors of a method over the budget, as the model expects them.
 
         Args:
             method: A way to sample without replacement and in one round.
+            settings: How it samples; if left out, as the plan does if it has this design, or as usual.
 
         Returns:
             The curve, and what each unit adds to the variance: float64[m] of queries, or float64[N] of documents.
         """
-        return self._curve_of_documents(method) if method.of_documents else self._curve_of_queries(method)
+        how = settings or self.settings_of(method)
+        return self._curve_of_documents(method, how) if method.of_documents else self._curve_of_queries(method, how)
 
-    def _curve_of_queries(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
-        pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method)
+    def _curve_of_queries(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
+        pool, weight, q = self.pool, self.pool.query_weight, self.distribution(method, settings)
         kind = estimator_named(method.estimator)
         parts = [kind.expected(mean, variance, weight) for mean, variance in contrasts(self.moments)]
         gain = weight**2 * np.mean(parts, axis=0)
@@ -108,8 +116,8 @@ class Ahead:
         units = q, gain, pool.query_cost, documents, np.arange(len(weight))
         return ErrorCurve(*units, share=weight, fitted=kind.fitted, law=EXPONENTIAL), gain
 
-    def _curve_of_documents(self, method: Method) -> tuple[ErrorCurve, np.ndarray]:
-        pool, sizes = self.pool, self.sizes(method)
+    def _curve_of_documents(self, method: Method, settings: RoundSettings | None) -> tuple[ErrorCurve, np.ndarray]:
+        pool, sizes = self.pool, self.sizes(method, settings)
         gain, order = self.document_gain(method.design), sizes.order
         together = sizes.unit == "step" or opened_at_random(method.design, self.per_query)
         cost, query = pool.document_cost[order], pool.query_of_document[order]

@@ -23,12 +23,13 @@ from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.sampling.documents import Variables
+from pt_active.sampling.influence import influence_of
 from pt_active.sampling.revealed import RevealedPool
 
 _NOTED_UNREACHED_SHARE = 0.01
 """Above this share of the model's variance in documents that could never be drawn, an estimate has a caution."""
 
-_MAX_UNREACHED_SHARE = 0.05
+MAX_UNREACHED_SHARE = 0.05
 """Above this share of the model's variance in documents that could never be drawn, there is no interval."""
 
 _MIN_EFFECTIVE_DOCUMENTS = 10
@@ -68,7 +69,8 @@ class JudgedDocuments(Judged):
         unreached, variance = self._unreached(weights)
         replays = self._replays(weights, how, mean.cautious)
         error = float(np.sqrt(mean.standard_error**2 + variance))
-        census = self.basis.census and variance == 0
+        still = error <= _ROUNDING * max(1.0, abs(mean.value))
+        census = variance == 0 and (self.basis.census or (still and self._certain(weights)))
         basis = replace(
             self.basis,
             estimator=how.estimator,
@@ -86,8 +88,8 @@ class JudgedDocuments(Judged):
             degrees=mean.degrees_of_freedom,
             basis=basis,
             certain=census,
-            still=error <= _ROUNDING * max(1.0, abs(mean.value)),
-            unusable=unreached > _MAX_UNREACHED_SHARE,
+            still=still,
+            unusable=unreached > MAX_UNREACHED_SHARE,
             replayed=None if replays is None else partial(replays.replayed, seed=REPLAY_SEED),
         )
 
@@ -144,6 +146,21 @@ class JudgedDocuments(Judged):
         rest, total = float(variance[~possible].sum()), float(variance.sum())
         return (rest / total, rest) if rest > 1e-9 * total else (0.0, 0.0)
 
+    def _certain(self, contrast: np.ndarray) -> bool:
+        """Whether a round left no document to chance that can change a contrast."""
+        involved, known = np.flatnonzero(contrast), np.zeros(len(self.label), dtype=bool)
+        if isinstance(self.pool, RevealedPool):
+            matters = (self.pool.differs(contrast) & (self.pool.weight > 0))[self.pool.query]
+        else:
+            pool = replace(self.pool, ranks=np.ascontiguousarray(self.pool.ranks[involved]))
+            gradient = pool.gradients(Variables.of(pool.form, self.grades).mean)
+            matters = influence_of(pool, gradient, known).documents[0] > 0
+        for each in self.rounds:
+            if (known | (each.sample.chance(self.pool.query) >= 1))[matters].all():
+                return True
+            known |= each.sample.drawn
+        return False
+
     def _expected_variance(self, contrast: np.ndarray, possible: np.ndarray) -> np.ndarray:
         """float64[N], the model's variance that each document brings; all that can be drawn become known first."""
         weight = self.pool.weight[self.pool.query]
@@ -160,7 +177,7 @@ class JudgedDocuments(Judged):
             said.append(
                 f"{unreached:.0%} of the variance that the model expects of {self.basis.measure} of {what} lies in "
                 "documents that were never to be judged for this plan; there the estimate rests on the model alone"
-                + (", so there is no interval and no test" if unreached > _MAX_UNREACHED_SHARE else "")
+                + (", so there is no interval and no test" if unreached > MAX_UNREACHED_SHARE else "")
             )
         if self.basis.missing:
             said.append(
@@ -216,7 +233,7 @@ def judged_documents(
         n_queries=len(np.unique(pool.query_of_document[drawn])),
         n_judged=int(drawn.sum()) - len(unlabelled),
         n_effective=np.nan,
-        census=any(each.expected <= 0 for each in rounds),
+        census=any(each.certain for each in rounds),
         missing=unlabelled,
         missing_policy=how.missing,
         ignored=ignored,

@@ -22,7 +22,7 @@ from pt_active.plans.answers.outlook import Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.making.artifact import Facts, KeptArtifact, Printed, printed
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.labelled import document_variable
+from pt_active.plans.making.labelled import bounded_chance, document_variable
 from pt_active.plans.making.manifest import PlanArguments
 
 
@@ -136,7 +136,7 @@ def _lines(pilot: Pilot) -> tuple[str, Calibration, CalibrationBins]:
     use = pilot.chance > 0
     expected, observed = pilot.plan.unseen_grades[use] @ values, values[pilot.label[use]]
     chance, query = pilot.chance[use], pilot.pool.query_of_document[use]
-    line = calibration(expected, observed, chance, query)
+    line = calibration(expected, observed, bounded_chance(chance), query)
     return variable, line, calibration_bins(expected, observed, chance, query)
 
 

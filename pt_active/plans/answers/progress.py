@@ -409,7 +409,7 @@ def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
     draws = len(assessments) if len(rounds) > 1 else int(queries["q_draws"].sum())
     cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds)
     spent = float(sum(each.spent for each in entries))
-    return _with_manifest(cut_off, cut, draws, spent=spent, census=last.expected <= 0, rounds=entries)
+    return _with_manifest(cut_off, cut, draws, spent=spent, census=last.certain, rounds=entries)
 
 
 def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:

@@ -71,7 +71,7 @@ def size_frame(
     if drawing == SUCCESSIVE and graded.seen.form.family == "cascade":
         raise ValueError("a frame of sizes does not hold the steps of a cascade; draw them with Plan.create")
     defensive = usual_variance(graded.seen.form) if defensive is None else defensive
-    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs), graded.grades)
+    sizes = pool_sizes(graded, RoundSettings(drawing, defensive, pairs=pairs, serves_singles=True), graded.grades)
     query = pool.query_of_document
     place = np.full(len(query), -1)
     place[sizes.order] = np.arange(len(sizes.order)) - np.searchsorted(query[sizes.order], query[sizes.order])
@@ -160,7 +160,8 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         raise ArgumentError("a document is judged once: ", *both)
     within("defensive", arguments.defensive, 0)
     pool, frame = source.pool, source.frame
-    graded, rng = graded_pool(pool, source.measure, arguments.per_query), np.random.default_rng(arguments.seed)
+    graded = source.graded or graded_pool(pool, source.measure, arguments.per_query)
+    rng = np.random.default_rng(arguments.seed)
     clock, settings = clock_of(pool, graded, arguments.seed, 0), round_settings(arguments, pool.names)
     drawn = not_empty(draw_round(graded, settings, float(arguments.budget), rng, clock=clock))
     queries = query_design(pool, drawn.sample.design.opening, pool.moments(source.measure))
@@ -177,8 +178,8 @@ def first_round(source: Source, arguments: PlanArguments) -> PlanTables:
         labels=None,
         comparable_variance=drawn.comparable,
     )
-    census = drawn.expected <= 0
-    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=sample.spent)
+    spent, census = sample.spent, drawn.certain
+    manifest = plan_manifest(arguments, source, queries, assessments, census=census, spent=spent)
     return PlanTables(pool, queries, assessments, replace(manifest, rounds=(entry,)), (drawn,))
 
 
@@ -214,7 +215,9 @@ def round_settings(arguments: PlanArguments, names: tuple[str, ...]) -> RoundSet
         names: The k rankers.
     """
     pairs = stored_weights(arguments.pairs, names)
-    return RoundSettings(arguments.design, arguments.defensive, arguments.objective, pairs, arguments.budget)
+    return RoundSettings(
+        arguments.design, arguments.defensive, arguments.objective, pairs, arguments.budget, serves_singles=True
+    )
 
 
 def sample_columns(pool: Pool, drawn: Round) -> dict[str, np.ndarray]:

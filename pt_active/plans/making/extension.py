@@ -201,7 +201,7 @@ def _with_rounds(
     queries = tables.queries.assign(**sample_columns(pool, new), q_prob=new.sample.design.opening)
     sampled, spent = int(assessments["qid"].nunique()), float(sum(each.spent for each in rounds))
     counts = replace(manifest.counts, sampled_queries=sampled, draws=len(assessments), assessments=len(assessments))
-    census = manifest.census or new.expected <= 0
+    census = manifest.census or new.certain
     manifest = replace(manifest, rounds=tuple(rounds), counts=counts, spent=spent, census=census)
     return replace(tables, queries=queries, assessments=assessments, manifest=manifest, rounds=tuple(drawn))
 

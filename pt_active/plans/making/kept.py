@@ -70,8 +70,15 @@ def in_words(tables: PlanTables) -> str:
         f"Plan for {arguments.measure} of {rankers}\n"
         f"  judge     {judge}{again} ({kind})\n"
         f"  cost      {manifest.spent:.6g} of {manifest.pool_cost:.6g}{unit} for the whole pool of "
-        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{_dropped(manifest)}"
+        f"{how_many('query', counts.queries)}{_saved(tables)}{cut_line}{_expected(manifest)}{_dropped(manifest)}"
     )
+
+
+def _expected(manifest: Manifest) -> str:
+    """The printed line on the level that was chosen; empty if the plan was told, or is not as it was made."""
+    if manifest.choice is None or manifest.census or manifest.cut or manifest.extensions or len(manifest.rounds) > 1:
+        return ""
+    return f"\n  chosen    {manifest.choice}"
 
 
 def _dropped(manifest: Manifest) -> str:

@@ -31,6 +31,9 @@ from pt_active.relevance.moments import document_moments
 from pt_active.relevance.montecarlo import evaluator, sampled_moments
 from pt_active.sampling.sample import Sample
 
+_LEAST_CHANCE = 0.25
+"""In the check of a grade model, documents count as if none had been less probable than this share of the median."""
+
 
 def foreign_labels(which: np.ndarray, what: str) -> None:
     """Warn of labels that do not belong to the sample.
@@ -162,7 +165,20 @@ def label_calibration(
         return None
     _, values = document_variable(measure, pool)
     grades = pool.grades if grades is None else grades
-    return calibration(grades[use] @ values, values[label[use]], chance[use], pool.query_of_document[use])
+    chance = bounded_chance(chance[use])
+    return calibration(grades[use] @ values, values[label[use]], chance, pool.query_of_document[use])
+
+
+def bounded_chance(chance: np.ndarray) -> np.ndarray:
+    """float64[n], the probabilities of labelled documents, none far below the median.
+
+    A few labels with huge weights would carry the check of a grade model. Where the model is right, any weights show
+    it, so the check stays valid.
+
+    Args:
+        chance: float64[n], positive.
+    """
+    return np.maximum(chance, _LEAST_CHANCE * np.median(chance))
 
 
 def measured_values(pool: Pool, measure: irm.Measure, label: np.ndarray, expected: bool) -> np.ndarray:

@@ -20,6 +20,7 @@ from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.pool import Pool
 from pt_active.relevance.costs import kept_unit
 from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
+from pt_active.sampling.pools import GradedPool
 
 FORMAT_VERSION = 5
 """Version of the tables on disk. Loading a plan in a format that is not in `READABLE_FORMATS` raises."""
@@ -76,6 +77,37 @@ class PlanArguments(Record):
     def unit(self) -> str:
         """The unit of costs as a suffix of a number, such as ``" hours"``; empty if the cost names none."""
         return kept_unit(self.cost, self.cost_unit)
+
+
+@dataclass(frozen=True)
+class LevelChoice(Record):
+    """Whether a plan samples documents or whole queries, if it was not told, and what the grade model expected of each.
+
+    Attributes:
+        level: What the plan samples, ``query`` or ``document``.
+        design: Its design.
+        half_width: The half-width of a 95% interval to expect; None if there is none. Of more than two rankers, it is
+            that of a difference with the mean variance of all.
+        other_design: The design of the other level.
+        other_half_width: The half-width that it would have had at the same budget.
+    """
+
+    level: str
+    design: str
+    half_width: float | None
+    other_design: str
+    other_half_width: float | None
+
+    def __str__(self) -> str:
+        kinds = "documents", "whole queries"
+        one, other = kinds if self.level == "document" else kinds[::-1]
+        own, its = (_plus_minus(width) for width in (self.half_width, self.other_half_width))
+        said = f"{one}, {self.design}: {own} (95%, if the grade model is right)"
+        return f"{said}; {other}, {self.other_design}, would give {its}"
+
+
+def _plus_minus(width: float | None) -> str:
+    return "no interval" if width is None else f"±{width:.2g}"
 
 
 @dataclass(frozen=True)
@@ -186,9 +218,10 @@ class Manifest(Record):
         later_rankers: Names of the rankers that were added after the sample was drawn.
         cut: How far the plan was cut; None if it was not.
         dropped: One entry per run of which lines were dropped when it was read.
+        choice: Why documents or whole queries are sampled; None if the plan was told.
     """
 
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped")
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped", "choice")
     PARTS: ClassVar[dict[str, type[Record]]] = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -197,6 +230,7 @@ class Manifest(Record):
         "extensions": ExtensionEntry,
         "cut": Cut,
         "dropped": Dropped,
+        "choice": LevelChoice,
     }
 
     format_version: int = FORMAT_VERSION
@@ -213,6 +247,7 @@ class Manifest(Record):
     later_rankers: tuple[str, ...] = ()
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()
+    choice: LevelChoice | None = None
 
     @property
     def id(self) -> str:
@@ -244,12 +279,16 @@ class Source(NamedTuple):
         measure: What the sample is designed for.
         frame: The graded frame of the pool.
         topics: The topics; None if there are none.
+        choice: Why documents or whole queries are sampled; None if that was not left open.
+        graded: The pool as documents are drawn from it, if it was needed before.
     """
 
     pool: Pool
     measure: irm.Measure
     frame: pd.DataFrame
     topics: pd.DataFrame | None
+    choice: LevelChoice | None = None
+    graded: GradedPool | None = None
 
 
 def plan_manifest(
@@ -283,6 +322,7 @@ def plan_manifest(
         pool_cost=float(pool.query_cost.sum()),
         inputs=Inputs(artifact.digest(source.frame), None if topics is None else artifact.digest(topics)),
         dropped=dropped_lines(source.frame.attrs.get("dropped", {})),
+        choice=source.choice,
     )
 
 

@@ -104,7 +104,9 @@ def plan() -> Plan:
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"qid": "q1", "docno": [f"d{i}" for i in range(60)]})
     grades = dict(zip([f"grade_{g}" for g in range(GRADES)], rng.dirichlet(np.ones(GRADES), 60).T, strict=True))
-    return Plan.create(frame.assign(rank_a=range(60), rank_b=range(59, -1, -1), **grades), None, "DCG@60", budget=60)
+    return Plan.create(
+        frame.assign(rank_a=range(60), rank_b=range(59, -1, -1), **grades), None, "DCG@60", budget=60, level="query"
+    )
 
 
 def test_the_agreement_of_a_plan(plan: Plan) -> None:

@@ -234,7 +234,7 @@ def test_bad_columns_are_refused(demo, graded) -> None:
 def test_groups_come_from_a_table_of_topics(demo, graded, tmp_path) -> None:
     topics = graded[["qid", "query"]].drop_duplicates().assign(qkind=lambda t: np.where(t["qid"] < "q5", "early", ""))
     topics.to_csv(tmp_path / "topics.tsv", sep="\t", index=False)
-    plan = Plan.create(graded, read_topics(tmp_path / "topics.tsv"), DCG @ 10, budget=400)
+    plan = Plan.create(graded, read_topics(tmp_path / "topics.tsv"), DCG @ 10, budget=400, level="query")
     assert len(plan.queries) == 120
     plan.save(tmp_path / "plan")
     saved = Plan.load(tmp_path / "plan")

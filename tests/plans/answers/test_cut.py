@@ -17,7 +17,7 @@ from pt_active.inference.stopping.looks import ASYMPTOTIC
 
 @pytest.fixture(scope="module")
 def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3)
+    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ CUT = "the plan was cut to what is judged; intervals of `estimate` and `compare`
 def test_a_cut_plan_estimates_what_the_status_does(
     n: int, census: bool, plan: Plan, graded: pd.DataFrame, labels: pd.DataFrame
 ) -> None:
-    whole = Plan.create(graded, None, DCG @ 10, budget=1e6, seed=3) if census else plan
+    whole = Plan.create(graded, None, DCG @ 10, budget=1e6, seed=3, level="query") if census else plan
     cut, status = whole.so_far(prefix(whole, labels, n)), whole.status(prefix(whole, labels, n), ASYMPTOTIC)
     found = cut.compare(prefix(whole, labels, n))
     assert found.difference == pytest.approx(status.value, rel=1e-12, abs=1e-12)

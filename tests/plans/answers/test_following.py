@@ -97,7 +97,7 @@ def test_a_label_that_changes_is_refused(demo, graded, tmp_path) -> None:
 
 
 def test_only_looks_at_any_time_can_be_followed(graded) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300, seed=3)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, seed=3, level="query")
     with pytest.raises(ValueError, match="only looks 'always' can be followed"):
         Following(plan.tables, Question((0, 1), plan.measure, "pocock", None, 0.95))
 

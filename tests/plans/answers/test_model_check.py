@@ -51,6 +51,7 @@ def test_it_is_the_line_through_the_labels_by_hand(level, measure, variable, wor
     chance = table.merge(plan.assessments[["qid", "docno", "inclusion"]], on=["qid", "docno"])["inclusion"].to_numpy()
     if level == "query":
         chance = table["qid"].map(plan.queries.set_index("qid")["q_inclusion"]).to_numpy()
+    chance = np.maximum(chance, np.median(chance) / 4)
     mean = table[GRADES].to_numpy() @ worth
     by_hand = calibration(mean, worth[table["label"]], chance, pd.factorize(table["qid"])[0])
     assert found.variable == variable
@@ -208,7 +209,7 @@ def test_what_stands_for_a_label_is_not_a_label(level, missing, demo, graded) ->
 def test_numbers_as_ids_and_other_labels_do_no_harm(demo, graded) -> None:
     number = {q: i for i, q in enumerate(graded["qid"].unique())}
     plan, qrels = judged(graded, demo, "query")
-    again = Plan.create(graded.assign(qid=graded["qid"].map(number)), None, DCG @ 10, budget=400)
+    again = Plan.create(graded.assign(qid=graded["qid"].map(number)), None, DCG @ 10, budget=400, level="query")
     labels = demo.judge(graded)[["qid", "docno", "label"]]
     with pytest.warns(UserWarning, match="hand-picked"):
         found = ModelCheck.of(again, labels.assign(qid=labels["qid"].map(number)))

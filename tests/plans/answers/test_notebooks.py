@@ -33,7 +33,7 @@ def graded(demo: DemoCollection, grades: pt.Transformer) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
-    plan = Plan.create(graded, None, "DCG@10", budget=300)
+    plan = Plan.create(graded, None, "DCG@10", budget=300, level="query")
     audit = Audit.create(graded, {EVIL: "guess", "other": "truth"}, ZeroOne(), budget=80)
     qrels, labels = demo.judge(plan.assessments), demo.judge(audit.assessments)
     test = ActiveTest.create(graded, None, "DCG@10").next_round(20)

@@ -158,7 +158,7 @@ def test_bad_arguments_are_refused(demo: DemoCollection, graded: pd.DataFrame) -
     with pytest.raises(ValueError, match="only one round without replacement"):
         Outlook.of(graded, None, DCG @ 10, methods=[Method("passive", "snis")])
     other = graded[graded["qid"] != graded["qid"].iloc[0]]
-    plan = Plan.create(other, None, DCG @ 10, budget=300)
+    plan = Plan.create(other, None, DCG @ 10, budget=300, level="query")
     judged = demo.judge(plan.assessments)
     with pytest.raises(ValueError, match="a plan on another pool"):
         Outlook.of(graded, None, DCG @ 10, pilot=(plan, judged))
@@ -190,7 +190,7 @@ def test_wrong_types_are_refused(call, message: str, graded: pd.DataFrame) -> No
 
 
 def test_a_plan_alone_is_no_pilot(graded: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="query")
     with pytest.raises(ValueError, match=r"pilot must be a plan and its labels, \(plan, qrels\), got"):
         Outlook.of(graded, None, DCG @ 10, pilot=plan)
 
@@ -226,7 +226,7 @@ def test_labels_of_queries_speak_of_documents_by_gain_and_inverse_chance(
     demo: DemoCollection, graded: pd.DataFrame
 ) -> None:
     """``Σ (g/ψ) (κ − μ)²/v / Σ g/ψ`` by hand, document by document."""
-    plan = Plan.create(graded, None, DCG @ 10, budget=600, seed=2)
+    plan = Plan.create(graded, None, DCG @ 10, budget=600, seed=2, level="query")
     qrels = demo.judge(plan.assessments)[["qid", "docno", "label"]]
     pilot, pool = Pilot.of(plan, qrels), plan.tables.pool
     gain = np.random.default_rng(0).uniform(0.1, 2, len(pool.docno))

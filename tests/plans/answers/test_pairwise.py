@@ -46,7 +46,7 @@ def labels(demo: DemoCollection, pool: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module", params=["query", "document"])
 def plan(request: pytest.FixtureRequest, pool: pd.DataFrame) -> Plan:
-    how = {"level": "document", "design": "successive"} if request.param == "document" else {}
+    how = {"level": "document", "design": "successive"} if request.param == "document" else {"level": "query"}
     return Plan.create(pool, None, DCG @ 10, budget=500, seed=3, **how)
 
 
@@ -129,7 +129,7 @@ def said(status) -> tuple:
 
 def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.DataFrame, runs) -> None:
     arguments = plan.tables.manifest.arguments
-    how = {"level": "document", "design": "successive"} if arguments.level == "document" else {}
+    how = {"level": "document", "design": "successive"} if arguments.level == "document" else {"level": "query"}
     whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, **how)
     status, truth = whole.status(labels.merge(whole.assessments[["qid", "docno"]])), truths(runs, labels)
     assert (status.resolved, status.settled) == (True, PAIRS)
@@ -147,7 +147,7 @@ def test_all_labels_settle_all_pairs(plan: Plan, pool: pd.DataFrame, labels: pd.
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
 def test_rankers_that_cannot_differ_are_equal_from_the_start(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
     twins = pool.assign(rank_blind=pool.rank_production, score_blind=pool.score_production)
-    plan = Plan.create(twins, None, DCG @ 10, budget=300, seed=3)
+    plan = Plan.create(twins, None, DCG @ 10, budget=300, seed=3, level="query")
     for part in (0, 100, 300):
         status = plan.status(prefix(plan, labels, part))
         pair = status.pairs[1]
@@ -242,7 +242,7 @@ def test_what_follows_when_all_pairs_are_settled_is_a_report_of_one(
     pool: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3)
+    whole = Plan.create(pool, None, DCG @ 10, budget=1e6, seed=3, level="query")
     whole.save("plan")
     labels.merge(whole.assessments[["qid", "docno"]]).to_csv("judged.csv", index=False)
     said = CliRunner().invoke(app, ["status", "plan", "judged.csv"]).output

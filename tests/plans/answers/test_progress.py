@@ -23,7 +23,7 @@ from pt_active.plans.making.queries import DrawingOrder
 
 @pytest.fixture(scope="module")
 def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3)
+    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_the_prospect_is_kept_on_average(graded: pd.DataFrame, labels: pd.DataFr
 
 
 def test_a_census_leaves_nothing_to_chance(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=10_000, seed=3)
+    plan = Plan.create(graded, None, DCG @ 10, budget=10_000, seed=3, level="query")
     assert plan.manifest["census"]
     for looks in (None, "pocock", ASYMPTOTIC):
         status = plan.status(wanted(plan, labels), looks)

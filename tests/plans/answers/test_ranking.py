@@ -139,7 +139,7 @@ def test_the_order_and_names_of_rankers_change_nothing(graded, plans, labels, or
 
 @pytest.mark.parametrize("correction", ["holm", "tukey"])
 def test_two_rankers_are_a_plain_comparison(demo, pipeline, correction) -> None:
-    plan = Plan.create(pipeline, demo.topics, DCG @ 10, budget=500, seed=4)
+    plan = Plan.create(pipeline, demo.topics, DCG @ 10, budget=500, seed=4, level="query")
     qrels = demo.judge(plan.assessments)
     ranking = plan.rank(qrels, correction=correction)
     expected = plan.compare(qrels, first=ranking.names[0], second=ranking.names[1])
@@ -150,7 +150,7 @@ def test_two_rankers_are_a_plain_comparison(demo, pipeline, correction) -> None:
 
 def test_one_ranker_cannot_be_ranked(demo, grades) -> None:
     frame = (Runs(only=demo.runs["production"], depth=15) >> grades)(demo.topics)
-    plan = Plan.create(frame, demo.topics, DCG @ 10, budget=300)
+    plan = Plan.create(frame, demo.topics, DCG @ 10, budget=300, level="query")
     with pytest.raises(ValueError, match="a ranking needs at least two rankers; there is only 'only'"):
         plan.rank(demo.judge(plan.assessments))
 
@@ -172,7 +172,7 @@ def test_a_census_leaves_no_doubt(demo, graded, level) -> None:
 
 def test_twins_have_no_test_and_share_their_groups(demo, grades, runs) -> None:
     frame = (Runs(**runs, twin=runs["worse"], depth=15) >> grades)(demo.topics)
-    plan = Plan.create(frame, None, DCG @ 10, budget=700, seed=3)
+    plan = Plan.create(frame, None, DCG @ 10, budget=700, seed=3, level="query")
     ranking = plan.rank(demo.judge(plan.assessments))
     assert ranking.letters["twin"] == ranking.letters["worse"]
     pair = ranking.pairs().query("first == 'twin' and second == 'worse'").iloc[0]

@@ -235,7 +235,7 @@ def draws_of_documents(graded: pd.DataFrame, seeds: range, how: dict) -> np.ndar
     [
         {"draws": 20, "replace": True},
         {"draws": 20},
-        {"budget": 300},
+        {"budget": 300, "level": "query"},
         {"budget": 300, "level": "document", "design": "spread"},
     ],
     ids=str,
@@ -243,7 +243,11 @@ def draws_of_documents(graded: pd.DataFrame, seeds: range, how: dict) -> np.ndar
 def test_the_chance_of_draws_is_what_happens(how, graded, demo) -> None:
     """Mean draws over 30 seeds against the table, for queries with and without replacement, and for documents."""
     plan = Plan.create(graded, None, DCG @ 10, seed=0, **how)
-    counts = draws_of_documents(graded, range(30), how) if "level" in how else draws_of_queries(plan, range(30))
+    counts = (
+        draws_of_documents(graded, range(30), how)
+        if how.get("level") == "document"
+        else draws_of_queries(plan, range(30))
+    )
     design = quiet_report(plan, demo.judge(plan.assessments)).design
     rows = design[design["axis"] == "cost of a query"]
     costs = plan.queries["q_cost"].to_numpy()
@@ -307,7 +311,7 @@ def test_censuses_and_later_rankers_have_no_budget_curve(graded, demo, reported)
         assert found.budget.empty
         assert "everything was judged" in found.budget_note
         assert found.budget_note in Page(found.to_html()).text
-    plan = Plan.create(graded, None, DCG @ 10, budget=400)
+    plan = Plan.create(graded, None, DCG @ 10, budget=400, level="query")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         more = plan.with_rankers(third=demo.runs["candidate"])
@@ -360,7 +364,7 @@ def test_a_model_that_misleads_is_said_at_the_top(graded, demo) -> None:
 def test_names_cannot_break_out_of_the_page(graded, demo) -> None:
     evil = "</script><b>&amp;$x_1$"
     frame = graded.assign(query=graded["query"] + evil).rename(columns={"rank_candidate": f"rank_{evil}"})
-    plan = Plan.create(frame, None, ERR @ 10, budget=300)
+    plan = Plan.create(frame, None, ERR @ 10, budget=300, level="query")
     text = Report.of(plan, demo.judge(plan.assessments)).to_html()
     page = Page(text)
     assert text.count("</script>") == 1
@@ -462,7 +466,7 @@ def test_a_census_reassures(rankers, level, reported) -> None:
 
 @pytest.mark.usefixtures("undrawn")
 def test_a_census_with_labels_missing_does_not_reassure(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=1e6)
+    plan = Plan.create(graded, None, DCG @ 10, budget=1e6, level="query")
     found = quiet_report(plan, demo.judge(plan.assessments).iloc[4:], missing="nonrelevant")
     assert "Before you trust this: every query of the pool was judged, but for 4 labels" in Page(found.to_html()).text
 
@@ -481,7 +485,7 @@ def test_titles_and_charts_say_what_they_leave_out(graded, demo) -> None:
     for name in ("fourth", "fifth"):
         frame[f"rank_{name}"] = frame["rank_noisy"]
     frame["qnumber"] = (frame["qid"].str[1:].astype(int) % 7).astype(str)
-    plan = Plan.create(frame, None, DCG @ 10, budget=900)
+    plan = Plan.create(frame, None, DCG @ 10, budget=900, level="query")
     found = quiet_report(plan, demo.judge(plan.assessments), slices=["qnumber"])
     words = Page(found.to_html()).text
     assert len(found.slices) == 35
@@ -553,7 +557,7 @@ def test_figures_refuse_tables_that_they_cannot_draw() -> None:
 
 
 def test_figures_of_the_same_data_are_the_same_text(graded, demo) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, budget=300)
+    plan = Plan.create(graded, None, DCG @ 10, budget=300, level="query")
     apart = Contributions.of(plan, demo.judge(plan.assessments), np.array([1.0, -1.0]))
     one, two = (inline_svg(plots.plot_contributions(apart.queries), "c", "t", "<d>") for _ in range(2))
     assert one == two

@@ -20,7 +20,7 @@ QUERIES = 40
 DOCUMENTS = {"level": "document", "design": "successive"}
 ERR_10 = ERR(max_rel=3) @ 10
 KINDS: dict[str, tuple[Any, dict[str, Any]]] = {
-    "queries": (DCG @ 10, {"budget": 200}),
+    "queries": (DCG @ 10, {"budget": 200, "level": "query"}),
     "documents": (DCG @ 10, {"budget": 150, **DOCUMENTS}),
     "opened": (DCG @ 10, {"budget": 180, "cost": UnitCost(per_query=3), **DOCUMENTS}),
     "hours": (DCG @ 10, {"budget": 1.5, "cost": TimeCost(30, 60), **DOCUMENTS}),
@@ -277,7 +277,7 @@ def test_names_of_documents_do_not_matter_to_queries(pool: pd.DataFrame, labels:
     said_of = []
     for prefix in ("", "x"):
         frame, known = (table.assign(docno=prefix + table.docno) for table in (pool, labels))
-        plan = Plan.create(frame, None, DCG @ 10, budget=200, seed=3)
+        plan = Plan.create(frame, None, DCG @ 10, budget=200, seed=3, level="query")
         first = plan.sample.sort_values("q_priority").qid.head(9)
         said_of.append(plan.status(known[known.qid.isin(first)].merge(plan.assessments[["qid", "docno"]])))
     assert said_of[0] == said_of[1]

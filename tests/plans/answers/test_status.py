@@ -17,7 +17,7 @@ from pt_active.inference.stopping.looks import ASYMPTOTIC
 
 @pytest.fixture(scope="module")
 def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3)
+    return Plan.create(graded, None, DCG @ 10, budget=600, seed=3, level="query")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
 
 def test_renamed_documents_change_nothing(graded: pd.DataFrame, labels: pd.DataFrame, plan: Plan) -> None:
     other = [frame.assign(docno="x" + frame.docno) for frame in (graded, labels)]
-    renamed = Plan.create(other[0], None, DCG @ 10, budget=600, seed=3)
+    renamed = Plan.create(other[0], None, DCG @ 10, budget=600, seed=3, level="query")
     assert replace(renamed.status(prefix(renamed, other[1], 12))) == plan.status(prefix(plan, labels, 12))
 
 
@@ -100,7 +100,7 @@ def test_bad_arguments_are_refused(arguments: dict, message: str, plan: Plan, la
 @pytest.mark.parametrize("looks", ["sometimes", "end"])
 def test_unknown_looks_are_called_so_where_few_looks_are_possible(looks: str, graded, labels: pd.DataFrame) -> None:
     documents = Plan.create(graded, None, DCG @ 10, budget=300, level="document", seed=3)
-    longer = Plan.create(graded, None, DCG @ 10, budget=300, seed=3).extend(100)
+    longer = Plan.create(graded, None, DCG @ 10, budget=300, seed=3, level="query").extend(100)
     for each in (documents, longer):
         with pytest.raises(ValueError, match=f"unknown looks '{looks}'; it is one of .* or None for the end alone"):
             each.status(labels.head(0), looks)
@@ -134,7 +134,7 @@ def test_a_plan_without_an_order_is_refused(
 
 
 def test_hours_are_said(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
-    plan = Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=8.0, seed=3)
+    plan = Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=8.0, seed=3, level="query")
     status = plan.status(prefix(plan, labels, 9))
     assert f"of {status.budget:.6g} hours spent" in str(status)
     assert "hours left" in status.advice or "hours would have to be spent" in status.advice
@@ -146,6 +146,6 @@ def test_hours_are_said(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
 def test_one_ranker_has_no_sign(demo: DemoCollection, grades: OrderedLogitGrades, labels: pd.DataFrame) -> None:
     name = next(iter(demo.runs))
     pool = Runs(**{name: demo.runs[name]}, depth=15) >> grades
-    plan = Plan.create(pool, demo.topics, DCG @ 10, budget=600, seed=3)
+    plan = Plan.create(pool, demo.topics, DCG @ 10, budget=600, seed=3, level="query")
     status = plan.status(prefix(plan, labels, 9), margin=0.1)
     assert f"estimate    {status.value:.4f}   SE" in str(status)

@@ -27,7 +27,7 @@ from pt_active.studies.populations import POPULATIONS
 
 QUERIES = 40
 LEVELS: dict[str, dict[str, Any]] = {
-    "query": {"budget": 300},
+    "query": {"budget": 300, "level": "query"},
     "document": {"budget": 250, "level": "document", "design": "successive"},
 }
 

@@ -65,7 +65,12 @@ def test_rankers_must_answer_the_same_queries() -> None:
 
 def test_transformer_rankers_and_inspection() -> None:
     ranker = pt.Transformer.from_df(A.assign(text="t"))
-    pipeline = Runs(a=ranker, b=B) >> UniformGrades(max_grade=2) >> SamplingDistribution(DCG @ 2) >> Draw(draws=3)
+    pipeline = (
+        Runs(a=ranker, b=B)
+        >> UniformGrades(max_grade=2)
+        >> SamplingDistribution(DCG @ 2, level="query")
+        >> Draw(draws=3)
+    )
     declared = pt.inspect.transformer_outputs(pipeline, ["qid", "query"])
     assert declared == list(pipeline(TOPICS[["qid", "query"]]).columns)
     assert pt.inspect.subtransformers(Runs(a=ranker, b=B)) == {"a": ranker}
@@ -78,7 +83,7 @@ def RunsTest() -> pt.Transformer:
 
 @pt.testing.transformer_test_class
 def SamplingDistributionTest() -> pt.Transformer:
-    return SamplingDistribution(DCG @ 10)
+    return SamplingDistribution(DCG @ 10, level="query")
 
 
 @pt.testing.transformer_test_class
@@ -88,23 +93,25 @@ def DrawTest() -> pt.Transformer:
 
 def test_query_weights_and_costs() -> None:
     graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS)
-    table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive")(graded)
+    table = SamplingDistribution(DCG @ 2, UnitCost(per_query=0.5), "passive", level="query")(graded)
     assert table.q_weight.tolist() == [0.75, 0.25]
     assert table.q_prob.tolist() == [0.75, 0.25]
     assert table.q_cost.tolist() == [3.5, 2.5]
     costs = graded.assign(doc_cost=[1.0, 2.0, 99.0, 4.0, 5.0, 6.0])
-    assert SamplingDistribution(DCG @ 2, ColumnCost())(costs).q_cost.tolist() == [8.0, 10.0]
-    assert SamplingDistribution("nDCG@2", ColumnCost())(costs).q_cost.tolist() == [107.0, 10.0]
+    assert SamplingDistribution(DCG @ 2, ColumnCost(), level="query")(costs).q_cost.tolist() == [8.0, 10.0]
+    assert SamplingDistribution("nDCG@2", ColumnCost(), level="query")(costs).q_cost.tolist() == [107.0, 10.0]
 
 
 def test_log_length_cost_averages_one_a_query() -> None:
     graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS)
     texts = graded.assign(text=["a b c", "a", "", "one two", "x", "y z"])
-    table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25))(texts)
+    table = SamplingDistribution(DCG, LogLengthCost(per_query=0.25), level="query")(texts)
     lengths = [np.log([4, 2, 2, 2]), np.log([3, 3])]
     expected = np.array([costs.sum() for costs in lengths])
     assert table.q_cost.to_numpy() == pytest.approx(expected / expected.mean() + 0.25)
-    by_number = SamplingDistribution(DCG, LogLengthCost("length"))(texts.assign(length=[3, 1, 0, 2, 1, 2]))
+    by_number = SamplingDistribution(DCG, LogLengthCost("length"), level="query")(
+        texts.assign(length=[3, 1, 0, 2, 1, 2])
+    )
     assert by_number.q_cost.to_numpy() == pytest.approx(expected / expected.mean())
 
 
@@ -121,7 +128,7 @@ def test_log_length_cost_averages_one_a_query() -> None:
 def test_malformed_costs(cost: object, values: list[float], message: str) -> None:
     graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS).assign(doc_cost=values)
     with pytest.raises(ValueError, match=message):
-        SamplingDistribution(DCG, cost)(graded)
+        SamplingDistribution(DCG, cost, level="query")(graded)
 
 
 @pytest.mark.parametrize(
@@ -142,29 +149,31 @@ def test_malformed_costs(cost: object, values: list[float], message: str) -> Non
 def test_malformed_pools(column: str, values: list[object], message: str) -> None:
     graded = (Runs(first=A, second=B) >> UniformGrades(max_grade=1))(TOPICS).assign(**{column: values})
     with pytest.raises(ValueError, match=message):
-        SamplingDistribution(DCG @ 2)(graded)
+        SamplingDistribution(DCG @ 2, level="query")(graded)
 
 
 def test_missing_columns_are_pyterrier_errors() -> None:
     with pytest.raises(pt.validate.InputValidationError, match="grade_0"):
-        SamplingDistribution(DCG @ 2)(Runs(a=A)(TOPICS))
+        SamplingDistribution(DCG @ 2, level="query")(Runs(a=A)(TOPICS))
     with pytest.raises(pt.validate.InputValidationError, match="q_prob"):
         Draw(draws=3)(TOPICS)
 
 
 def test_unknown_names_list_the_known_ones(graded: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="unknown design 'best'; the designs are hedged, assisted, optimal, passive"):
+    with pytest.raises(
+        ValueError, match="unknown design 'best'; for queries it is one of hedged, assisted, optimal, passive"
+    ):
         SamplingDistribution(DCG @ 10, design="best")(graded)
     with pytest.raises(ValueError, match="unknown level 'page'"):
         SamplingDistribution(DCG @ 10, level="page")(graded)
     with pytest.raises(ValueError, match="either budget= or draws="):
-        Draw()(SamplingDistribution(DCG @ 10)(graded))
+        Draw()(SamplingDistribution(DCG @ 10, level="query")(graded))
 
 
 def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedLogitGrades) -> None:
     plain = grades(demo.runs["candidate"])
-    table = SamplingDistribution(DCG @ 10)(plain)
-    named = SamplingDistribution(DCG @ 10)((Runs(run=demo.runs["candidate"]) >> grades)(demo.topics))
+    table = SamplingDistribution(DCG @ 10, level="query")(plain)
+    named = SamplingDistribution(DCG @ 10, level="query")((Runs(run=demo.runs["candidate"]) >> grades)(demo.topics))
     assert table.q_mean_run.tolist() == pytest.approx(named.q_mean_run.tolist(), abs=1e-12)
     assert table.q_prob.tolist() == pytest.approx(named.q_prob.tolist(), abs=1e-12)
 
@@ -172,7 +181,7 @@ def test_a_plain_run_counts_as_one_ranker(demo: DemoCollection, grades: OrderedL
 @pytest.mark.parametrize("design", DESIGNS)
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10, "nDCG@10"])
 def test_designs_are_distributions(graded: pd.DataFrame, design: str, measure: object) -> None:
-    table = SamplingDistribution(measure, design=design)(graded)
+    table = SamplingDistribution(measure, design=design, level="query")(graded)
     assert table.q_prob.sum() == pytest.approx(1, abs=1e-12)
     assert (table.q_weight / table.q_prob).max() <= 10 + 1e-9
     assert ("q_mc_error_candidate" in table) == (measure == "nDCG@10")
@@ -181,7 +190,7 @@ def test_designs_are_distributions(graded: pd.DataFrame, design: str, measure: o
 @settings(max_examples=15)
 @given(seed=st.integers(0, 1000))
 def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> None:
-    pipeline = SamplingDistribution(ERR @ 10) >> Draw(budget=600, seed=5)
+    pipeline = SamplingDistribution(ERR @ 10, level="query") >> Draw(budget=600, seed=5)
     renamed = graded.assign(docno="x" + graded.docno).sample(frac=1, random_state=seed)
     expected, found = pipeline(graded), pipeline(renamed)
     assert found.qid.tolist() == expected.qid.tolist()
@@ -191,19 +200,21 @@ def test_row_order_and_names_do_not_matter(graded: pd.DataFrame, seed: int) -> N
 
 def test_a_duplicated_collection_has_the_same_design_twice(graded: pd.DataFrame) -> None:
     twice = pd.concat([graded, graded.assign(qid=graded.qid + "-again")])
-    once, both = (SamplingDistribution(DCG @ 10)(frame).set_index("qid").q_prob for frame in (graded, twice))
+    once, both = (
+        SamplingDistribution(DCG @ 10, level="query")(frame).set_index("qid").q_prob for frame in (graded, twice)
+    )
     assert both[once.index].to_numpy() == pytest.approx(once.to_numpy() / 2, abs=1e-14)
     assert both[once.index + "-again"].to_numpy() == pytest.approx(once.to_numpy() / 2, abs=1e-14)
 
 
 def test_the_frame_that_came_in_is_left_alone(graded: pd.DataFrame) -> None:
     before = graded.copy(deep=True)
-    (SamplingDistribution(DCG @ 10) >> Draw(budget=600))(graded)
+    (SamplingDistribution(DCG @ 10, level="query") >> Draw(budget=600))(graded)
     pd.testing.assert_frame_equal(graded, before)
 
 
 def test_drawing_keeps_the_order_of_the_design(graded: pd.DataFrame) -> None:
-    table = SamplingDistribution(DCG @ 10)(graded)
+    table = SamplingDistribution(DCG @ 10, level="query")(graded)
     shuffled = table.sample(frac=1, random_state=1)
     drawn = Draw(budget=600, seed=9)(shuffled)
     assert drawn.qid.tolist() == [qid for qid in shuffled.qid if qid in set(drawn.qid)]

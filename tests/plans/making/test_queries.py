@@ -33,7 +33,7 @@ def labels(demo: DemoCollection, graded: pd.DataFrame) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def plan(graded: pd.DataFrame) -> Plan:
-    return Plan.create(graded, None, DCG @ 10, budget=BUDGET, seed=3)
+    return Plan.create(graded, None, DCG @ 10, budget=BUDGET, seed=3, level="query")
 
 
 def in_order(plan: Plan) -> list[str]:
@@ -197,7 +197,9 @@ def test_an_extended_plan_is_the_one_that_the_sum_of_the_budgets_would_have_draw
     cost: LogLengthCost | None, unit: int, graded: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
 ) -> None:
     frame = graded.assign(text=[docno * (1 + int(docno[1:]) % 7) for docno in graded["docno"]])
-    few, many = (Plan.create(frame, None, DCG @ 10, cost, budget=budget * unit, seed=5) for budget in (20, 42))
+    few, many = (
+        Plan.create(frame, None, DCG @ 10, cost, budget=budget * unit, seed=5, level="query") for budget in (20, 42)
+    )
     one = few.extend(10 * unit)
     two = Plan.load(one.save(tmp_path / "one").path).extend(12 * unit, labels, texts=frame)
     pd.testing.assert_frame_equal(two.queries, many.queries)
@@ -277,7 +279,7 @@ def test_an_extension_by_a_budget_is_unbiased_if_queries_differ_in_cost() -> Non
             np.testing.assert_allclose(found[name], column, rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [{"draws": 70}, {"budget": 900}])
+@pytest.mark.parametrize("size", [{"draws": 70}, {"budget": 900, "level": "query"}])
 def test_an_extension_does_not_change_past_looks(
     size: dict, alike: pd.DataFrame, labels: pd.DataFrame, tmp_path: Path
 ) -> None:

@@ -191,13 +191,14 @@ def test_the_command_line_plans_in_rounds_without_training(tmp_path, monkeypatch
     result = CliRunner().invoke(app, again)
     assert result.exit_code == 0, result.output
     assert len(Plan.load("p-2").tables.rounds) == 2
-    monkeypatch.setattr("pt_active.cli.plans.MIN_ROUND_LABELS", 30)
-    monkeypatch.setattr("pt_active.cli.plans.MAX_ROUNDS_SHARE", 0.5)
-    result = CliRunner().invoke(app, [*asked[:-1], "many", "--max-grade", "3"])
-    assert "first of 3 rounds" in result.stdout
+    level = asked.index("--level")
+    chosen = CliRunner().invoke(
+        app, [*asked[:level], *asked[level + 2 : -1], "many", "--max-grade", "3", "--rounds", "3"]
+    )
+    assert "first of 3 rounds" in chosen.stdout
     both = CliRunner().invoke(app, [*again[:-1], "p-3", "--pool", "x.parquet"])
     assert "say either --refit or --pool" in both.stderr
     queries = CliRunner().invoke(
-        app, ["plan", *runs, "--measure", "DCG@10", "--budget", "9", "--rounds", "2", "--out", "q"]
+        app, ["plan", *runs, "--measure", "DCG@10", "--level", "query", "--budget", "9", "--rounds", "2", "--out", "q"]
     )
     assert "--rounds are of documents" in queries.stderr

@@ -1,0 +1,113 @@
+"""Single documents or whole queries: which is more precise at a budget, and what would the other give [theory 10]?"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+
+from pt_active.frames.checks import shown
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.methods import Method
+from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.making.manifest import LevelChoice
+from pt_active.plans.making.queries import DESIGN
+from pt_active.sampling.designs import DESIGNS, defensive_share
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, natural_drawing, usual_variance
+
+LEVELS = ("query", "document")
+"""What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""
+
+_USUAL_SHARE = 0.1
+"""The share of the pool's cost at which levels are compared if no budget is given."""
+
+_MAX_QUERIES = 2000
+"""Of more queries, only every n-th is used to compare levels."""
+
+_CONFIDENCE = 0.95
+"""The level of the intervals whose half-widths are compared."""
+
+
+def level_told(level: str | None, design: str | None, *, only_queries: bool, objective: str = "mean") -> str | None:
+    """The level that the arguments of a plan leave no choice about; None if they leave it open.
+
+    Args:
+        level: As given; None if it was left out.
+        design: A name in `DESIGNS` or `DOCUMENT_DRAWINGS`; None if it was left out.
+        only_queries: Whether something is asked for that only plans of queries can do.
+        objective: ``mean``, or what only plans of documents can minimise.
+
+    Raises:
+        ValueError: If the level is unknown, or the design is and there is no level.
+    """
+    if level is not None:
+        if level not in LEVELS:
+            raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
+        return level
+    if design in DESIGNS:
+        return "query"
+    if design in DOCUMENT_DRAWINGS:
+        return "document"
+    if design is not None:
+        raise ValueError(
+            f"unknown design {shown(design)}; for queries it is one of {', '.join(DESIGNS)}, for documents one of "
+            f"{', '.join(DOCUMENT_DRAWINGS)}"
+        )
+    if only_queries:
+        return "query"
+    return None if objective == "mean" else "document"
+
+
+def level_chosen(
+    ahead: Ahead, budget: float | None, defensive: float | None = None, pairs: np.ndarray | None = None
+) -> LevelChoice:
+    """Choose documents, unless opening queries costs something and whole queries are expected to be more precise.
+
+    The errors are those that the grade model expects. They depend neither on a seed nor on the order of rows. Where
+    opening a query costs nothing, documents were more precise in all replays on labelled pools, and the errors only say
+    by how much.
+
+    Args:
+        ahead: The pool, the measure and the costs.
+        budget: Λ; None for `_USUAL_SHARE` of the pool's cost.
+        defensive: The argument of ``Plan.create``; None for the usual one of each level.
+        pairs: float64[k(k−1)/2], weights of the pairs of rankers; equal if None.
+    """
+    queries = len(ahead.pool.query_weight)
+    ahead = _thinned(ahead)
+    pool, form = ahead.pool, ahead.graded.seen.form
+    share = len(pool.query_weight) / queries
+    spend = _USUAL_SHARE * float(pool.query_cost.sum()) if budget is None else budget * share
+    draws = spend / share / float(pool.query_weight @ pool.query_cost)
+    drawing = natural_drawing(form, len(pool.names), ahead.per_query)
+    usual = {DESIGN: defensive_share(draws), drawing: usual_variance(form)}
+    width = {}
+    for design, caution in usual.items():
+        caution = caution if defensive is None or (design == DESIGN and defensive > 1) else defensive
+        settings = RoundSettings(design, caution, pairs=pairs, weighed_at=spend, serves_singles=True)
+        width[design] = _half_width(ahead, settings, spend) * float(np.sqrt(share))
+    by_query = ahead.per_query > 0 and width[DESIGN] < width[drawing]
+    chosen, other = (DESIGN, drawing) if by_query else (drawing, DESIGN)
+    return LevelChoice(LEVELS[not by_query], chosen, _finite(width[chosen]), other, _finite(width[other]))
+
+
+def _thinned(ahead: Ahead) -> Ahead:
+    """The same with at most `_MAX_QUERIES` queries, evenly spread in the order of the qids."""
+    number = len(ahead.pool.query_weight)
+    if number <= _MAX_QUERIES:
+        return ahead
+    pool = ahead.pool.select(np.arange(0, number, -(-number // _MAX_QUERIES)))
+    return replace(ahead, pool=replace(pool, query_weight=pool.query_weight / pool.query_weight.sum()))
+
+
+def _half_width(ahead: Ahead, settings: RoundSettings, budget: float) -> float:
+    """The half-width to expect; what the design would warn of, the plan itself will say."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        curve, _ = ahead.curve(Method(settings.drawing, ESTIMATOR, with_replacement=False), settings)
+        return curve.half_width(budget, _CONFIDENCE)
+
+
+def _finite(width: float) -> float | None:
+    return width if np.isfinite(width) else None

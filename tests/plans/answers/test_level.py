@@ -1,0 +1,132 @@
+"""Which level does a plan choose if it is not told, and what does it say of the other?"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Outlook, Plan, SamplingDistribution, TimeCost, UnitCost
+from pt_active.inference.methods import Method
+from pt_active.plans.answers import level as levels
+
+BUDGET = 250
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10", "AP", "P@5"])
+def test_documents_are_drawn_where_opening_a_query_costs_nothing(measure: str, graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, measure, budget=BUDGET, seed=2)
+    told = Plan.create(graded, None, measure, budget=BUDGET, seed=2, level="document")
+    pd.testing.assert_frame_equal(plan.assessments, told.assessments)
+    assert plan.id == told.id
+    choice = plan.tables.manifest.choice
+    assert choice.level == plan.manifest["arguments"]["level"] == "document"
+    assert choice.design == plan.manifest["arguments"]["design"]
+    assert 0 < choice.half_width < choice.other_half_width
+    assert f"chosen    documents, {choice.design}: ±{choice.half_width:.2g} (95%" in str(plan)
+    assert f"whole queries, hedged, would give ±{choice.other_half_width:.2g}" in str(plan)
+    assert told.tables.manifest.choice is None
+    assert "chosen" not in str(told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "level"),
+    [
+        ({"draws": 9}, "query"),
+        ({"budget": BUDGET, "replace": True}, "query"),
+        ({"budget": BUDGET, "design": "passive"}, "query"),
+        ({"budget": BUDGET, "design": "depth"}, "document"),
+        ({"budget": BUDGET, "objective": "largest"}, "document"),
+        ({"budget": BUDGET, "level": "query"}, "query"),
+    ],
+)
+def test_arguments_that_leave_no_choice_are_followed(arguments: dict, level: str, graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, **arguments)
+    assert plan.manifest["arguments"]["level"] == level
+    assert "choice" not in plan.manifest
+
+
+def test_unknown_names_are_refused(graded: pd.DataFrame) -> None:
+    with pytest.raises(ValueError, match="unknown design 'magic'; for queries .* hedged, .* documents one of spread"):
+        Plan.create(graded, None, DCG @ 10, budget=BUDGET, design="magic")
+    with pytest.raises(ValueError, match="unknown level 'page'; it is one of query, document"):
+        Plan.create(graded, None, DCG @ 10, budget=BUDGET, level="page")
+    with pytest.raises(ValueError, match="either budget= or draws="):
+        Plan.create(graded, None, DCG @ 10)
+
+
+@pytest.mark.parametrize("per_query", [0.0, 3.0, 40.0])
+def test_what_is_said_is_what_an_outlook_foresees(per_query: float, graded: pd.DataFrame) -> None:
+    cost = UnitCost(per_query=per_query)
+    budget = 0.3 * Plan.create(graded, None, DCG @ 10, cost, budget=1e6).manifest["pool_cost"]
+    choice = Plan.create(graded, None, DCG @ 10, cost, budget=budget).tables.manifest.choice
+    rows = Outlook.of(graded, None, DCG @ 10, cost).table([budget]).set_index("design")["half_width"]
+    assert choice.half_width == pytest.approx(rows[choice.design], rel=1e-6)
+    assert choice.other_half_width == pytest.approx(rows[choice.other_design], rel=1e-6)
+
+
+def test_dear_queries_are_judged_whole_if_that_is_more_precise(
+    graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half_width(ahead: object, settings: object, budget: float) -> float:
+        return {"hedged": 1.0}.get(settings.drawing, 2.0)
+
+    monkeypatch.setattr(levels, "_half_width", half_width)
+    cost = UnitCost(per_query=9)
+    plan = Plan.create(graded, None, DCG @ 10, cost, budget=600)
+    assert (plan.manifest["arguments"]["level"], plan.manifest["arguments"]["design"]) == ("query", "hedged")
+    assert "chosen    whole queries, hedged: ±1 (95%" in str(plan)
+    assert "documents, spread, would give ±2" in str(plan)
+    assert "q_prob" in SamplingDistribution(DCG @ 10, cost)(graded)
+    assert "doc_size" in SamplingDistribution(DCG @ 10)(graded)
+    assert Plan.create(graded, None, DCG @ 10, budget=600).manifest["arguments"]["level"] == "document"
+
+
+def test_the_choice_depends_neither_on_rows_nor_on_the_seed(graded: pd.DataFrame) -> None:
+    shuffled = graded.sample(frac=1, random_state=1).reset_index(drop=True)
+    for measure in ("DCG@10", "nDCG@10"):
+        plans = [
+            Plan.create(frame, None, measure, TimeCost(30, 60), budget=2.0, seed=seed)
+            for frame, seed in ((graded, 0), (graded, 7), (shuffled, 0))
+        ]
+        assert len({plan.tables.manifest.choice for plan in plans}) == 1
+
+
+def test_many_queries_are_thinned_out(graded: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every second query foresees nearly the errors of all."""
+    whole = Plan.create(graded, None, DCG @ 10, budget=BUDGET).tables.manifest.choice
+    monkeypatch.setattr(levels, "_MAX_QUERIES", 60)
+    part = Plan.create(graded, None, DCG @ 10, budget=BUDGET).tables.manifest.choice
+    assert part != whole
+    assert part.half_width == pytest.approx(whole.half_width, rel=0.15)
+    assert part.other_half_width == pytest.approx(whole.other_half_width, rel=0.15)
+
+
+def test_the_choice_is_kept_and_older_plans_have_none(graded: pd.DataFrame, demo, tmp_path: Path) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=BUDGET)
+    saved = Plan.load(plan.save(tmp_path / "plan").path)
+    assert saved.tables.manifest.choice == plan.tables.manifest.choice
+    assert str(saved) == str(plan)
+    kept = json.loads((tmp_path / "plan" / "manifest.json").read_text(encoding="utf-8"))["choice"]
+    assert set(kept) == {"level", "design", "half_width", "other_design", "other_half_width"}
+    assert "chosen" not in str(saved.extend(50).extend(50, grades=graded, qrels=demo.judge(graded)))
+    census = Plan.create(graded, None, DCG @ 10, budget=1e6)
+    assert census.manifest["census"]
+    assert "chosen" not in str(census)
+
+
+def test_a_sample_too_small_for_an_interval_has_no_half_width(graded: pd.DataFrame) -> None:
+    choice = Plan.create(graded, None, DCG @ 10, budget=25).tables.manifest.choice
+    assert choice.other_half_width is None
+    assert str(choice).endswith("whole queries, hedged, would give no interval")
+
+
+def test_methods_without_settings_are_the_usual_ones(graded: pd.DataFrame) -> None:
+    usual = Outlook.of(graded, None, DCG @ 10)
+    own = Outlook.of_plan(Plan.create(graded, None, DCG @ 10, budget=BUDGET))
+    method = Method("successive", "regression", with_replacement=False)
+    assert own.curves[method].variance(BUDGET) == pytest.approx(usual.curves[method].variance(BUDGET))
+    assert np.isfinite(own.curves[method].half_width(BUDGET, 0.95))

@@ -1,0 +1,121 @@
+"""Do the labels of a plan for differences say how good each ranker is?"""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from pt_active import DCG, Plan, UnitCost
+from pt_active.inference.documents import expected_variance
+from pt_active.inference.rounds import pool_sizes
+from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.measures import parse_measure
+from pt_active.sampling.documents import SINGLES_LOSS, RoundSettings, document_design
+
+SINGLE, DIFFERENCE = np.array([1.0, 0.0]), np.array([1.0, -1.0])
+
+
+def little_pool() -> pd.DataFrame:
+    """Two queries; the rankings agree on the first document of one, and on the whole of the other."""
+    ranks = {"rank_a": [0, 1, 2, 0, 1], "rank_b": [0, 2, 1, 0, 1]}
+    grades = np.array([[0.3, 0.4, 0.3], [0.5, 0.3, 0.2], [0.6, 0.2, 0.2], [0.2, 0.3, 0.5], [0.4, 0.4, 0.2]])
+    frame = pd.DataFrame({"qid": ["x"] * 3 + ["y"] * 2, "docno": [f"d{z}" for z in range(5)]} | ranks)
+    return pd.concat([frame, pd.DataFrame({f"grade_{g}": grades[:, g] for g in range(3)})], axis=1)
+
+
+@pytest.mark.parametrize("measure", ["DCG@3", "P(rel=1)@2"])
+def test_single_values_and_differences_are_unbiased_by_enumeration(measure: str) -> None:
+    """Over all samples of independently drawn documents, the mean estimate is the truth, and so is its variance."""
+    frame = little_pool()
+    parsed = parse_measure(measure, max_grade=2)
+    pool = Pool.from_frame(frame, parsed)
+    graded = graded_pool(pool, parsed, 0.0)
+    settings = RoundSettings("poisson", serves_singles=True)
+    design = document_design(pool_sizes(graded, settings, pool.grades), "poisson", pool.indptr, graded.cost, 0.0, 2.0)
+    chance = design.chance(pool.query_of_document)
+    seen = np.isfinite(pool.document_cost)
+    assert (chance[seen] > 0).all()
+    label = np.array([2, 0, 1, 1, 2])
+    value, mean = graded.seen.form.values[label], pool.grades @ graded.seen.form.values
+    for contrast in (SINGLE, DIFFERENCE):
+        gradient = (contrast @ graded.seen.gradients(mean)) * graded.seen.weight[graded.seen.query]
+        truth, total, square = float(gradient @ value), 0.0, 0.0
+        for drawn in product([0, 1], repeat=5):
+            taken = np.array(drawn)
+            if taken[chance == 0].any():
+                continue
+            probability = np.prod(np.where(taken, chance, 1 - chance))
+            estimate = gradient @ (mean + np.divide(taken, chance, where=chance > 0, out=np.zeros(5)) * (value - mean))
+            total += probability * estimate
+            square += probability * (estimate - truth) ** 2
+        assert total == pytest.approx(truth, abs=1e-12)
+        part = gradient[seen] ** 2 * (value - mean)[seen] ** 2 * (1 / chance[seen] - 1)
+        assert square == pytest.approx(part.sum(), rel=1e-9)
+
+
+def designs(frame: pd.DataFrame, measure: str, drawing: str, per_query: float, share: float) -> tuple[float, float]:
+    """The model's variance of differences with single rankers served and without."""
+    parsed = parse_measure(measure, max_grade=3)
+    pool = Pool.from_frame(frame, parsed, UnitCost(per_query))
+    graded = graded_pool(pool, parsed, per_query)
+    budget, found = share * float(pool.query_cost.sum()), []
+    for served in (True, False):
+        sizes = pool_sizes(graded, RoundSettings(drawing, serves_singles=served), pool.grades)
+        design = document_design(sizes, drawing, pool.indptr, graded.cost, per_query, budget)
+        assert (design.inclusion[np.isfinite(graded.cost)] > 0).all() == served
+        found.append(expected_variance(graded.seen, design, sizes.gain))
+    return found[0], found[1]
+
+
+@pytest.mark.parametrize(
+    ("measure", "drawing", "per_query"),
+    [("DCG@10", "successive", 0), ("DCG@10", "poisson", 0), ("DCG@10", "spread", 3), ("nDCG@10", "depth", 0)],
+)
+def test_differences_lose_little(measure: str, drawing: str, per_query: float, graded: pd.DataFrame) -> None:
+    agreed = graded["qid"].isin(graded["qid"].unique()[:9])
+    frame = graded.assign(rank_candidate=graded["rank_candidate"].where(~agreed, graded["rank_production"]))
+    loss = SINGLES_LOSS["revealed" if measure == "nDCG@10" else "additive"]
+    for share, most in ((0.05, 1.2), (0.25, 1.2), (0.4, 2.0)):
+        served, alone = designs(frame, measure, drawing, per_query, share)
+        assert alone <= served * (1 + 1e-9)
+        assert served <= alone * (1 + most * loss)
+
+
+@pytest.mark.parametrize("measure", ["DCG@10", "ERR@10", "nDCG@10"])
+def test_every_ranker_has_an_interval(measure: str, graded: pd.DataFrame, demo) -> None:
+    plan = Plan.create(graded, None, measure, budget=500, seed=3)
+    assert plan.caution == ""
+    qrels = demo.judge(plan.assessments)
+    ranked = plan.rank(qrels).to_frame()
+    assert np.isfinite(ranked[["low", "high"]]).all(axis=None)
+    for estimate in plan.estimate(qrels).values():
+        assert estimate.basis.unreached == 0
+        assert np.isfinite(estimate.confidence_interval()).all()
+
+
+def test_a_census_of_the_differences_is_none_of_single_rankers(graded: pd.DataFrame, demo) -> None:
+    """If all that differences depend on is judged, these have no error, and single rankers still do."""
+    agreed = graded["qid"].isin(graded["qid"].unique()[:60])
+    frame = graded.assign(rank_candidate=graded["rank_candidate"].where(~agreed, graded["rank_production"]))
+    plan = Plan.create(frame, None, "nDCG@10", budget=0.98 * len(frame), level="document", seed=1)
+    qrels = demo.judge(plan.assessments)
+    found = plan.compare(qrels)
+    assert found.standard_error == 0
+    assert found.basis.census
+    assert not plan.manifest["census"]
+    assert all(each.standard_error > 0 and not each.basis.census for each in plan.estimate(qrels).values())
+
+
+@pytest.mark.parametrize(("design", "per_query"), [("depth", 0), ("successive", 3)])
+def test_a_plan_says_at_once_that_single_rankers_have_no_interval(
+    design: str, per_query: float, graded: pd.DataFrame
+) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, UnitCost(per_query), budget=600, design=design)
+    assert "single rankers will have no intervals" in plan.caution
+    assert "single rankers will have no intervals" in str(plan)
+    one = graded[[c for c in graded.columns if not c.endswith("_candidate")]]
+    alone = Plan.create(one, None, DCG @ 10, UnitCost(per_query), budget=600, design=design)
+    assert "single rankers" not in alone.caution
