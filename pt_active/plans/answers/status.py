@@ -423,13 +423,14 @@ def _foreseen(proof: Proof, progress: Progress, verdict: Verdict, question: Ques
     alpha = 1 - question.confidence
     seen = prospect_of(proof, verdict, question.margin or 0.0, question.compared, alpha)
     spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
-    more = labels[seen.draws] - labels[progress.judged]
+    # The order of a block goes on behind what was drawn of it, where another block may have begun.
+    more = labels[np.minimum(seen.draws, len(labels) - 1)] - labels[progress.judged]
     return {
         "chance": float((seen.draws <= progress.drawn).mean()),
         "further": float((spent[np.minimum(seen.draws, progress.drawn)] - spent[progress.judged]).mean()),
         "more": float(np.median(more)),
         "more_high": float(np.quantile(more, 0.9)),
-        "needed": float(spent[seen.needed]),
+        "needed": float(spent[min(seen.needed, len(spent) - 1)]),
     }
 
 
