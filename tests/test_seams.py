@@ -347,7 +347,8 @@ def test_a_labelling_cost(
     )
     pool.assign(doc_cost=3.0).to_parquet(tmp_path / "pool.parquet")
     for name in ("price", "column"):
-        words = ["--measure", "DCG@10", "--budget", "600", "--per-query", "1", "--seed", "1", "--cost", name]
+        words = ["--measure", "DCG@10", "--level", "query", "--budget", "600", "--per-query", "1", "--seed", "1"]
+        words += ["--cost", name]
         place = ["--pool", str(tmp_path / "pool.parquet"), "--out", str(tmp_path / name)]
         done = CliRunner().invoke(app, ["plan", *words, *place])
         assert done.exit_code == 0, done.stderr

@@ -306,18 +306,18 @@ def _rest_of_documents(tables: PlanTables, label: np.ndarray, spent: float, time
 
     The information that it adds is what the model expects, as for the rounds so far.
     """
-    left = _left(tables, label)
-    possible = left.total > 0 and np.isfinite(time)
-    more = np.linspace(0, left.total, _N_FURTHER_BUDGETS + 1)[1:] if possible else np.empty(0)
-    variance = np.array([left.variance(float(budget)) for budget in more])
+    left, total = _left(tables, label)
+    possible = total > 0 and bool(np.isfinite(time))
+    more = np.linspace(0, total, _N_FURTHER_BUDGETS + 1)[1:] if possible else np.empty(0)
+    variance = np.array([left.variance(float(budget)) for budget in more[:-1]] + [0.0] * possible)
     with np.errstate(divide="ignore"):
         clock = time + _unit(tables) / variance
     critical = critical_values(question.looks, np.arange(1, len(more) + 1), clock, 1 - question.confidence)
     return to_come(spent + more, clock, critical)
 
 
-def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
-    """The expected errors of a further round, over its cost."""
+def _left(tables: PlanTables, label: np.ndarray) -> tuple[ErrorCurve, float]:
+    """The expected errors of a further round over its cost, and what all documents cost that can change the result."""
     pool, arguments = tables.pool, tables.manifest.arguments
     graded = graded_pool(pool, tables.measure, arguments.per_query)
     drawn, last = judged_before(tables.rounds), tables.manifest.rounds[-1]
@@ -325,9 +325,12 @@ def _left(tables: PlanTables, label: np.ndarray) -> ErrorCurve:
     sizes = pool_sizes(graded, round_settings(arguments, pool.names), pool.grades, known, last.budget)
     rows = sizes.order[~drawn[sizes.order]]
     cost, query = pool.document_cost[rows], pool.query_of_document[rows]
-    return ErrorCurve.of_documents(
+    matter = sizes.gain[rows] > 0
+    total = cost[matter].sum() + graded.per_query * len(np.unique(query[matter]))
+    curve = ErrorCurve.of_documents(
         sizes.size[rows], sizes.gain[rows], cost, query, graded.per_query, together=True, opening=sizes.opening
     )
+    return curve, float(total)
 
 
 def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> dict[str, object]:

@@ -191,14 +191,17 @@ def foreseen(seen: Prospect, progress: Progress) -> dict[str, float]:
     """
     reach, open_units = progress.reach, ~progress.complete[: progress.reach]
     spent, labels = progress.spent, np.r_[0, np.cumsum(progress.documents)]
-    more = labels[seen.draws] - labels[reach] + progress.documents[:reach][open_units].sum()
+    # The order of a block goes on behind what was drawn of it, where another block may have begun.
+    more = (
+        labels[np.minimum(seen.draws, len(labels) - 1)] - labels[reach] + progress.documents[:reach][open_units].sum()
+    )
     further = spent[np.minimum(seen.draws, progress.drawn)] - spent[reach] + progress.cost[:reach][open_units].sum()
     return {
         "chance": float((seen.draws <= progress.drawn).mean()),
         "further": float(further.mean()),
         "more": float(np.median(more)),
         "more_high": float(np.quantile(more, 0.9)),
-        "needed": float(spent[seen.needed]),
+        "needed": float(spent[min(seen.needed, len(spent) - 1)]),
     }
 
 

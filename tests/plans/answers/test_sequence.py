@@ -241,7 +241,7 @@ def test_the_estimate_from_documents_is_that_of_the_formula(
     )
     keys = ["qid", "docno"] if kind == "documents" else ["qid"]
     columns = {"priority": "first", "q": "first", "value": "sum", "mean": "sum", "spread": "sum"}
-    units = table[price != 0].groupby(keys).agg(columns).sort_values("priority")
+    units = table[table["q"] > 0].groupby(keys).agg(columns).sort_values("priority")
     n = int(part * plan.status(some).drawn)
     expected = estimate_by_hand(*(units[name].to_numpy() for name in ("q", "value", "mean", "spread")), n)
     mine = pd.MultiIndex.from_frame(some[keys]) if len(keys) > 1 else some.qid

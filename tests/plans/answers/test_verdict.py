@@ -151,13 +151,12 @@ def test_a_difference_is_not_within_a_margin_below_it(pool: pd.DataFrame, labels
 
 @pytest.mark.filterwarnings("ignore:the model sees no variance")
 def test_rankers_that_cannot_differ_are_equal_without_a_label(pool: pd.DataFrame, labels: pd.DataFrame) -> None:
-    with pytest.raises(ValueError, match="no document can change the estimate"):
-        planned(pool, "document", "good", "twin")
-    plan = planned(pool, "query", "good", "twin")
-    status = plan.status(labels.head(0))
-    assert (status.resolution, status.winner, status.resolved_at) == ("within", None, 0.0)
-    assert (status.low, status.high) == pytest.approx((0.0, 0.0), abs=1e-9)
-    assert (status.answer, status.remark) == ("stop: exactly equal", None)
+    for level in LEVELS:
+        plan = planned(pool, level, "good", "twin")
+        status = plan.status(labels.head(0))
+        assert (status.resolution, status.winner, status.resolved_at) == ("within", None, 0.0)
+        assert (status.low, status.high) == pytest.approx((0.0, 0.0), abs=1e-9)
+        assert (status.answer, status.remark) == ("stop: exactly equal", None)
 
 
 @pytest.mark.parametrize("level", LEVELS)
