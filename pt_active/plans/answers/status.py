@@ -160,7 +160,7 @@ class Status(Printed):
     @property
     def within_reach(self) -> bool:
         """Whether the rest of the budget may settle it."""
-        return self.judged < self.drawn and not self.chance < _MIN_CHANCE
+        return self.judged < self.drawn and (self.open > 0 or not self.chance < _MIN_CHANCE)
 
     @property
     def _evidence(self) -> str:
@@ -181,6 +181,8 @@ class Status(Printed):
         """What to do next, in one sentence."""
         if self.resolved:
             return "stop judging"
+        if self.open:
+            return f"judge what was passed over, from {self.waiting}; until then it counts at its worst"
         if self.within_reach:
             return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
