@@ -146,9 +146,10 @@ def refitted(proof: Proof, refit: Refit, block: int, times: int, rng: np.random.
 
 def recalibrated(units: Units, contribution: np.ndarray, known: np.ndarray) -> Units:
     """The line through the origin and the known contributions, and the variance around it."""
-    mean, shown = units.mean[known], contribution[known]
+    counts = known & (units.variance > 0)
+    mean, shown = units.mean[counts], contribution[counts]
     slope = float(np.clip(mean @ shown / max(mean @ mean, 1e-12), 0.0, 2.0))
-    error = ((shown - slope * mean) ** 2 / units.variance[known]).mean()
+    error = ((shown - slope * mean) ** 2 / units.variance[counts]).mean() if counts.any() else 1.0
     return replace(units, mean=slope * units.mean, variance=units.variance * max(error, 1e-3))
 
 

@@ -73,7 +73,7 @@ class Contest:
     @cached_property
     def _sizes(self) -> DocumentSizes:
         graded = self._single.graded
-        return pool_sizes(graded, RoundSettings(SUCCESSIVE), graded.grades)
+        return pool_sizes(graded, RoundSettings(SUCCESSIVE, serves_singles=True), graded.grades)
 
     @property
     def _single(self) -> LabelledPool:

@@ -281,6 +281,8 @@ def _with_singles(sizing: _Sizing, pairs: Influence, singles: Influence, loss: f
     if not (some.errors.documents @ part.documents) > 0:
         return pairs
     spend = _USUAL_SHARE * some.total(part + single)
+    if not np.isfinite(spend):  # documents of later rankers have no cost, and nothing is drawn for these
+        return pairs
     most = (1 + loss) * some.variance(part, part, spend)
     weights = g / h * 10.0 ** np.linspace(0, -_DECADES, _WEIGHTS)
     low, high = 0, len(weights)

@@ -17,7 +17,7 @@ def test_the_standard_error_with_the_judges_part_covers_where_the_plain_one_does
     simulated = script("judges_error")
     judging = simulated.Judging.of_demo(queries=40)
     design = simulated.DESIGNS["documents, one after the other"]
-    table = simulated.repeated(judging, simulated.Setting(design, 300.0, 0.2), REPETITIONS)
+    table = simulated.repeated(judging, simulated.Setting(design, 450.0, 0.2), REPETITIONS)
     slack = 3 * math.sqrt(0.95 * 0.05 / REPETITIONS)
     assert table["covers"].mean() >= 0.95 - slack
     assert table["plain_covers"].mean() < 0.95 - 2 * slack

@@ -165,7 +165,7 @@ def test_a_round_of_a_plan_is_a_block_of_draws() -> None:
     with np.errstate(divide="ignore"):
         size = np.subtract(*np.where((ranks > 0) & (ranks <= 10), 1 / np.log2(ranks + 1), 0.0)) / 20
     known = size[drawn[0]] @ (2.0 ** label[drawn[0]] - 1)
-    rest = np.flatnonzero(~drawn[0] & (size != 0))
+    rest = np.flatnonzero(~drawn[0] & (tables.rounds[1].sample.design.rate > 0))
     rest = rest[np.argsort(tables.rounds[1].sample.priority[rest])]
     rate, mean = tables.rounds[1].sample.design.rate[rest], size[rest] * np.mean([0, 1, 3, 7])
     for t in range(int(drawn[1].sum())):

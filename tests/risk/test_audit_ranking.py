@@ -229,8 +229,8 @@ def test_what_cannot_be_ranked(world) -> None:
 
 
 def test_both_faces_rank_by_the_same_code() -> None:
-    import pt_active.plans.plan
+    import pt_active.plans.answering
     import pt_active.risk.audit
 
-    assert pt_active.plans.plan.rank_judged is pt_active.risk.audit.rank_judged
+    assert pt_active.plans.answering.rank_judged is pt_active.risk.audit.rank_judged
     assert Plan.rank.__annotations__["return"] == Audit.rank.__annotations__["return"] == "Ranking"

@@ -45,15 +45,13 @@ def level_told(level: str | None, design: str | None, *, only_queries: bool, obj
         if level not in LEVELS:
             raise ValueError(f"unknown level {shown(level)}; it is one of {', '.join(LEVELS)}")
         return level
-    if design in DESIGNS:
-        return "query"
-    if design in DOCUMENT_DRAWINGS:
-        return "document"
-    if design is not None:
+    if design is not None and not (isinstance(design, str) and design in (*DESIGNS, *DOCUMENT_DRAWINGS)):
         raise ValueError(
             f"unknown design {shown(design)}; for queries it is one of {', '.join(DESIGNS)}, for documents one of "
             f"{', '.join(DOCUMENT_DRAWINGS)}"
         )
+    if design is not None:
+        return "query" if design in DESIGNS else "document"
     if only_queries:
         return "query"
     return None if objective == "mean" else "document"
