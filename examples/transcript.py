@@ -27,7 +27,7 @@ RUNS = "--run new=new.run --run old=old.run --train-run past.run --train-qrels p
 STATUS = ("  estimate", "  interval", "  judged", "  evidence", "  answer")
 STEPS = (
     (f"budget {RUNS} \\\n    --difference 0.5 --until-known", ("   level", "document")),
-    (f"plan {RUNS} \\\n    --budget 1319 --out release-7", ("  judge", "  cost", "  chosen")),
+    (f"plan {RUNS} \\\n    --budget 1275 --out release-7", ("  judge", "  cost", "  chosen")),
     ("export release-7 --out judge-me.csv --format csv --order drawn", ("1319",)),
     ("status release-7 judged.csv", STATUS),
     ("status release-7 judged.csv", STATUS),
