@@ -28,7 +28,7 @@ STATUS = ("  estimate", "  interval", "  judged", "  evidence", "  answer")
 STEPS = (
     (f"budget {RUNS} \\\n    --difference 0.5 --until-known", ("   level", "document")),
     (f"plan {RUNS} \\\n    --budget 1275 --out release-7", ("  judge", "  cost", "  chosen")),
-    ("export release-7 --out judge-me.csv --format csv --order drawn", ("documents to judge",)),
+    ("export release-7 --out judge-me.csv --format csv --order drawn", ("1275 documents",)),
     ("status release-7 judged.csv", STATUS),
     ("status release-7 judged.csv", STATUS),
     ("report release-7 judged.csv --so-far --out release-7.html", ("The report",)),
