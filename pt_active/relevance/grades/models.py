@@ -285,7 +285,8 @@ class MixtureGrades(pt.Estimator):
 
 def _with_grades(frame: pd.DataFrame, probabilities: np.ndarray) -> pd.DataFrame:
     rest = frame.drop(columns=[c for c in frame.columns if GRADE_COLUMN.match(str(c))])
-    return rest.assign(**{f"grade_{g}": column for g, column in enumerate(probabilities.T)})
+    names = [f"grade_{g}" for g in range(probabilities.shape[1])]
+    return pd.concat([rest, pd.DataFrame(probabilities, index=rest.index, columns=names)], axis=1)
 
 
 def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:
