@@ -10,16 +10,17 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import (
     Answer,
-    check_names,
     check_new,
     command_line,
     extended_from,
     given_words,
+    least_round,
+    looks_of,
     new_path,
     read_judged,
     rounded_up,
 )
-from pt_active.cli.options import AT_THE_END, look_choices, one_of
+from pt_active.cli.options import look_choices, one_of
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
@@ -30,6 +31,7 @@ from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.judgments import RULES
+from pt_active.plans.plan import Plan
 
 
 def estimate(
@@ -89,7 +91,7 @@ def compare(
 def status(
     plan: options.PlanFolder,
     qrels: options.Judgments,
-    looks: options.Looks = ALWAYS,
+    looks: options.Looks = None,
     margin: options.Margin = None,
     first: options.First = None,
     second: options.Second = None,
@@ -105,13 +107,20 @@ def status(
     """Say whether the labels so far are enough to stop judging."""
     loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
     state = loaded.status(
-        labels, _often(looks), margin, confidence, first=first, second=second, missing=missing, records=records
+        labels,
+        looks_of(looks, loaded),
+        margin,
+        confidence,
+        first=first,
+        second=second,
+        missing=missing,
+        records=records,
     )
-    asked = given_words(looks=looks if looks != ALWAYS else None, margin=margin, first=first, second=second)
+    asked = given_words(looks=looks, margin=margin, first=first, second=second)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
         return Answer(state.to_dict(), str(state), _one_pair(one, plan, qrels))
-    return Answer(state.to_dict(), str(state), next_step(one, plan, qrels, asked, extended_from(loaded)))
+    return Answer(state.to_dict(), str(state), next_step(one, loaded, plan, qrels, asked))
 
 
 def report(
@@ -147,8 +156,9 @@ def report(
         raise ValueError("a report of what is judged so far is on one pair: say --first and --second")
     state = None
     if so_far:
-        often = _often(looks or ALWAYS)
-        found = loaded.status(labels, often, margin, confidence, first=first, second=second, records=records)
+        found = loaded.status(
+            labels, looks_of(looks, loaded), margin, confidence, first=first, second=second, records=records
+        )
         state = found if isinstance(found, Status) else None
     made = Report.of(
         loaded,
@@ -167,21 +177,15 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-def _often(looks: str) -> str | None:
-    """The value of ``looks`` in Python for a value of ``--looks``; None is a look at the end alone."""
-    check_names({"--looks": (looks, look_choices())})
-    return None if looks == AT_THE_END else looks
-
-
-def next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], extended: float) -> str:
+def next_step(state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked: list[str]) -> str:
     """The hint below a status: what to do or to type next.
 
     Args:
         state: The status.
-        plan: The folder of the plan.
+        loaded: The plan.
+        plan: Its folder.
         qrels: The files with labels.
         asked: Further options that were given.
-        extended: The sum to which an extension adds.
     """
     if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
@@ -196,8 +200,8 @@ def next_step(state: Status, plan: Path, qrels: list[Path], asked: list[str], ex
     if planned:
         return "The planned looks are over."
     out = new_path(plan.with_name(f"{plan.name}-more"))
-    lacking = state.needed - extended
-    budget = rounded_up(lacking) if lacking > 0 else "BUDGET"
+    lacking = state.needed - extended_from(loaded)
+    budget = rounded_up(max(lacking, least_round(loaded))) if lacking > 0 else "BUDGET"
     more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
 

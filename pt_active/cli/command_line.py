@@ -25,9 +25,11 @@ from pt_active.frames.records import is_records
 from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import json_text, visible
 from pt_active.inference.several_judges import TIES
+from pt_active.inference.stopping.looks import ALWAYS, look_names
 from pt_active.judging.files import read_labels
 from pt_active.judging.grade_names import GradeNames
 from pt_active.plans.making.judgments import RULES, qrels_of
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 
 
@@ -57,6 +59,10 @@ class Answer:
         lines = "\n\n".join([self.text, *([self.hint] if self.hint and not quiet else [])])
         with naming_stdout():
             typer.echo(json_text(self.content, indent=2) if as_json else visible(lines))
+
+
+AT_THE_END = "end"
+"""The value of ``--looks`` for a single look at the end, which is None in Python."""
 
 
 class Commands(TyperGroup):
@@ -187,6 +193,13 @@ def extended_from(plan: Plan) -> float:
     return manifest.spent + (last.budget - last.spent if rounds[-1].sample.priority is not None else 0.0)
 
 
+def least_round(plan: Plan) -> float:
+    """A budget that pays for another round: all documents of the dearest query where they are drawn at once."""
+    if not plan.tables.rounds or has_order(plan.tables):
+        return 0.0
+    return float(np.nanmax(plan.tables.pool.query_cost))
+
+
 class Labelled(NamedTuple):
     """A plan with its labels.
 
@@ -233,6 +246,21 @@ def read_judged(
     records = labels if is_records(labels) else None
     qrels = labels if records is None else qrels_of(records, rule, ties)
     return Labelled(plan.so_far(qrels) if so_far else plan, qrels, records)
+
+
+def looks_of(asked: str | None, plan: Plan) -> str | None:
+    """The value of ``looks`` in Python for that of ``--looks``.
+
+    Args:
+        asked: As it was typed; None for any time if the plan has an order, and for the end if it has none.
+        plan: The plan.
+
+    Raises:
+        ValueError: If there are no such looks.
+    """
+    check_names({"--looks": (asked, (*look_names(), AT_THE_END))})
+    asked = asked or (ALWAYS if has_order(plan.tables) else AT_THE_END)
+    return None if asked == AT_THE_END else asked
 
 
 def next_answer(plan: Plan, folder: Path, worklist: Path) -> str:
@@ -300,7 +328,7 @@ def typed(named: Named, context: typer.Context) -> str:
     commands = group.commands if isinstance(group, Commands) else {}
     own = _options(context.command)
     if isinstance(named, Argument):
-        named = _OTHER_NAMES.get(named.name, named)
+        named = _OTHER_VALUES.get(named, _OTHER_NAMES.get(named.name, named))
         others = {name: option for each in commands.values() for name, option in _options(each).items()}
         return _option(named, (others | own).get(named.name))
     return own.get(named.name) or (f"pt-active {named.name}" if named.name in commands else str(named))
@@ -308,6 +336,9 @@ def typed(named: Named, context: typer.Context) -> str:
 
 _OTHER_NAMES = {"on_error": Argument("lenient", True)}
 """Arguments that have another name on the command line."""
+
+_OTHER_VALUES = {Argument("looks", None): Argument("looks", AT_THE_END)}
+"""Values of arguments that are typed in another way."""
 
 
 def _options(command: Any) -> dict[str, str]:

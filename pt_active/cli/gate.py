@@ -11,13 +11,8 @@ import typer
 
 from pt_active.cli import options
 from pt_active.cli.answers import next_step
-from pt_active.cli.command_line import (
-    Answer,
-    check_names,
-    extended_from,
-    read_judged,
-)
-from pt_active.cli.options import AT_THE_END, one_of
+from pt_active.cli.command_line import AT_THE_END, Answer, check_names, looks_of, read_judged
+from pt_active.cli.options import one_of
 from pt_active.frames.atomic import write_file
 from pt_active.frames.visible import visible
 from pt_active.inference.several_judges import TIES
@@ -50,7 +45,10 @@ def gate(
     second: Annotated[
         str | None, typer.Option(metavar="NAME", help="The ranker that it would replace; default: the second of two.")
     ] = None,
-    looks: Annotated[str, one_of(LOOKS, "How often one may ask: {}; end is once, when all is judged.")] = ALWAYS,
+    looks: Annotated[
+        str | None,
+        one_of(LOOKS, "How often one may ask: {}; end is once, when all is judged, and the default without an order."),
+    ] = None,
     confidence: options.Confidence = 0.95,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="A JUnit file to write.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Print an annotation of a GitHub workflow.")] = False,
@@ -61,23 +59,14 @@ def gate(
     """Decide whether a ranker may replace another. Exit code 0: it passes; 1: it fails; 3: not decided yet."""
     check_names({"--looks": (looks, LOOKS)})
     loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
-    often = None if looks == AT_THE_END else looks
-    decided = loaded.gate(
-        labels,
-        margin,
-        BETTER if better else NON_INFERIOR,
-        often,
-        confidence,
-        first=first,
-        second=second,
-        records=records,
-    )
+    often, asked = looks_of(looks, loaded), BETTER if better else NON_INFERIOR
+    decided = loaded.gate(labels, margin, asked, often, confidence, first=first, second=second, records=records)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)
     hint = ""
     if decided.outcome == UNRESOLVED and often is not None:
-        hint = next_step(decided.status, plan, qrels, [], extended_from(loaded))
+        hint = next_step(decided.status, loaded, plan, qrels, [])
     return Answer(decided.to_dict(), text, hint, CODES[decided.outcome])
 
 

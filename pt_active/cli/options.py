@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from pt_active.cli.command_line import AT_THE_END
 from pt_active.cli.pools import DEFAULT_GRADES
 from pt_active.frames.checks import MAX_SEED, MAX_WHOLE, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
@@ -21,9 +22,6 @@ from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS
-
-AT_THE_END = "end"
-"""The value of ``--looks`` for a single look at the end, which is None in Python."""
 
 DEFAULT_COST = "unit"
 """The default of ``--cost``."""
@@ -113,7 +111,13 @@ Second = Annotated[
     str | None, typer.Option(metavar="NAME", help="The ranker to compare it with; default: the second of two.")
 ]
 
-Looks = Annotated[str, one_of(look_choices, "How often one may look: {}; end is when all is judged.")]
+Looks = Annotated[
+    str | None,
+    one_of(
+        look_choices,
+        "How often one may look: {}; end is when all is judged. Default: always, or end if the plan has no order.",
+    ),
+]
 
 Margin = Annotated[
     float | None,

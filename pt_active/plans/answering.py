@@ -10,6 +10,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.records import is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
@@ -34,6 +35,7 @@ from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.judgments import as_qrels, records_of_plan
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
+from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
 
 
@@ -280,6 +282,11 @@ class Answering(KeptArtifact[PlanTables]):
         asked = Rule.of(rule, margin)
         check_gate_looks(looks)
         pair, labels = named_pair(self.rankers, first, second, or_all=False), as_qrels(qrels)
+        if looks is not None and not has_order(self.tables):
+            raise ArgumentError(
+                "the plan has no order, so nothing is known of it before all is judged; ask once, at the end: ",
+                Argument("looks", None),
+            )
         if looks is None:
             state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
             if state.judged < state.drawn:

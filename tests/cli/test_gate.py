@@ -106,7 +106,7 @@ def test_an_annotation_is_one_line_of_a_github_workflow(gate: Callable[..., Resu
     ("words", "message"),
     [
         ((), "--margin is needed: by how much may the candidate be worse?"),
-        (("--margin", "-1"), "--margin must be a positive number, got -1"),
+        (("--margin", "-1"), "--margin must be a number from 0, got -1"),
         (("--margin", "0.1", "--looks", "pocock"), "unknown --looks 'pocock'; it is one of always, end"),
         (("--margin", "0.1", "--junit", "nowhere/gate.xml"), "nowhere"),
     ],
@@ -116,3 +116,21 @@ def test_bad_input_is_one_line(gate: Callable[..., Result], words: tuple[str, ..
     assert (found.exit_code, found.stdout) == (2, "")
     assert message in found.stderr
     assert len(found.stderr.splitlines()) == 1
+
+
+def test_a_plan_without_an_order_is_looked_at_when_all_is_judged(
+    folder: Path, graded: pd.DataFrame, demo: DemoCollection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    plan = Plan.create(graded, None, "nDCG@10", budget=400, seed=1).save("drawn-at-once")
+    plan.assessments[["qid", "docno"]].merge(demo.judge(graded)).to_csv("at-once.csv", index=False)
+    asked = ["drawn-at-once", "at-once.csv"]
+    status = CliRunner().invoke(app, ["status", *asked])
+    assert status.exit_code == 0, status.output
+    assert "valid at the end" in status.stdout
+    assert CliRunner().invoke(app, ["gate", *asked, "--margin", "0.5"]).exit_code == 0
+    early = CliRunner().invoke(app, ["status", *asked, "--looks", "always"])
+    assert "when all is judged, use --looks end" in early.stderr
+    more = re.search(r"pt-active (extend .*)", CliRunner().invoke(app, ["status", *asked]).stdout)
+    if more is not None:
+        assert CliRunner().invoke(app, more[1].split()).exit_code == 0

@@ -55,7 +55,9 @@ def artifacts() -> dict[str, tuple[Artifact, pd.DataFrame]]:
     first = _labels(documents)
     changed = frame.assign(grade_0=frame["grade_1"], grade_1=frame["grade_0"])
     later = documents.extend(15, first, changed, seed=3)
-    queries, again = (Plan.create(frame, None, "DCG@4", budget=40, level="query", seed=1, replace=r) for r in (False, True))
+    queries, again = (
+        Plan.create(frame, None, "DCG@4", budget=40, level="query", seed=1, replace=r) for r in (False, True)
+    )
     test = ActiveTest.create(frame, None, "DCG@4", seed=4).next_round(5)
     labels = _labels(test)
     test = test.next_round(4, labels, "rec")

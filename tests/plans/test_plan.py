@@ -30,6 +30,7 @@ from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.relevance.grades.learned import OrderedLogitGrades
+from pt_active.risk import Audit
 from pt_active.sampling.sample import Sample
 
 BUDGET = 600
@@ -597,3 +598,9 @@ def test_the_plan_keeps_the_texts_of_what_it_draws(level: str, graded: pd.DataFr
     assert (through["text"] == "text of " + through["docno"]).all()
     with pytest.raises(ValueError, match="texts"):
         Plan.create(graded, None, DCG @ 10, **about, texts=texts.drop(columns="text"))
+
+
+def test_a_folder_of_another_kind_is_named(tmp_path: Path, graded: pd.DataFrame) -> None:
+    plan = Plan.create(graded, None, DCG @ 10, budget=100).save(tmp_path / "plan")
+    with pytest.raises(ValueError, match="plan holds a plan, and an audit is needed"):
+        Audit.load(plan.path)

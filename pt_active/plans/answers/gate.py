@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, positive
+from pt_active.frames.checks import Argument, ArgumentError, within
 from pt_active.frames.qrels import checked_qrels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.foresight import Claim
@@ -58,11 +58,9 @@ class Rule(NamedTuple):
         """
         if name not in RULES:
             raise ArgumentError(Argument("rule", name), f" is unknown; it is one of {', '.join(RULES)}")
-        if name == NON_INFERIOR:
-            if margin is None:
-                raise ArgumentError(Argument("margin", ...), " is needed: by how much may the candidate be worse?")
-            return cls(name, positive("margin", margin))
-        return cls(name, positive("margin", margin) if margin else 0.0)
+        if name == NON_INFERIOR and margin is None:
+            raise ArgumentError(Argument("margin", ...), " is needed: by how much may the candidate be worse?")
+        return cls(name, 0.0 if margin is None else float(within("margin", margin, 0.0)))
 
     @property
     def threshold(self) -> float:
@@ -77,15 +75,17 @@ class Rule(NamedTuple):
     def asked(self, candidate: str, baseline: str) -> str:
         """The question, in words."""
         if self.name == NON_INFERIOR:
-            return f"is {candidate} at most {self.margin:g} worse than {baseline}?"
+            how = f"at most {self.margin:g} worse" if self.margin else "no worse"
+            return f"is {candidate} {how} than {baseline}?"
         more = f" by more than {self.margin:g}" if self.margin else ""
         return f"is {candidate} better than {baseline}{more}?"
 
     def shown(self, outcome: str, candidate: str, baseline: str) -> str:
         """What is proved, in words."""
         if self.name == NON_INFERIOR:
-            how = "at most" if outcome == PASS else "more than"
-            return f"{candidate} is {how} {self.margin:g} worse than {baseline}"
+            least = ("at most " if outcome == PASS else "more than ") if self.margin else ""
+            much = f"{least}{self.margin:g} worse" if self.margin else "no worse" if outcome == PASS else "worse"
+            return f"{candidate} is {much} than {baseline}"
         how = "better" if outcome == PASS else "not better"
         more = f" by more than {self.margin:g}" if self.margin else ""
         return f"{candidate} is {how} than {baseline}{more}"
@@ -168,6 +168,9 @@ class Gate(Printed):
         return printed(f"{self.status.measure}: {self.question}", self.facts())
 
 
+_EITHER = Argument("looks", ALWAYS), " or, once at the end, ", Argument("looks", None)
+
+
 def check_gate_looks(looks: str | None) -> None:
     """Raise unless such looks can decide a gate.
 
@@ -175,7 +178,7 @@ def check_gate_looks(looks: str | None) -> None:
         ArgumentError: If they are neither ``"always"`` nor None.
     """
     if looks not in (None, ALWAYS):
-        raise ArgumentError(Argument("looks", looks), f" cannot decide a gate; use {ALWAYS!r}, or None for the end")
+        raise ArgumentError(Argument("looks", looks), " cannot decide a gate; use ", *_EITHER)
 
 
 def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question, rule: Rule) -> Gate:
@@ -205,16 +208,18 @@ def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question
 
 def _proved(proof: Proof, rule: Rule, alpha: float) -> tuple[str, int]:
     """What the draws so far prove, and how many of them it took; what is known for certain comes first."""
-    draws, threshold = proof.draws, rule.threshold
-    least, most, close = draws.least, draws.most, draws.rounding
-    known = most - least <= close
-    if known.any() and abs(draws.base[-1] - threshold) <= close:
-        return (PASS if rule.allows_equality else FAIL), int(known.argmax())
-    found = {
-        PASS: excluded(draws, proof.stakes, threshold, alpha / 2) if most[-1] > threshold + close else -1,
-        FAIL: excluded(draws.mirrored, proof.stakes, -threshold, alpha / 2) if least[-1] < threshold - close else -1,
+    draws, threshold, close = proof.draws, rule.threshold, proof.draws.rounding
+    if rule.allows_equality:
+        certain = {PASS: draws.least >= threshold - close, FAIL: draws.most < threshold - close}
+    else:
+        certain = {PASS: draws.least > threshold + close, FAIL: draws.most <= threshold + close}
+    known = {outcome: int(so.argmax()) for outcome, so in certain.items() if so.any()}
+    bets = {
+        PASS: excluded(draws, proof.stakes, threshold, alpha / 2),
+        FAIL: excluded(draws.mirrored, proof.stakes, -threshold, alpha / 2),
     }
-    proved = {outcome: at for outcome, at in found.items() if at >= 0}
+    proved = {outcome: at for outcome, at in bets.items() if at >= 0 and known.keys() <= {outcome}}
+    proved |= {outcome: min(at, proved.get(outcome, at)) for outcome, at in known.items()}
     first = min(proved, key=lambda outcome: proved[outcome], default=UNRESOLVED)
     return first, proved.get(first, 0)
 
@@ -233,6 +238,7 @@ def gate_at_the_end(state: Status, comparison: Comparison | None, rule: Rule) ->
         )
     low, high = comparison.confidence_interval()
     state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)
-    passes = low > rule.threshold or (rule.allows_equality and low == high == rule.threshold)
-    outcome = PASS if passes else FAIL if high <= rule.threshold else UNRESOLVED
+    passes = low > rule.threshold or (rule.allows_equality and low == rule.threshold)
+    fails = high < rule.threshold or (not rule.allows_equality and high == rule.threshold)
+    outcome = PASS if passes else FAIL if fails else UNRESOLVED
     return Gate(state, rule, outcome, None if outcome == UNRESOLVED else state.spent)

@@ -255,12 +255,14 @@ class DocumentSequence:
         found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
         if len(self.successions) < len(tables.rounds):
-            instead = [" after each round, or make a plan with ", Argument("design", "successive")]
+            other = ", or make a plan with ", Argument("design", "successive")
             raise ArgumentError(
                 f"the documents were drawn at once, by {tables.manifest.arguments.design}, so nothing can be proved "
-                "after each label; use ",
+                "after each label; when all is judged, use ",
+                Argument("looks", None),
+                ", after each of many rounds ",
                 Argument("looks", ASYMPTOTIC),
-                *(instead if has_rank_form(tables.measure) else [" after each round"]),
+                *(other if has_rank_form(tables.measure) else ()),
             )
 
     def labelled(self, label: np.ndarray) -> DocumentSequence:

@@ -255,7 +255,10 @@ class Status(Printed):
             return "the estimate lies outside the interval, which no later label widens"
         if known and self.looks not in (None, ALWAYS) and not np.isfinite(self.low):
             least = needed_degrees(self.looks)
-            return f"these looks have no interval below {least} degrees of freedom; the looks {ALWAYS!r} have one"
+            return (
+                f"these looks have no interval below {least} degrees of freedom; one look at the end has one, and so "
+                f"have looks {ALWAYS!r} if the plan has an order"
+            )
         return None
 
     @property
@@ -267,6 +270,9 @@ class Status(Printed):
             facts.append(
                 ("open", f"{self.counted(self.open)} not fully judged {how}, so the interval holds in any case")
             )
+            if self.left_out:
+                kept = f"{how_many('label', self.left_out)} of what is not fully judged, or of rounds after it"
+                facts.append(("left out", kept))
         elif self.left_out:
             beyond = f"{how_many('label', self.left_out)} from {self.waiting} on, which is not fully judged"
             facts.append(("left out", beyond))

@@ -85,6 +85,8 @@ class Stored:
         file = folder / MANIFEST
         if not file.is_file():
             raise FileNotFoundError(f"there is no {what} at {folder}: it has no {MANIFEST}")
+        if (kind := _kind(folder)) not in ("", what):
+            raise ValueError(f"{folder} holds {_article(kind)}, and {_article(what)} is needed")
         stored = cls(folder, what, {})
         with stored.checked():
             values = _json_object(file)
@@ -156,6 +158,23 @@ def _json_object(file: Path) -> dict[str, Any]:
     if "format_version" not in values:
         raise ValueError(f"{MANIFEST} lacks format_version")
     return values
+
+
+def _kind(folder: Path) -> str:
+    """What was saved in a folder, such as ``plan``; empty if it does not say."""
+    try:
+        said = json.loads((folder / "pt_meta.json").read_text(encoding="utf-8"))["type"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return _KINDS.get(said, "") if isinstance(said, str) else ""
+
+
+_KINDS = {"active_plan": "plan", "active_audit": "audit", "active_test": "active test"}
+"""Type of an artifact → what it is, in words."""
+
+
+def _article(what: str) -> str:
+    return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
 
 def _other_format(folder: Path, what: str, values: Mapping[str, Any], formats: tuple[int, ...]) -> str:

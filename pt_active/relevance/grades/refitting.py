@@ -35,8 +35,9 @@ def refitted_grades(
 ) -> np.ndarray:
     """The best of several models of the labels so far, by their weighted likelihood on queries not learned from.
 
-    The candidates are the former grades, the shares of the labels, and ordered logits on the former grades, on the
-    best and the mean rank, and on the ranks of all rankers.
+    The candidates are the former grades, and ordered logits on the former grades, on the best and the mean rank, and on
+    the ranks of all rankers; or the shares of the labels where these are all equal. A model without differences between
+    documents is no candidate, since a few labels may prefer it and the next round would have nothing to go by.
 
     Args:
         ranks: int[k, N], from 1; 0 = not retrieved.
@@ -110,7 +111,6 @@ def _models(
         return predict
 
     simple: dict[str, Model] = {"as before": lambda wanted: grades[wanted]}
-    simple["shares"] = lambda wanted: np.tile(shares, (len(wanted), 1))
     if len(np.unique(labels)) < 2:
-        return simple
+        return simple | {"shares": lambda wanted: np.tile(shares, (len(wanted), 1))}
     return simple | {name: logit(columns) for name, columns in features.items()}

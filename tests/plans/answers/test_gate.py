@@ -101,6 +101,41 @@ def test_a_difference_of_exactly_the_margin_is_not_worse_by_more_than_the_margin
     assert plan.gate(qrels, 1.0).outcome == "pass"
     assert plan.gate(qrels, 0.99).outcome == "fail"
     assert plan.gate(qrels, 1.0, "better", first="old", second="new").outcome == "fail"
+    assert plan.gate(qrels, 1.0, looks=None).outcome == "pass"
+    assert plan.gate(qrels, 1.0, "better", looks=None, first="old", second="new").outcome == "fail"
+
+
+def test_what_no_label_can_change_is_decided_at_once() -> None:
+    """Documents of gain 0 or 1 at rank 1: after one query of two, the difference lies in [0, 1] or [−1, 0]."""
+    pool = pd.DataFrame(
+        {
+            "qid": ["1", "1", "2", "2"],
+            "docno": ["a", "b", "a", "b"],
+            "rank_new": [0, 1, 0, 1],
+            "rank_old": [1, 0, 1, 0],
+            "grade_0": 0.5,
+            "grade_1": 0.5,
+        }
+    )
+    plan = Plan.create(pool, None, "P@1", draws=2, level="query", design="passive", defensive=1.0)
+    first = plan.sample.sort_values("q_priority").qid.iloc[0]
+    one = pool[["qid", "docno"]].assign(label=[1, 0, 1, 0])[pool.qid == first]
+    assert plan.status(one).low == pytest.approx(0, abs=1e-6)
+    assert plan.gate(one, 0.0).outcome == "pass"
+    assert plan.gate(one, 0.0).answer == "pass: new is no worse than old"
+    turned = one.assign(label=1 - one["label"])
+    assert plan.gate(turned, 0.0, "better").outcome == "fail"
+    assert plan.gate(turned, 0.0).outcome == "unresolved"
+
+
+def test_a_plan_without_an_order_is_gated_at_the_end(pair: pd.DataFrame, labels: pd.DataFrame) -> None:
+    plan = Plan.create(pair, None, "nDCG@10", budget=400, seed=1)
+    judged = plan.assessments[["qid", "docno"]].merge(labels)
+    with pytest.raises(ValueError, match="no order, .* ask once, at the end: looks=None"):
+        plan.gate(judged, 0.02)
+    assert plan.gate(judged, 0.5, looks=None).outcome == "pass"
+    census = Plan.create(pair, None, "nDCG@10", budget=1e9)
+    assert census.gate(labels, 0.5, looks=None).outcome == "pass"
 
 
 def test_the_end_is_one_look_when_all_is_judged(plan: Plan, labels: pd.DataFrame) -> None:
@@ -145,10 +180,13 @@ def test_what_is_foreseen_is_the_decision_of_the_gate(plan: Plan, labels: pd.Dat
     ("arguments", "message"),
     [
         ({}, "margin is needed: by how much may the candidate be worse"),
-        ({"margin": -0.1}, "margin must be a positive number, got -0.1"),
-        ({"margin": float("nan")}, "margin must be a positive number"),
+        ({"margin": -0.1}, "margin must be a number from 0, got -0.1"),
+        ({"margin": float("nan")}, "margin must be a number from 0, got nan"),
         ({"margin": 0.1, "rule": "worse"}, 'rule="worse" is unknown; it is one of non-inferior, better'),
-        ({"margin": 0.1, "looks": "pocock"}, "looks=.pocock. cannot decide a gate; use 'always', or None for the end"),
+        (
+            {"margin": 0.1, "looks": "pocock"},
+            "cannot decide a gate; use looks=.always. or, once at the end, looks=None",
+        ),
         ({"margin": 0.1, "first": "x"}, "no ranker 'x' in this plan"),
         ({"margin": 0.1, "confidence": 1.0}, "confidence must"),
     ],
