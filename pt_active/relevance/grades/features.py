@@ -60,8 +60,9 @@ def feature_columns(columns: Iterable[object]) -> list[str]:
 
 def has_features(columns: Iterable[object]) -> bool:
     """Whether `document_features` can be computed from a frame with these columns."""
-    columns = list(columns)
-    return bool(ranker_names(columns)) or "score" in columns or "features" in columns
+    columns = set(columns)
+    scores = {f"score_{name}" for name in ranker_names(columns)} or {"score"}
+    return "features" in columns or scores <= columns
 
 
 def document_features(frame: pd.DataFrame) -> np.ndarray:

@@ -296,3 +296,11 @@ class TestSeveral:
     def test_a_judge_of_other_documents_is_named(self):
         with pytest.raises(ValueError, match="is in the judge far's frame"):
             JudgeGrades(max_grade=3, near=QRELS, far=QRELS.assign(qid="x" + QRELS["qid"])).fit(RUN, QRELS)
+
+
+def test_a_frame_with_ranks_alone_is_judged():
+    """Scores are features where there are any, and nobody needs them."""
+    frame = pd.DataFrame({"qid": ["1", "1", "2", "2"], "docno": list("abab"), "rank_x": [0, 1, 0, 1]})
+    labels = frame[["qid", "docno"]].assign(label=[1, 0, 1, 0])
+    model = JudgeGrades(labels, 1).fit(frame, labels)
+    assert model.transform(frame)[["grade_0", "grade_1"]].sum(axis=1).tolist() == pytest.approx([1] * 4)
