@@ -69,6 +69,11 @@ Labels = Annotated[
 
 Rel = Annotated[int, whole("--rel", 1, HIGHEST_LABEL, "The lowest grade that counts as relevant.")]
 
+MaxGrade = Annotated[
+    int | None,
+    whole("--max-grade", 1, HIGHEST_LABEL, "The highest grade that people may give; default: that in the files."),
+]
+
 Estimator = Annotated[str | None, one_of(risk_estimators, "One of {}; default regression.")]
 
 Missing = Annotated[str, one_of(MISSING_LABELS, "What to do about missing labels: {}.")]
@@ -83,7 +88,7 @@ def plan(
     train_qrels: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Labels of people for pairs that the judges graded too.")
     ] = None,
-    max_grade: options.MaxGrade = None,
+    max_grade: MaxGrade = None,
     common: Annotated[bool, typer.Option("--common", help="Audit only the pairs that all judges graded.")] = False,
     design: Annotated[
         str | None, one_of(audit_designs, f"One of {{}}; default {DESIGN}, or {SEVERAL} for several judges.")
@@ -97,9 +102,9 @@ def plan(
     check_names({"--loss": (loss, LOSSES), "--design": (design, audit_designs())})
     judges = _judges(judge)
     past = None if train_qrels is None else read_qrels(train_qrels)
-    highest = max(int(each["label"].max()) for each in [*judges.values(), *([] if past is None else [past])])
+    highest, told = _top_grade(judges, past) if max_grade is None else (max_grade, "")
     pool, columns = judged_pool(judges, common)
-    pool = with_beliefs(pool, judges, highest if max_grade is None else max_grade, past)
+    pool = with_beliefs(pool, judges, highest, past)
     pool = pool if texts is None else with_texts(pool, texts)
     if topics is not None:
         queries = read_topics(topics)[["qid", "query"]]
@@ -109,7 +114,24 @@ def plan(
     worklist = new_path(out.with_name(f"{out.name}.csv"))
     hint = f"The audit is in {out}. Next, write what people are to label:\n  "
     hint += command_line("audit", "export", out, "--out", worklist)
-    return Answer({"audit": str(out), **made.manifest}, str(made), hint)
+    return Answer({"audit": str(out), **made.manifest}, f"{made}{told}", hint)
+
+
+def _top_grade(judges: dict[str, pd.DataFrame], past: pd.DataFrame | None) -> tuple[int, str]:
+    """The highest grade in the files, and the line that says where it comes from.
+
+    Raises:
+        ValueError: If it is 0, which leaves nothing to tell apart.
+    """
+    highest = max(int(each["label"].max()) for each in [*judges.values(), *([] if past is None else [past])])
+    source = "the judge gives" if len(judges) == 1 else "the judges give"
+    source += "" if past is None else ", or that --train-qrels has"
+    if highest < 1:
+        raise ValueError(
+            f"0 is the only grade that {source}: say --max-grade N, the highest grade that people may give"
+        )
+    told = f"\n  grades    0 to {highest}, the highest that {source}; if people may give more, say --max-grade"
+    return highest, told
 
 
 def _judges(given: list[str]) -> dict[str, pd.DataFrame]:

@@ -84,6 +84,11 @@ class JudgedAgreement(JudgedPairs):
         plain = super().estimate(system, how)
         return AgreementEstimate(**{each.name: getattr(plain, each.name) for each in fields(plain)})
 
+    def agree(self, first: int, second: int) -> bool:
+        """Whether two predictors give every pair that counts the same grade, which makes their difference 0."""
+        closest = self.pairs.closest_grades[self.pairs.member]
+        return bool((closest[:, first] == closest[:, second]).all())
+
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The coefficient of one predictor with people, or the difference of two.
 
@@ -94,6 +99,8 @@ class JudgedAgreement(JudgedPairs):
         if how.estimator == STRATIFIED:
             raise ValueError(f"{self.coefficient} is not estimated from strata; draw the audit by another design")
         self._check_drawable(pairs.member, f"that count in {self.coefficient}")
+        if contrast.second is not None and self.agree(contrast.first, contrast.second):
+            return self._agreeing(names[contrast.first], names[contrast.second], how.estimator)
         predictors = [s for s in (contrast.first, contrast.second) if s is not None]
         closest = pairs.closest_grades
         label = np.where(np.isnan(self.label), 0, self.label).astype(np.int64)
@@ -110,10 +117,6 @@ class JudgedAgreement(JudgedPairs):
         reason = f"{self.coefficient} is not defined: all labels in the sample are equal; judge more pairs"
         basis = replace(self.basis, estimator=how.estimator, census=certain, caution=reason if undefined else "")
         still = not undefined and bool(is_rounding(mean.standard_error, sample.count, np.ones(len(label))))
-        one = len(predictors) == 2 and bool((closest[:, predictors[0]] == closest[:, predictors[1]]).all())
-        if one:
-            same = f"{names[predictors[0]]!r} and {names[predictors[1]]!r} agree on every pair: the difference is 0"
-            basis = replace(basis, caution=same)
         return Measured(
             value=float(mean.value),
             standard_error=float(mean.standard_error),
@@ -121,5 +124,5 @@ class JudgedAgreement(JudgedPairs):
             basis=basis,
             certain=certain and not undefined,
             still=still,
-            unusable=undefined or one,
+            unusable=undefined,
         )

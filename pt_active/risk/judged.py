@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
+from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.qrels import (
     MISSING_LABELS,
+    check_highest_grade,
     check_policy,
     checked_qrels,
     drawn_labels,
@@ -35,7 +36,8 @@ from pt_active.inference.ratios import (
 from pt_active.inference.reference import Replayed
 from pt_active.inference.replayed_pairs import surprise
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
-from pt_active.plans.answers.results import Basis, Estimate
+from pt_active.plans.answers.results import Basis, Comparison, ConfidenceInterval, Estimate
+from pt_active.plans.making.artifact import Facts
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial
 from pt_active.risk.replayed import Estimated, PairReplays
@@ -124,8 +126,32 @@ class JudgedPairs(Judged):
         caution = "the pairs were drawn for differences; the interval of one risk alone may be too narrow"
         return replace(estimate, basis=replace(estimate.basis, caution=caution))
 
+    def compare(self, first: int, second: int, how: How[Any]) -> Comparison:
+        """Estimate and test the difference of two predictors' risks, first minus second.
+
+        Args:
+            first: Index of the first predictor in ``names``.
+            second: Index of the second predictor in ``names``.
+            how: The loss, estimator, confidence level and reference.
+
+        Raises:
+            ValueError: If the estimator or the reference is unknown or does not fit, or a pair that counts could never
+                be drawn.
+        """
+        compared = super().compare(first, second, how)
+        if np.isnan(compared.difference) or not self.agree(first, second):
+            return compared
+        return KnownZero(**{each.name: getattr(compared, each.name) for each in fields(compared)})
+
+    def agree(self, first: int, second: int) -> bool:
+        """Whether two predictors agree on every pair that counts, so that their difference is known to be 0."""
+        return self.pairs.same_losses(first, second)
+
     def measured(self, contrast: Contrast, how: How[Any]) -> Measured:
         """The risk of a predictor, or the difference of two, a name in `risk_estimators` or ``stratified``."""
+        for predictor in (contrast.first, contrast.second):
+            if predictor is not None and not self.pairs.counts(predictor).any():
+                return self._without_pairs(self.names[predictor], how.estimator)
         if contrast.second is None:
             return self._risk(contrast.first, how)
         return self._difference(contrast.first, contrast.second, how)
@@ -147,11 +173,10 @@ class JudgedPairs(Judged):
         refuse_binomial(how.reference)
         self._check_estimator(how.estimator)
         pairs, names = self.pairs, self.names
-        known, differ = pairs.known_differences(first, second), pairs.counts(first) | pairs.counts(second)
-        if known:
-            differ = pairs.differ(first, second)
-            if not differ.any():
-                return self._agreeing(names[first], names[second], how.estimator)
+        if self.agree(first, second):
+            return self._agreeing(names[first], names[second], how.estimator)
+        known = pairs.known_differences(first, second)
+        differ = pairs.differ(first, second) if known else pairs.counts(first) | pairs.counts(second)
 
         def estimate(scores: Sequence[Scores], sample: Sample) -> MeanEstimate:
             domain = difference_domain(scores[0], scores[1], differ, pairs.weight) if known else None
@@ -186,9 +211,9 @@ class JudgedPairs(Judged):
         scores, sample, p = self.scores(predictor), self.sample, self.pairs.weight
         share = self._risk(predictor, replace(how, reference="normal"))
         successes, trials = counted(scores.numerator, scores.weight, sample.count, sample.importance(p), method)
-        fields = inferred(share, replace(how, reference="normal")) | {"degenerate": False}
-        fields |= {"name": self.names[predictor], "value": share.value}
-        return ProportionEstimate(successes=successes, trials=trials, method=method, **fields)
+        parts = inferred(share, replace(how, reference="normal")) | {"degenerate": False}
+        parts |= {"name": self.names[predictor], "value": share.value}
+        return ProportionEstimate(successes=successes, trials=trials, method=method, **parts)
 
     def _check_estimator(self, estimator: str) -> None:
         if (estimator == STRATIFIED) != is_stratified(self.sample):
@@ -267,6 +292,37 @@ class JudgedPairs(Judged):
         basis = replace(self.basis, estimator=estimator, caution=caution)
         return Measured(0.0, 0.0, np.inf, basis, certain=True, still=True, unusable=True)
 
+    def _without_pairs(self, name: str, estimator: str) -> Measured:
+        """The risk of a predictor with which no pair counts, whatever the labels."""
+        caution = f"no pair counts in {self.pairs.loss} of {name!r}, whatever its label, so it is not defined"
+        basis = replace(self.basis, estimator=estimator, census=False, caution=caution, n_effective=0.0)
+        return Measured(np.nan, np.nan, 0.0, basis, certain=False, still=False, unusable=True)
+
+
+@dataclass(frozen=True)
+class KnownZero(Comparison):
+    """The difference of two predictors that agree on every pair that counts: 0, with nothing to test."""
+
+    @property
+    def _sample_note(self) -> str:
+        return self.basis.caution
+
+    def confidence_interval(self, confidence_level: float | None = None) -> ConfidenceInterval:
+        """Low and high, both 0.
+
+        Args:
+            confidence_level: In (0, 1); it changes nothing.
+
+        Raises:
+            ValueError: If the level lies outside (0, 1).
+        """
+        self._level(confidence_level)
+        return ConfidenceInterval(0.0, 0.0)
+
+    def _numbers(self) -> Facts:
+        difference, *_ = super()._numbers()
+        return [difference, ("winner", "none")]
+
 
 def is_stratified(sample: Sample) -> bool:
     """Whether the pairs were drawn from strata."""
@@ -302,6 +358,8 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
     check_policy(missing, MISSING_LABELS)
     keys = pairs.keys.iloc[sample.rows]
     known = _real_qrels(qrels) if pairs.is_gaussian else checked_qrels(qrels)
+    if pairs.max_grade is not None:
+        _check_highest_grade(keys.merge(known, on=["qid", "docno"]), pairs.max_grade)
     label, ignored = drawn_labels(keys, known, pairs.max_grade, "pair")
     absent = np.isnan(label)
     lacking = np.zeros(len(pairs.keys), dtype=bool)
@@ -324,6 +382,15 @@ def judged_pairs(pairs: Pairs, sample: Sample, qrels: pd.DataFrame, missing: str
         level="pair",
     )
     return JudgedPairs(pairs.names, basis, pairs, sample, label, for_differences)
+
+
+def _check_highest_grade(drawn: pd.DataFrame, max_grade: int) -> None:
+    """Raise if the label of a drawn pair is above the highest grade; the message says how to make room for it."""
+    try:
+        check_highest_grade(drawn, max_grade)
+    except ValueError as error:
+        wider = Argument("max_grade", int(drawn["label"].max()))
+        raise ArgumentError(f"{error}; the audit has no such grade: make it again with ", wider) from error
 
 
 def _real_qrels(qrels: pd.DataFrame) -> pd.DataFrame:

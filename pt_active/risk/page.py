@@ -55,6 +55,9 @@ def _chart(title: str, named: pd.DataFrame, words: list[str], name: str, null: f
     """A section with a chart of estimates; a table alone if none has a value."""
     shown = [shown_table(named[["name", "estimate", "low", "high"]], title)]
     drawn = named[named["estimate"].notna()]
+    # By rounding, the end of an interval can lie on the wrong side of an estimate at its bound.
+    drawn = drawn.assign(low=drawn[["low", "estimate"]].min(axis=1, skipna=False))
+    drawn = drawn.assign(high=drawn[["high", "estimate"]].max(axis=1, skipna=False))
     if drawn.empty:
         return Section(title, words, tables=shown)
     said = "; ".join(

@@ -144,6 +144,13 @@ class Pairs:
             return np.asarray(self.member & (self.predictions[:, first] != self.predictions[:, second]))
         return np.asarray((self.tables[first][0] != self.tables[second][0]).any(axis=1))
 
+    def same_losses(self, first: int, second: int) -> bool:
+        """Whether two predictors have the same loss and weight under every label, so that their risks are equal."""
+        if self.is_gaussian:
+            return not self.differ(first, second).any()
+        tables = zip(self.tables[first], self.tables[second], strict=True)
+        return all(np.array_equal(one, other) for one, other in tables)
+
     def observed(self, rows: np.ndarray, label: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
         """For each predictor, numerator u and weight w at the labels of the pairs ``rows``, float64[n] each."""
         inside = self.member[rows]

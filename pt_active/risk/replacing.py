@@ -39,7 +39,7 @@ class Replacement(Printed):
         pairs: ``first, second, judge, people, low, high, verdict``: differences of two rankers, the first being the one
             that the judge finds better. All intervals hold at once.
         confidence: The level of the intervals; in ``pairs`` that of all together.
-        basis: The sample in words.
+        basis: The sample in words; of many pairs, that of the comparison with the fewest effective labels.
     """
 
     judge: str
@@ -156,16 +156,18 @@ def replacement(
     of_rankers = [_ranker(estimates[ranker], value) for ranker, value in zip(plan.rankers, alone, strict=True)]
     number = len(plan.rankers) * (len(plan.rankers) - 1) // 2
     each = 1 - (1 - confidence) / number
-    rows, basis = [], next(iter(estimates.values())).basis
+    rows, bases = [], []
     for a, b in combinations(range(len(alone)), 2):
         first, second = (a, b) if alone[a] >= alone[b] else (b, a)
         found = plan.compare(
             qrels, how.measure, confidence=each, missing=missing, first=plan.rankers[first], second=plan.rankers[second]
         )
         rows.append(_pair(found, float(alone[first] - alone[second])))
-        basis = found.basis
+        bases.append(found.basis)
+    fewest = min(bases, key=lambda basis: (basis.census, basis.n_effective))
+    facts = tuple(fewest.facts(of_many=len(bases) > 1))
     return Replacement(
-        name, str(how.measure), pd.DataFrame(of_rankers), _closed(pd.DataFrame(rows)), confidence, tuple(basis.facts())
+        name, str(how.measure), pd.DataFrame(of_rankers), _closed(pd.DataFrame(rows)), confidence, basis=facts
     )
 
 

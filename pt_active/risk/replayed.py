@@ -152,7 +152,10 @@ class PairReplays:
         effective = np.min([effective_size(drawn.sample.count, importance * w) for _, w in terms], axis=0)
         statistic, variance = score_statistic(value, error, truth, bounds, effective[kept])
         square = np.divide(variance, usual, out=np.zeros_like(variance), where=usual > 0)
-        return Replayed(np.sort(statistic), degrees_shown(square, alike))
+        # A sample whose losses all lie at a bound has an infinite variance, of which no degrees are left to show.
+        with np.errstate(invalid="ignore"):
+            degrees = degrees_shown(square, alike)
+        return Replayed(np.sort(statistic), degrees)
 
     def _usual(self, drawn: Drawn, predictors: Sequence[int]) -> np.ndarray:
         """The variance that each sample is expected to show, up to a common factor, float64[R]."""

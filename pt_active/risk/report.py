@@ -18,7 +18,7 @@ from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
-from pt_active.risk.judged import JudgedPairs, usual_estimator
+from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
     "error": lambda rel: ZeroOne(),
@@ -147,6 +147,8 @@ class AuditReport(Printed):
                 f"{self.judges[0]} gives {estimate.value:.1%} of the pairs another grade than people do, "
                 f"{_share_interval(estimate)}."
             )
+        if isinstance(self.ranking, KnownZero):
+            return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
         if len(self.kept) == 1:
             return f"Keep {self.kept[0]}: it errs least often; each of the others errs more often."
         tied = ", ".join(self.kept)

@@ -109,6 +109,16 @@ def test_labels_may_be_qrels_or_records(folder: Path) -> None:
     assert numbers[0] == numbers[1] == numbers[2]
 
 
+def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
+    words = ("plan", "--judge", "gpt=gpt.qrels", "--budget", 9)
+    told = "  grades    0 to 3, the highest that the judge gives; if people may give more, say --max-grade\n"
+    assert told in run(*words, "--out", "b").stdout
+    learned = run(*words, "--out", "c", "--train-qrels", "people.qrels").stdout
+    assert "the judge gives, or that --train-qrels has; if" in learned
+    assert "--max-grade" not in run(*words, "--out", "d", "--max-grade", 4).stdout
+    assert "grade_4" in pd.read_parquet("d/pairs.parquet").columns
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -120,6 +130,8 @@ def test_labels_may_be_qrels_or_records(folder: Path) -> None:
         ("plan --judge a=gpt.qrels --budget 9 --loss wrong --out b", "unknown --loss 'wrong'"),
         ("plan --judge a=gpt.qrels --budget 9 --out a", "a exists; choose another --out"),
         ("plan --budget 9 --out b", "Missing option '--judge'; see pt-active audit plan --help"),
+        ("plan --judge a=zero.qrels --budget 9 --out b", "0 is the only grade that the judge gives: say --max-grade N"),
+        ("estimate a high.csv", "has no such grade: make it again with --max-grade 5"),
         ("estimate a none.csv", "none.csv: No such file or directory"),
         ("estimate a few.qrels", "judge them, or say --missing nonrelevant"),
         ("estimate nowhere labelled.csv", "nowhere"),
@@ -131,7 +143,10 @@ def test_labels_may_be_qrels_or_records(folder: Path) -> None:
 )
 def test_errors_are_one_line(folder: Path, words: str, message: str) -> None:
     planned(folder)
-    qrels(folder / "few.qrels", pd.read_csv(folder / "labelled.csv").head(5))
+    labelled = pd.read_csv(folder / "labelled.csv")
+    qrels(folder / "few.qrels", labelled.head(5))
+    qrels(folder / "zero.qrels", labelled.assign(label=0))
+    labelled.assign(label=5).to_csv(folder / "high.csv", index=False)
     result = run(*words.split())
     if "few.qrels --budget" in words:
         assert "--common" in result.stderr

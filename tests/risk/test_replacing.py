@@ -60,6 +60,23 @@ def test_few_labels_leave_a_close_pair_open(pool, collection) -> None:
     assert found.tau_interval == (-1.0, 1.0)
 
 
+def test_the_sample_is_that_of_the_comparison_with_the_fewest(pool, collection) -> None:
+    """As in a ranking, whatever the order of the pairs; with one pair it is that pair's own."""
+    candidate, production = collection.runs.values()
+    reverse = candidate.assign(score=-candidate["score"]).drop(columns="rank")
+    three = Runs(candidate=candidate, production=production, twin=reverse, depth=10)
+    grades = OrderedLogitGrades(max_grade=3).fit(collection.past_run, collection.past_qrels)
+    plan = Plan.create((three >> grades)(collection.topics), collection.topics, "DCG@10", budget=200, level="document")
+    qrels = collection.judge(plan.assessments)
+    many = replacement(plan, qrels, collection.judge(plan.tables.pool.keys), "twin")
+    each = [plan.compare(qrels, first=a, second=b).n_effective for a, b in combinations(plan.rankers, 2)]
+    assert f"{min(each):.1f} effective in the comparison with the fewest" in dict(many.basis)["sample"]
+    assert min(each) < each[-1]
+    plan, qrels = made(pool, collection, 60)
+    one = replacement(plan, qrels, collection.judge(pool), "twin")
+    assert tuple(one.basis) == tuple(plan.compare(qrels).basis.facts())
+
+
 def test_a_judge_without_a_label_that_counts_is_refused(pool, collection) -> None:
     plan, qrels = made(pool, collection, 60)
     with pytest.raises(ValueError, match=r"gpt has no label for \d+ documents of the plan, such as"):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -109,6 +111,7 @@ def test_the_best_of_three_judges_is_kept() -> None:
     assert report.drift.empty
 
 
+@pytest.mark.filterwarnings("error")
 def test_judges_that_cannot_be_told_apart_are_all_kept() -> None:
     truth, judges = world(800, 3, (0.3, 0.3, 0.9))
     audit = audit_of(judges, 60)
@@ -132,6 +135,72 @@ def test_the_page_holds_all_numbers_and_no_link(census) -> None:
     assert "http" not in text.replace("http://www.w3.org", "")
     for title in ("How often is a judge wrong?", "Agreement by grade", "How to make the audit again"):
         assert title in text
+
+
+@pytest.mark.parametrize("rel", [1, 2, 3])
+def test_a_judge_that_calls_nothing_relevant_has_no_precision_and_all_else(rel: int) -> None:
+    truth, _ = world(60, 7, ())
+    judges = {"none": truth.assign(label=0)}
+    audit = audit_of(judges, 60)
+    report = AuditReport.of(audit, labels(audit, truth), rel)
+    values = {name: of_judges["none"].value for name, of_judges in report.estimates.items()}
+    assert np.isnan(values.pop("precision"))
+    assert values["error"] == pytest.approx((truth["label"] > 0).mean())
+    assert values["recall"] == values["f1"] == values["kappa"] == 0
+    precision = report.estimates["precision"]["none"]
+    assert np.isnan(precision.confidence_interval()).all()
+    assert "of 'none', whatever its label, so it is not defined" in precision.note
+    assert "judge more pairs" not in precision.note
+    assert "is not defined" in page(report)
+
+
+def test_a_difference_to_an_undefined_precision_is_not_defined() -> None:
+    truth, judges = world(200, 7, (0.3,))
+    silent = truth.assign(label=0)
+    audit = audit_of(judges | {"none": silent, "mute": silent}, 60)
+    judged = asked_for(audit.judged(labels(audit, truth)), "precision", 1)
+    for first, second in ((0, 1), (1, 0), (1, 2)):
+        found = judged.compare(first, second, How(ZeroOne()))
+        assert np.isnan([found.difference, found.pvalue, *found.confidence_interval()]).all()
+        assert "so it is not defined" in found.note
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("budget", [50, 200])
+def test_the_differences_of_judges_that_agree_are_known_to_be_0(budget: int) -> None:
+    truth, judges = world(200, 8, (0.3,))
+    audit = audit_of(judges | {"twin": judges["judge0"]}, budget)
+    report = AuditReport.of(audit, labels(audit, truth))
+    differences = report.drift[report.drift["what"].str.startswith("difference")]
+    assert len(differences) == 5
+    assert (differences[["estimate", "low", "high"]] == 0).all(axis=None)
+    assert report.answer == "judge0 and twin give every pair the same grade, so they err equally often."
+    assert set(report.kept) == {"judge0", "twin"}
+    judged = audit.judged(labels(audit, truth))
+    for quantity in ("error", "precision", "recall", "f1", "kappa", "alpha"):
+        found = asked_for(judged, quantity, 2).compare(0, 1, How(ZeroOne()))
+        assert (found.difference, *found.confidence_interval(0.99)) == (0, 0, 0)
+        assert found.winner is None
+        assert found.note.endswith("agree on every pair that counts: the difference is known to be 0")
+        assert "95% interval [0.0000, 0.0000]" in str(found)
+        assert "nan" not in str(found)
+        assert found.to_dict()["pvalue"] is None
+    with pytest.raises(ValueError, match="confidence_level"):
+        found.confidence_interval(2.0)
+
+
+def test_missing_labels_leave_a_known_difference_known() -> None:
+    truth, judges = world(200, 8, (0.3,))
+    audit = audit_of(judges | {"twin": judges["judge0"]}, 200)
+    found = audit.compare(labels(audit, truth).iloc[5:], missing="nonrelevant")
+    assert tuple(found.confidence_interval()) == (0, 0)
+    assert "known to be 0" in found.note
+
+
+def test_an_interval_that_rounding_puts_beside_its_estimate_is_drawn(census) -> None:
+    rounded = {"what": "difference in Recall", "estimate": 1.0, "low": 0.8, "high": 1 - 1e-16, "note": ""}
+    assert rounded["high"] < rounded["estimate"]
+    assert "Points are estimates" in page(replace(census[0], drift=pd.DataFrame([rounded])))
 
 
 @pytest.mark.parametrize("budget", [10, 40])
