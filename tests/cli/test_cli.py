@@ -563,6 +563,8 @@ def test_documents_refuse_what_does_not_fit(files):
 
 def test_ndcg_is_planned_from_documents(files):
     words = (*RUNS, *TRAINING, "--level", "document", "--budget", "60", "--out", "p1")
+    said = complaint("extend", "plan", "past.qrels.gz", "--budget", "40", "--out", "p3", "--refit")
+    assert said == "the order of the queries is drawn already: --refit is for plans with --level document"
     said = run("plan", *words, "--measure", "nDCG@5")
     assert "(drawn by depth)" in said
     assert len(Plan.load("p1").assessments) <= 60
@@ -955,3 +957,4 @@ def test_arguments_are_said_as_options(command, parts, python, shell):
     context = typer.Context(group.commands[command], parent=typer.Context(group))
     assert str(error) == python
     assert error.told(lambda named: typed(named, context)) == shell
+        ("extend", ("no ", Argument("grades", "refit")), 'no grades="refit"', "no --refit"),
