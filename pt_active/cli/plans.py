@@ -161,8 +161,10 @@ def _level_of_rounds(level: str | None, design: str | None) -> str:
     Raises:
         ValueError: If queries are asked for.
     """
-    if level == "query" or design in DESIGNS:
-        raise ValueError("--rounds are of documents: say --level document")
+    remedies = ["say --level document"] if level == "query" else []
+    remedies += [f"leave out --design {design}"] if design in DESIGNS else []
+    if remedies:
+        raise ValueError(f"--rounds are of documents: {' and '.join(remedies)}")
     return "document"
 
 

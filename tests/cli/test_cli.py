@@ -279,6 +279,12 @@ def test_many_rankers_are_ranked(files):
     assert sorted(row["name"] for row in found["rankers"]) == ["a", "b", "c"]
     assert (len(found["pairs"]), found["correction"]) == (3, "holm")
     tukey = json.loads(run("compare", "plan", "plan.csv", "--correction", "tukey", "--json"))
+def test_rounds_say_which_option_is_too_many(files):
+    asked = (*RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "2")
+    assert complaint("plan", *asked, "--design", "hedged") == "--rounds are of documents: leave out --design hedged"
+    assert complaint("plan", *asked, "--level", "query") == "--rounds are of documents: say --level document"
+
+
     assert tukey["correction"] == "tukey"
     assert [row["pvalue"] for row in tukey["pairs"]] == [row["pvalue"] for row in found["pairs"]]
     pair = json.loads(run("compare", "plan", "plan.csv", "--first", "c", "--second", "a", "--json"))
@@ -400,6 +406,10 @@ def test_bad_answers_say_why(files):
     write(files / "half.qrels", f"{first.qid} 0 {first.docno} 1\n")
     assert "have no label" in complaint("compare", "plan", "half.qrels")
     write(files / "wrong.qrels", "q 0 D-0 good\n")
+    "rounds of a design of queries": (
+        (*RUNS, *UNIFORM, "--level", "query", "--design", "hedged", "--rounds", "2"),
+        "--rounds are of documents: say --level document and leave out --design hedged",
+    ),
     assert "wrong.qrels: line 1: expected 4 columns" in complaint("compare", "plan", "wrong.qrels")
     assert "unknown estimator 'best'" in complaint("compare", "plan", "judge.qrels", "--estimator", "best")
     assert "confidence must lie between 0 and 1" in complaint("compare", "plan", "judge.qrels", "--confidence", "95")
