@@ -23,7 +23,7 @@ from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
-from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, Words
+from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, TrainingWarning, Words
 from pt_active.relevance.grades.judges import JudgeGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.report import GradeReport
@@ -175,7 +175,9 @@ def grade_model(
     named = {f"run_{i}": run for i, run in enumerate(training.values())}
     documents = united(named, None, depth, True) if named else labels[["qid", "docno"]]
     model = kind(highest) if judge is None else JudgeGrades(judge, highest)
-    fitted = model.fit(documents, labels, unjudged=unjudged or "missing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        fitted = model.fit(documents, labels, unjudged=unjudged)
     cutoff = None if measure is None else parse_measure(measure, highest).params.get("cutoff")
     _warn_of_model(model, documents, labels, unjudged, cutoff)
     return fitted, training

@@ -135,14 +135,14 @@ class FittedGrades(GradeModel, pt.Estimator):
             run_va: Not used; PyTerrier's pipelines pass it.
             qrels_va: Not used; PyTerrier's pipelines pass it.
             unjudged: ``"nonrelevant"`` takes documents without a label for grade 0; ``"missing"`` leaves them out, as
-                None does, but without a warning.
+                None does, and warns only of labels that are all of one grade.
 
         Returns:
             The model itself.
 
         Warns:
-            UserWarning: If all labels are of one grade, none is grade 0, or fewer than half of the documents down to
-                rank 10 are judged.
+            TrainingWarning: If all labels are of one grade, none is grade 0, or fewer than half of the documents down
+                to rank 10 are judged.
 
         Raises:
             InputValidationError: If a column of the run is missing.
