@@ -93,7 +93,7 @@ def plan(
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
     if rounds > 1:
         level = _level_of_rounds(level, design)
-    frame, queries = source.read(cost, price, measure, cold=level != "query")
+    frame, queries = source.read(cost, price, measure)
     share = budget if budget is None else budget / rounds
     made = Plan.create(
         frame,

@@ -104,6 +104,10 @@ class ColdGrades(GradeModel):
         odds = np.exp(1.5 - np.arange(1, self.max_grade + 1)) / np.sqrt(deepest)[:, None]
         return fitting.from_exceedance(odds / (1 + odds))
 
+    def described(self) -> str:
+        """Where the grades come from, for printing."""
+        return "Grade model: none, so grades are guessed from ranks alone"
+
 
 class FittedGrades(GradeModel, pt.Estimator):
     """A grade model that learns from judged documents.
