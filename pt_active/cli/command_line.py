@@ -328,17 +328,18 @@ def typed(named: Named, context: typer.Context) -> str:
     commands = group.commands if isinstance(group, Commands) else {}
     own = _options(context.command)
     if isinstance(named, Argument):
-        named = _OTHER_VALUES.get(named, _OTHER_NAMES.get(named.name, named))
+        named = _OTHER_NAMES.get(str(named)) or _OTHER_NAMES.get(named.name, named)
         others = {name: option for each in commands.values() for name, option in _options(each).items()}
         return _option(named, (others | own).get(named.name))
     return own.get(named.name) or (f"pt-active {named.name}" if named.name in commands else str(named))
 
 
-_OTHER_NAMES = {"on_error": Argument("lenient", True)}
-"""Arguments that have another name on the command line."""
-
-_OTHER_VALUES = {Argument("looks", None): Argument("looks", AT_THE_END)}
-"""Values of arguments that are typed in another way."""
+_OTHER_NAMES = {
+    "on_error": Argument("lenient", True),
+    "looks=None": Argument("looks", AT_THE_END),
+    str(Argument("grades", "refit")): Argument("refit", True),
+}
+"""Arguments, or values of them, that have another name on the command line."""
 
 
 def _options(command: Any) -> dict[str, str]:

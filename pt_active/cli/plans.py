@@ -62,7 +62,11 @@ def plan(
         bool, typer.Option("--replace", help="Draw with replacement: a query can be drawn more than once.")
     ] = False,
     level: Annotated[
-        str | None, one_of(LEVELS, f"What to sample: {' or '.join(LEVELS)}; default: what is more precise.")
+        str | None,
+        one_of(
+            LEVELS,
+            f"What to sample: {' or '.join(LEVELS)}; default: documents, unless whole queries are expected to be more precise.",
+        ),
     ] = None,
     design: Annotated[
         str | None,
@@ -93,7 +97,7 @@ def plan(
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
     if rounds > 1:
         level = _level_of_rounds(level, design)
-    frame, queries = source.read(cost, price, measure, cold=level != "query")
+    frame, queries = source.read(cost, price, measure)
     share = budget if budget is None else budget / rounds
     made = Plan.create(
         frame,
@@ -161,8 +165,10 @@ def _level_of_rounds(level: str | None, design: str | None) -> str:
     Raises:
         ValueError: If queries are asked for.
     """
-    if level == "query" or design in DESIGNS:
-        raise ValueError("--rounds are of documents: say --level document")
+    remedies = ["say --level document"] if level == "query" else []
+    remedies += [f"leave out --design {design}"] if design in DESIGNS else []
+    if remedies:
+        raise ValueError(f"--rounds are of documents: {' and '.join(remedies)}")
     return "document"
 
 

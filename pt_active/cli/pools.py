@@ -23,9 +23,9 @@ from pt_active.frames.topics import read_texts, read_topics
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
-from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, Words
+from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, TrainingWarning, Words
 from pt_active.relevance.grades.judges import JudgeGrades
-from pt_active.relevance.grades.models import FittedGrades
+from pt_active.relevance.grades.models import ColdGrades, FittedGrades
 from pt_active.relevance.grades.report import GradeReport
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
@@ -34,7 +34,9 @@ DEFAULT_GRADES = "auto"
 """The default of ``--grades``."""
 
 COLD_GRADES = "cold"
-"""The grade model of a plan of documents without any training data."""
+"""The grade model where there is no training data."""
+
+_WITHOUT_JUDGMENTS = "without any judgments, say --max-grade N, the highest grade, and no --grades"
 
 MAX_STRAY_SHARE = 0.02
 """If a smaller share of the training labels lies above a grade that no label has, they are taken for mistakes."""
@@ -161,12 +163,11 @@ def grade_model(
     kind = GRADES[name or DEFAULT_GRADES]
     if judge is None and not hasattr(kind, "fit"):
         if max_grade is None:
-            head = "without training data, say" if name == COLD_GRADES else f"--grades {name} needs"
-            raise ValueError(f"{head} --max-grade N, the highest grade")
+            raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
         return kind(max_grade), {}
     if qrels is None or not (runs or judge):
         needed = "--judge needs --train-qrels" if judge else "the grade model learns from --train-run and --train-qrels"
-        raise ValueError(f"{needed}; without any judgments, say --grades uniform --max-grade N")
+        raise ValueError(f"{needed}; {_WITHOUT_JUDGMENTS}")
     labels = read_qrels(qrels)
     if labels.empty:
         raise ValueError(f"{qrels}: no document has a label")
@@ -175,7 +176,9 @@ def grade_model(
     named = {f"run_{i}": run for i, run in enumerate(training.values())}
     documents = united(named, None, depth, True) if named else labels[["qid", "docno"]]
     model = kind(highest) if judge is None else JudgeGrades(judge, highest)
-    fitted = model.fit(documents, labels, unjudged=unjudged or "missing")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TrainingWarning)
+        fitted = model.fit(documents, labels, unjudged=unjudged)
     cutoff = None if measure is None else parse_measure(measure, highest).params.get("cutoff")
     _warn_of_model(model, documents, labels, unjudged, cutoff)
     return fitted, training
@@ -366,19 +369,17 @@ class PoolFiles:
 
     @property
     def is_cold(self) -> bool:
-        """Whether no labels are given, and no model that does without."""
-        return not (self.pool or self.train_run or self.train_qrels or self.grades or self.judge)
+        """Whether the grades come from ranks alone: a highest grade is given, but no labels and no model."""
+        learned = self.pool or self.train_run or self.train_qrels or self.grades or self.judge
+        return self.max_grade is not None and not learned
 
-    def read(
-        self, cost: str, price: Cost, measure: str, cold: bool = False
-    ) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+    def read(self, cost: str, price: Cost, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.
 
         Args:
             cost: The name of the cost, for messages.
             price: The cost, which may need texts.
             measure: The measure, whose cutoff says which training documents should be judged.
-            cold: Whether the plan can do without training data, because it learns from its own labels.
 
         Raises:
             FileNotFoundError: If there is no such file.
@@ -389,11 +390,11 @@ class PoolFiles:
             frame = read_pool(self.pool)
         else:
             learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
-            name = COLD_GRADES if cold and self.is_cold else self.grades
+            name = COLD_GRADES if self.is_cold else self.grades
             model, training = grade_model(name, self.judge, self.max_grade, *learned)
             runs = read_runs(self.run or [], self.lenient)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
-            if isinstance(model, AutoGrades):
+            if isinstance(model, (AutoGrades, ColdGrades)):
                 frame.attrs["grade_model"] = model.described()
             runs |= {f"{file} (training)": run for file, run in training.items()}
             frame.attrs["dropped"] = {

@@ -244,6 +244,24 @@ def test_grade_models(files, words):
     assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
 
 
+@pytest.mark.parametrize("how", [(), ("--level", "query"), ("--design", "optimal"), ("--replace",)], ids=str)
+def test_every_plan_does_without_judgments(files, how):
+    asked = ("--measure", "DCG@5", "--budget", "60", "--max-grade", "2")
+    said = run("plan", *RUNS, *asked, *how, "--out", "plan")
+    assert "Grade model: none, so grades are guessed from ranks alone\n" in said
+    pool = Plan.load("plan").tables.pool
+    best = np.where(pool.ranks > 0, pool.ranks, DOCUMENTS).min(axis=0)
+    relevant = 1 / (1 + np.exp(-0.5 + 0.5 * np.log(best)))
+    np.testing.assert_allclose(1 - pool.grades[:, 0], relevant)
+
+
+def test_a_budget_does_without_judgments(files):
+    said = run("budget", *RUNS, "--measure", "DCG@5", "--width", "0.5", "--max-grade", "2")
+    assert "Grade model: none, so grades are guessed from ranks alone\n" in said
+    (proposed,) = re.findall(r"pt-active (plan .*)", said)
+    run(*shlex.split(proposed))
+
+
 def test_a_stray_label_is_not_the_top_grade(files):
     write(files / "stray.qrels", qrels_lines(PAST) + f"{PAST[0]} 0 D-new 9\n")
     trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
@@ -259,6 +277,12 @@ def test_a_stray_label_of_a_pool_is_not_the_top_grade(labelled, files):
     said = complaint("simulate", "pool.parquet", "--measure", "DCG@5", "--train-fold", "1")
     assert said.startswith("pool.parquet: 1 label is above 2, such as 9 for document")
     assert said.endswith("if this is meant to be, give the pool its own grades, in columns grade_0 to grade_9")
+
+
+def test_rounds_say_which_option_is_too_many(files):
+    asked = (*RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "2")
+    assert complaint("plan", *asked, "--design", "hedged") == "--rounds are of documents: leave out --design hedged"
+    assert complaint("plan", *asked, "--level", "query") == "--rounds are of documents: say --level document"
 
 
 def test_limits_are_lifted_by_an_option(files, monkeypatch):
@@ -353,9 +377,14 @@ BAD_PLANS = {
     "same name": ((*RUNS, "--run", "a=b.run", *UNIFORM), "--run a=b.run: the name 'a' is taken"),
     "reserved name": (("--run", "depth=b.run", *UNIFORM), "--run depth=b.run: the name 'depth' is taken"),
     "no runs": (UNIFORM, "say either --run (one for each ranker) or --pool, and not both"),
-    "no training": (RUNS, "the grade model learns from --train-run and --train-qrels"),
+    "no training": (
+        RUNS,
+        "the grade model learns from --train-run and --train-qrels; without any judgments, say --max-grade N",
+    ),
+    "no training of documents": ((*RUNS, "--level", "document"), "without any judgments, say --max-grade N"),
     "no training qrels": ((*RUNS, "--judge", "judge.qrels"), "--judge needs --train-qrels"),
     "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
+    "no maximum of cold grades": ((*RUNS, "--grades", "cold"), "--grades cold needs --max-grade"),
     "two models": ((*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"), "say either --grades or --judge"),
     "unknown grades": (
         (*RUNS, "--grades", "oracle"),
@@ -377,6 +406,10 @@ BAD_PLANS = {
     "a folder": (("--pool", "."), ".: Is a directory"),
     "out exists": ((*RUNS, *UNIFORM, "--out", "a.run.gz"), "a.run.gz exists; choose another --out"),
     "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
+    "rounds of a design of queries": (
+        (*RUNS, *UNIFORM, "--level", "query", "--design", "hedged", "--rounds", "2"),
+        "--rounds are of documents: say --level document and leave out --design hedged",
+    ),
 }
 
 
@@ -530,6 +563,8 @@ def test_queries_are_extended_without_labels(files):
     assert Plan.load("plan-more").manifest["spent"] > Plan.load("plan").manifest["spent"]
     said = complaint("extend", "plan", "--budget", "40", "--out", "p3", "--seed", "2")
     assert said == "the order of the queries is drawn already: --seed is for plans with --level document"
+    said = complaint("extend", "plan", "past.qrels.gz", "--budget", "40", "--out", "p3", "--refit")
+    assert said == "the order of the queries is drawn already: --refit is for plans with --level document"
     planned("--level", "document", "--design", "spread", *TRAINING, "--out", "documents")
     said = complaint("extend", "documents", "--budget", "40", "--out", "p3")
     assert said == "a round of documents learns from the labels so far, and there are none"
@@ -945,6 +980,7 @@ LEVEL, REPLACED = Argument("level", "document"), Argument("replace", True)
         ("export", ("needs ", LEVEL), 'needs level="document"', "needs --level document"),
         ("plan", (Argument("slices", 3),), "slices=3", "slices=3"),
         ("export", (Argument("plan"), " must"), "plan must", "plan must"),
+        ("extend", ("no ", Argument("grades", "refit")), 'no grades="refit"', "no --refit"),
         ("compare", (Method("so_far"),), "plan.so_far(qrels)", "--so-far"),
         ("compare", (Method("status"),), "plan.status(qrels)", "pt-active status"),
         ("extend", (Method("so_far"),), "plan.so_far(qrels)", "plan.so_far(qrels)"),

@@ -101,6 +101,8 @@ class LevelChoice(Record):
     def __str__(self) -> str:
         kinds = "documents", "whole queries"
         one, other = kinds if self.level == "document" else kinds[::-1]
+        if self.half_width is None and self.other_half_width is None:
+            return f"{one}, {self.design}; the sample is too small for an interval, and so would be one of {other}"
         own, its = (_plus_minus(width) for width in (self.half_width, self.other_half_width))
         said = f"{one}, {self.design}: {own} (95%, if the grade model is right)"
         return f"{said}; {other}, {self.other_design}, would give {its}"

@@ -213,9 +213,10 @@ def check_no_refit(grades: object, seed: int | None) -> None:
     """
     for name, value in (("grades", grades), ("seed", seed)):
         if value is not None:
+            given = Argument(name, value) if isinstance(value, str) else Argument(name)
             by_documents = Argument("level", "document")
             raise ArgumentError(
-                "the order of the queries is drawn already: ", Argument(name), " is for plans with ", by_documents
+                "the order of the queries is drawn already: ", given, " is for plans with ", by_documents
             )
 
 

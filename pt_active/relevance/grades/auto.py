@@ -129,7 +129,9 @@ class AutoGrades(FittedGrades):
         head = f"Grade model: {self.winner_}, the best of {len(self.table_)} on queries not learned from"
         if self.table_.empty:
             return f"Grade model: {self.winner_}; one query is too few to compare models"
-        return f"{head}\n{self.table_.to_string(index=False, float_format=lambda number: f'{number:.4g}')}"
+        slopes = ["slope", "slope_low", "slope_high"]
+        table = self.table_.assign(**self.table_[slopes].where(np.isfinite(self.table_[slopes])))
+        return f"{head}\n{table.to_string(index=False, na_rep='–', float_format=lambda number: f'{number:.4g}')}"
 
 
 def _numbers(

@@ -29,6 +29,10 @@ Words = tuple[str | Named, ...]
 """The parts of a warning that names arguments, as `checks.ArgumentError` takes them."""
 
 
+class TrainingWarning(UserWarning):
+    """A warning of training labels that ruin a grade model."""
+
+
 @dataclass(frozen=True)
 class TrainingCoverage:
     """Which documents of a training run were judged, and with which grades.
@@ -155,7 +159,7 @@ def warn_of_training(cautions: Sequence[Words], stacklevel: int = 3) -> None:
         stacklevel: As ``warnings.warn`` takes it.
     """
     for words in cautions:
-        warnings.warn("".join(map(str, words)), stacklevel=stacklevel + 1)
+        warnings.warn("".join(map(str, words)), TrainingWarning, stacklevel=stacklevel + 1)
 
 
 def standardised_difference(values: np.ndarray, known: np.ndarray) -> np.ndarray:

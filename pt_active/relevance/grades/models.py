@@ -104,6 +104,10 @@ class ColdGrades(GradeModel):
         odds = np.exp(1.5 - np.arange(1, self.max_grade + 1)) / np.sqrt(deepest)[:, None]
         return fitting.from_exceedance(odds / (1 + odds))
 
+    def described(self) -> str:
+        """Where the grades come from, for printing."""
+        return "Grade model: none, so grades are guessed from ranks alone"
+
 
 class FittedGrades(GradeModel, pt.Estimator):
     """A grade model that learns from judged documents.
@@ -135,14 +139,14 @@ class FittedGrades(GradeModel, pt.Estimator):
             run_va: Not used; PyTerrier's pipelines pass it.
             qrels_va: Not used; PyTerrier's pipelines pass it.
             unjudged: ``"nonrelevant"`` takes documents without a label for grade 0; ``"missing"`` leaves them out, as
-                None does, but without a warning.
+                None does, and warns only of labels that are all of one grade.
 
         Returns:
             The model itself.
 
         Warns:
-            UserWarning: If all labels are of one grade, none is grade 0, or fewer than half of the documents down to
-                rank 10 are judged.
+            TrainingWarning: If all labels are of one grade, none is grade 0, or fewer than half of the documents down
+                to rank 10 are judged.
 
         Raises:
             InputValidationError: If a column of the run is missing.

@@ -96,7 +96,7 @@ class Slope:
     """The slope of the line of labels on expected grades: 1 if a grade model is right on average at every level.
 
     Attributes:
-        value: The slope; NaN if the model expects the same of every document.
+        value: The slope; NaN if the model expects the same of every document, or all labels are equal.
         low: The lower end of its interval.
         high: The upper end.
     """
@@ -120,7 +120,8 @@ class Slope:
         queries, query = np.unique(qid, return_inverse=True)
         centred = expected - expected.mean()
         spread = float(centred @ centred)
-        if len(queries) < 2 or spread <= 1e-12 * max(float(expected @ expected), 1e-300):
+        flat = spread <= 1e-12 * max(float(expected @ expected), 1e-300)
+        if len(queries) < 2 or flat or labels.min() == labels.max():
             return cls(np.nan, -np.inf, np.inf)
         value = float(centred @ labels) / spread
         residual = labels - labels.mean() - value * centred

@@ -140,6 +140,11 @@ class TestValidation:
         assert np.isnan(slope.value)
         assert not slope.misleads
 
+    def test_labels_of_one_grade_have_no_slope(self):
+        slope = Slope.of(np.array([[0.5, 0.5], [0.4, 0.6]] * 3), np.ones(6, dtype=int), np.array([1, 1, 2, 2, 3, 3]))
+        assert np.isnan(slope.value)
+        assert not slope.misleads
+
 
 class _WrongSigned(OrderedLogitGrades):
     def _predict(self, frame):
@@ -194,6 +199,7 @@ def files(tmp_path_factory):
         "past": write("past.run", RUN, run_line),
         "all": write("all.qrels", QRELS, qrels_line),
         "positives": write("positives.qrels", QRELS[QRELS["label"] > 0], qrels_line),
+        "twos": write("twos.qrels", QRELS[QRELS["label"] == 2], qrels_line),
         "sparse": write("sparse.qrels", sparse(), qrels_line),
         "out": str(folder / "plan"),
     }
@@ -221,6 +227,18 @@ def test_the_command_line_says_so_before_a_plan_exists(files, qrels, begins, tmp
         (warning,) = (each for each in invoked(files, command, qrels, *map(str, words)) if "unjudged" in each)
         assert warning.startswith(begins)
         assert ASKS in warning
+
+
+@pytest.mark.parametrize("words", [(), ("--unjudged", "missing")], ids=str)
+def test_labels_of_one_grade_are_said_once(files, words, tmp_path):
+    trained = ("--train-run", files["past"], "--train-qrels", files["twos"], "--max-grade", "3", *words)
+    asked = ("--measure", "DCG@10", "--budget", "60", "--out", str(tmp_path / "p"))
+    result = CliRunner().invoke(app, ["plan", *files["runs"], *trained, *asked])
+    (warning,) = (line for line in result.stderr.splitlines() if "grade 2 of every document" in line)
+    assert warning.endswith("say --unjudged nonrelevant")
+    assert not [line for line in result.stderr.splitlines() if "misleads" in line]
+    rows = re.findall(r"^ *(?:prior|ordered-logit) .*$", result.stdout, re.MULTILINE)
+    assert [row.split()[-3:] for row in rows] == [["–"] * 3] * 2
 
 
 def test_what_was_said_is_not_asked_again(files):
