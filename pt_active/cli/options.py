@@ -157,7 +157,8 @@ TrainQrels = Annotated[Path | None, typer.Option(metavar="FILE", help="The judgm
 Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.")]
 
 Judge = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Another judge's labels, votes or probabilities, such as an LLM's.")
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="Labels, votes or probabilities of another judge, such as an LLM; repeat it."),
 ]
 
 Unjudged = Annotated[

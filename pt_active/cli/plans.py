@@ -65,7 +65,7 @@ def plan(
         str | None,
         one_of(
             LEVELS,
-            f"What to sample: {' or '.join(LEVELS)}; default: documents, unless whole queries are expected to be more precise.",
+            f"What to sample: {' or '.join(LEVELS)}; default: documents, unless queries are expected to be better.",
         ),
     ] = None,
     design: Annotated[

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -129,7 +130,7 @@ def united(
 
 def grade_model(
     name: str | None,
-    judge: Path | None,
+    judge: list[Path] | None,
     max_grade: int | None,
     runs: list[Path],
     qrels: Path | None,
@@ -142,7 +143,7 @@ def grade_model(
 
     Args:
         name: A key of `auto.GRADES`; None for `DEFAULT_GRADES`.
-        judge: The file of another judge, for a `JudgeGrades` instead.
+        judge: The files of other judges, for a `JudgeGrades` instead; None or empty for none.
         max_grade: The highest grade; None for that of the training qrels.
         runs: The runs that have been judged.
         qrels: The judgments of these runs.
@@ -158,10 +159,10 @@ def grade_model(
         FileNotFoundError: If a file does not exist.
         ValueError: If something is missing or contradictory, or a file is malformed.
     """
-    if judge is not None and name is not None:
+    if judge and name is not None:
         raise ValueError("say either --grades or --judge, and not both")
     kind = GRADES[name or DEFAULT_GRADES]
-    if judge is None and not hasattr(kind, "fit"):
+    if not judge and not hasattr(kind, "fit"):
         if max_grade is None:
             raise ValueError(f"--grades {name} needs --max-grade N, the highest grade")
         return kind(max_grade), {}
@@ -175,13 +176,23 @@ def grade_model(
     training = {str(path): read_run(path, _on_error(lenient)) for path in runs}
     named = {f"run_{i}": run for i, run in enumerate(training.values())}
     documents = united(named, None, depth, True) if named else labels[["qid", "docno"]]
-    model = kind(highest) if judge is None else JudgeGrades(judge, highest)
+    model = _of_judges(judge, highest) if judge else kind(highest)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TrainingWarning)
         fitted = model.fit(documents, labels, unjudged=unjudged)
     cutoff = None if measure is None else parse_measure(measure, highest).params.get("cutoff")
     _warn_of_model(model, documents, labels, unjudged, cutoff)
     return fitted, training
+
+
+def _of_judges(files: list[Path], max_grade: int) -> JudgeGrades:
+    """One judge, or several with the names of their files."""
+    if len(files) == 1:
+        return JudgeGrades(files[0], max_grade)
+    named: dict[str, Any] = {file.name.partition(".")[0]: file for file in files}
+    if len(named) < len(files):
+        raise ValueError(f"the files of --judge need different names, got {', '.join(map(str, files))}")
+    return JudgeGrades(max_grade=max_grade, **named)
 
 
 def _warn_of_model(
@@ -306,7 +317,7 @@ class PoolFiles:
         train_run: Runs that have been judged.
         train_qrels: The judgments of the training runs.
         grades: A key of `auto.GRADES`.
-        judge: Another judge's qrels.
+        judge: The files of other judges.
         max_grade: The highest grade.
         depth: Documents to keep of each ranking.
         allow_missing_queries: Whether a ranker may leave queries unanswered.
@@ -321,7 +332,7 @@ class PoolFiles:
     train_run: list[Path] | None
     train_qrels: Path | None
     grades: str | None
-    judge: Path | None
+    judge: list[Path] | None
     max_grade: int | None
     depth: int | None
     allow_missing_queries: bool

@@ -991,3 +991,13 @@ def test_arguments_are_said_as_options(command, parts, python, shell):
     context = typer.Context(group.commands[command], parent=typer.Context(group))
     assert str(error) == python
     assert error.told(lambda named: typed(named, context)) == shell
+
+
+def test_several_judges_make_one_model(files):
+    (files / "other.qrels").write_text((files / "judge.qrels").read_text())
+    judges = ("--judge", "judge.qrels", "--judge", "other.qrels")
+    assert "Plan for DCG@5" in run("plan", *RUNS, *TRAINING[2:], *judges, *MEASURED)
+    same = complaint(
+        "plan", *RUNS, *TRAINING[2:], "--judge", "judge.qrels", "--judge", "./judge.qrels", *MEASURED[:-1], "p"
+    )
+    assert same.startswith("the files of --judge need different names")
