@@ -537,8 +537,9 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
     assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
-    said = complaint("status", "p2", "judged.csv")
-    assert "use --looks asymptotic after each round, or make a plan with --design successive" in said
+    said = complaint("status", "p2", "judged.csv", "--looks", "always")
+    assert "use --looks end, after each of many rounds --looks asymptotic, or make a plan with --design succ" in said
+    assert "valid at the end" in run("status", "p2", "judged.csv")
     large = ("--looks", "asymptotic")
     early = json.loads(run("status", "p2", "judged.csv", *large, "--json"))
     assert (early["unit"], early["judged"], early["drawn"]) == ("round", 1, 2)

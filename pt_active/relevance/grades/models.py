@@ -290,7 +290,9 @@ class MixtureGrades(pt.Estimator):
 def _with_grades(frame: pd.DataFrame, probabilities: np.ndarray) -> pd.DataFrame:
     rest = frame.drop(columns=[c for c in frame.columns if GRADE_COLUMN.match(str(c))])
     names = [f"grade_{g}" for g in range(probabilities.shape[1])]
-    return pd.concat([rest, pd.DataFrame(probabilities, index=rest.index, columns=names)], axis=1)
+    graded = pd.concat([rest, pd.DataFrame(probabilities, index=rest.index, columns=names)], axis=1)
+    graded.attrs |= frame.attrs
+    return graded
 
 
 def _grades_by(model: pt.Transformer, frame: pd.DataFrame) -> np.ndarray:

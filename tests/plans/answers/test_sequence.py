@@ -359,7 +359,8 @@ def test_documents_that_were_drawn_at_once_are_refused(design: str, pool: pd.Dat
     plan = Plan.create(pool, None, DCG @ 10, budget=90, level="document", design=design)
     message = (
         f"the documents were drawn at once, by {design}, so nothing can be proved after each label; "
-        'use looks="asymptotic" after each round, or make a plan with design="successive"'
+        'when all is judged, use looks=None, after each of many rounds looks="asymptotic", or make a plan with '
+        'design="successive"'
     )
     with pytest.raises(ValueError, match=message):
         plan.status(plan.assessments[["qid", "docno"]].merge(labels))
