@@ -63,8 +63,8 @@ def level_chosen(
     """Choose documents, unless opening queries costs something and whole queries are expected to be more precise.
 
     The errors are those that the grade model expects. They depend neither on a seed nor on the order of rows. Where
-    opening a query costs nothing, documents were more precise in all replays on labelled pools, and the errors only say
-    by how much.
+    opening a query costs nothing, documents were more precise in nearly all
+    replays on labelled pools, and the errors only say by how much.
 
     Args:
         ahead: The pool, the measure and the costs.
