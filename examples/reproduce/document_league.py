@@ -7,13 +7,15 @@ replacement.
 
     python document_league.py mq2007-agg.parquet mq2008.parquet --docs ../../pt_active/pt_docs/documents.md
 
-``--quick`` takes one training fold and few repetitions.
+``--quick`` takes one training fold and few repetitions. The tables take hours; with ``--keep FOLDER`` a run goes on
+where an earlier one stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -28,10 +30,10 @@ from leagues import (
     covered,
     markdown,
     parser_of,
+    rows_of_folds,
     tasks,
     written,
 )
-from tqdm import tqdm
 
 from pt_active import UnitCost
 from pt_active.frames.columns import grade_columns
@@ -144,17 +146,13 @@ KEYS = ["data", "measure", "task", "model", "opening", "budget", "method"]
 
 def league(arguments: argparse.Namespace) -> pd.DataFrame:
     """One row per cell and method, averaged over the training folds."""
-    pools = list(map(read_judged_pool, arguments.pools))
-    jobs = [
-        (pool, number, fold)
-        for pool in pools
-        for number, fold in enumerate(pool.train_folds[: 1 if arguments.quick else None])
-    ]
     repetitions = 20 if arguments.quick else arguments.repetitions
-    rows: list[dict[str, object]] = []
-    for job in tqdm(jobs, unit="fold"):
-        rows += tqdm(rows_of(*job, repetitions, arguments.seed), unit="row", leave=False)
-    return averaged(pd.DataFrame(rows), KEYS)
+    folds = {
+        f"{pool.name}, fold {fold}": partial(rows_of, pool, number, fold, repetitions, arguments.seed)
+        for pool in map(read_judged_pool, arguments.pools)
+        for number, fold in enumerate(pool.train_folds[: 1 if arguments.quick else None])
+    }
+    return averaged(rows_of_folds(folds, arguments), KEYS)
 
 
 def wide(table: pd.DataFrame, rows: list[str]) -> str:

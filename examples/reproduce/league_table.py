@@ -7,23 +7,24 @@ pair, a near-tied pair), with a fitted grade model and three spoilt on purpose. 
     python examples/reproduce/league_table.py POOL.parquet … [--docs pt_active/pt_docs/evidence.md] [--csv league.csv]
 
 The scripts in ``data_scripts/`` make the labelled pools. With ``--docs`` the tables go between the two marker lines of
-the page. ``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model.
+the page. ``--judge NAME=QRELS`` adds the pool NAME a second time, with an LLM judge's labels as grade model. The table
+takes hours; with ``--keep FOLDER`` a run goes on where an earlier one stopped.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, averaged, budget_of, covered, markdown, parser_of, tasks, written
+from leagues import SPOILERS, averaged, budget_of, covered, markdown, parser_of, rows_of_folds, tasks, written
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
-from tqdm import tqdm
 
 from pt_active import JudgeGrades
 from pt_active.frames.columns import grade_columns
@@ -119,6 +120,14 @@ def replayed(case: Case, repetitions: int, seed: int) -> Iterator[dict[str, obje
         yield head | {"method": name, "ratio": ratio} | share_columns("coverage", coverage, min(repetitions, 1000))
 
 
+def rows_of(
+    pool: JudgedPool, fold: int, judge: Path | None, repetitions: int, seed: int
+) -> Iterator[dict[str, object]]:
+    """The rows of one pool and training fold."""
+    for case in cases(pool, fold, judge):
+        yield from replayed(case, repetitions, seed)
+
+
 def peers(
     population: Population, budget: float, repetitions: int, seed: int
 ) -> dict[str, tuple[dict[str, float], float]]:
@@ -148,16 +157,13 @@ def peers(
 def league(arguments: argparse.Namespace) -> pd.DataFrame:
     """One row per data set, measure, task, grade model and method, averaged over the training folds."""
     judges = {name: Path(path) for name, path in (entry.split("=", 1) for entry in arguments.judge)}
-    jobs: list[tuple[JudgedPool, int, Path | None]] = []
+    folds = {}
     for pool in map(read_judged_pool, arguments.pools):
-        folds = pool.train_folds[: 1 if arguments.quick else None]
-        graders = [None, judges[pool.name]] if pool.name in judges else [None]
-        jobs += [(pool, fold, judge) for judge in graders for fold in folds]
-    rows = []
-    for pool, fold, judge in tqdm(jobs, unit="fold"):
-        for case in tqdm(list(cases(pool, fold, judge)), unit="case", leave=False):
-            rows += replayed(case, arguments.repetitions, arguments.seed)
-    return averaged(pd.DataFrame(rows), ["data", "measure", "task", "model", "method"])
+        for judge in [None, judges[pool.name]] if pool.name in judges else [None]:
+            for fold in pool.train_folds[: 1 if arguments.quick else None]:
+                name = f"{pool.name}, {judge.stem if judge else 'fitted'}, fold {fold}"
+                folds[name] = partial(rows_of, pool, fold, judge, arguments.repetitions, arguments.seed)
+    return averaged(rows_of_folds(folds, arguments), ["data", "measure", "task", "model", "method"])
 
 
 def long_table(table: pd.DataFrame, model: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -112,7 +113,37 @@ def parser_of(description: str | None, repetitions: int, quick: str) -> argparse
     parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument(
+        "--keep",
+        type=Path,
+        metavar="FOLDER",
+        help="keep the rows of finished folds, so that a run can go on later",
+    )
     return parser
+
+
+def rows_of_folds(
+    folds: Mapping[str, Callable[[], Iterable[Mapping[str, object]]]], arguments: argparse.Namespace
+) -> pd.DataFrame:
+    """The rows of all folds; those that an earlier run of the same command has kept are read, not made again.
+
+    Args:
+        folds: Name of a fold → function that makes its rows.
+        arguments: Those of `parser_of`.
+    """
+    rows: list[Mapping[str, object]] = []
+    for name, make in tqdm(folds.items(), unit="fold"):
+        setting = "quick" if arguments.quick else f"{arguments.repetitions} repetitions"
+        kept = arguments.keep and arguments.keep / f"{name}, {setting}, seed {arguments.seed}.json"
+        if kept and kept.exists():
+            rows += json.loads(kept.read_text(encoding="utf-8"))
+            continue
+        made = list(tqdm(make(), desc=name, unit="row", leave=False))
+        if kept:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            write_file(kept, json.dumps(made, default=float), replace=True)
+        rows += made
+    return pd.DataFrame(rows)
 
 
 def written(
