@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from judged_pools import JudgedPool, read_judged_pool
+from made_tables import DOCS, renew
 from tqdm import tqdm
 
 from pt_active.frames.atomic import write_file
@@ -194,8 +195,10 @@ def tabled(
 
 
 def insert(text: str, path: Path, markers: tuple[str, str] = (BEGIN, END)) -> None:
-    """Put a text between the marker lines of a page."""
+    """Put a text between the marker lines of a page, and note with which code it was made."""
     begin, end = markers
     before, rest = path.read_text(encoding="utf-8").split(begin)
     after = rest.split(end)[1]
     write_file(path, f"{before}{begin}\n\n{text}\n\n{end}{after}", replace=True)
+    if path.resolve().parent == DOCS:
+        renew([f"{path.name} {begin.removeprefix('<!-- ').removesuffix(': begin -->')}"])
