@@ -241,6 +241,54 @@ def test_the_coverage_is_put_into_the_page(script, pool_file: Path, tmp_path: Pa
     monkeypatch.setattr("sys.argv", ["_", str(pool_file), "--share", "0.3", "--repetitions", "4", "--docs", str(page)])
     module.main()
     rows = [[cell.strip() for cell in line.split("|")] for line in page.read_text().splitlines() if "ranker" in line]
-    assert "old" not in page.read_text()
+    assert "\nold\n" not in page.read_text()
     assert len(rows) == 2
     assert all(float(row[5].rstrip("%")) > 90 for row in rows)
+
+
+def test_the_table_of_cold_starts_has_a_row_for_each_task_and_budget(
+    script, pool_file, tmp_path, monkeypatch, capsys
+) -> None:
+    module, page, other = script("cold_start"), tmp_path / "page.md", tmp_path / "other.parquet"
+    begin, end = module.MARKERS
+    page.write_text(f"{begin}\nold\n{end}\n")
+    frame = pd.read_parquet(pool_file)
+    frame[frame["fold"] <= 3].to_parquet(other)
+    monkeypatch.setattr(module, "SHARES", (0.4,))
+    argv = ["cold_start.py", str(pool_file), str(other), "--repetitions", "2", "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", argv)
+    module.main()
+    rows = [line.strip("| ").split(" | ") for line in capsys.readouterr().out.splitlines() if line.startswith("| ")]
+    table = pd.DataFrame(rows[2:], columns=rows[0])
+    assert table["data"].tolist() == ["small"] * 3 + ["other"] * 3
+    assert table["task"].nunique() == 3
+    saved = table.drop(columns=["data", "task", "labels"]).astype(float)
+    assert list(saved) == [
+        "no model",
+        "ranks alone",
+        "ranks alone, 3 refitted rounds",
+        "another collection",
+        "its own past",
+    ]
+    assert saved["its own past"].mean() > saved["no model"].mean() > 0
+    assert "\nold\n" not in page.read_text()
+
+
+def test_a_league_goes_on_where_it_stopped(script, tmp_path) -> None:
+    league, made = script("leagues"), []
+
+    def rows(fold: str, fails: bool = False):
+        made.append(fold)
+        yield {"fold": fold, "ratio": np.float64(1.5)}
+        if fails:
+            raise KeyboardInterrupt
+
+    arguments = Namespace(keep=tmp_path / "kept", quick=False, repetitions=7, seed=0)
+    with pytest.raises(KeyboardInterrupt):
+        league.rows_of_folds({"a": lambda: rows("a"), "b": lambda: rows("b", fails=True)}, arguments)
+    folds = {"a": lambda: rows("a"), "b": lambda: rows("b")}
+    table = league.rows_of_folds(folds, arguments)
+    assert made == ["a", "b", "b"]
+    pd.testing.assert_frame_equal(table, pd.DataFrame({"fold": ["a", "b"], "ratio": [1.5, 1.5]}))
+    league.rows_of_folds(folds, Namespace(**vars(arguments) | {"seed": 1}))
+    assert made == ["a", "b", "b", "a", "b"]
