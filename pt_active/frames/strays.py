@@ -82,6 +82,8 @@ def stray_labels(keys: pd.DataFrame, lacking: np.ndarray, qrels: pd.DataFrame) -
     given = qrels[["qid", "docno"]]
     joined = given.merge(keys[["qid", "docno"]], how="left", on=["qid", "docno"], indicator=True)
     unknown = given[(joined["_merge"] == "left_only").to_numpy()]
+    if unknown.empty:
+        return Strays()
     own = unknown["qid"].isin(keys["qid"].unique()).to_numpy()
     near, kinds, crowd = _Near(keys[lacking]), Counter[str](), len(unknown) > _CROWD * lacking.sum()
     compared = list(unknown.iloc[:_COMPARED].itertuples(index=False, name=None))
