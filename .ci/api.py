@@ -1,0 +1,261 @@
+"""Writes the page of the API, ``pt_active/pt_docs/api.md``, from signatures and docstrings.
+
+    python .ci/api.py
+
+A new public name goes into `NAMES`, a module that is worth knowing into `MODULES`; a test fails while the page differs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterator
+from importlib import import_module
+from operator import attrgetter
+from pathlib import Path
+
+import pt_active
+
+PAGE = Path(__file__).parents[1] / "pt_active" / "pt_docs" / "api.md"
+
+NAMES = {
+    "Measures": """
+        DCG
+        ERR
+        parse_measure
+        measure_values
+    """,
+    "Rankings and grades": """
+        Runs
+        UniformGrades
+        PriorGrades
+        OrderedLogitGrades
+        ForestGrades
+        ClassifierGrades
+        JudgeGrades
+        AskedJudge
+        AutoGrades
+        ColdGrades
+        MixtureGrades
+        OrderedLogitGrades.fit
+        GradeReport.of
+        GradeReport.cross_validated
+    """,
+    "Costs": """
+        UnitCost
+        LogLengthCost
+        ColumnCost
+        TimeCost
+    """,
+    "Design, draw, plan": """
+        SamplingDistribution
+        Draw
+        Plan
+        Plan.create
+        Plan.save
+        Plan.load
+        Plan.export
+        Plan.estimate
+        Plan.compare
+        Plan.rank
+        Plan.gate
+        Plan.status
+        Plan.agreement
+        Plan.without_judges
+        Plan.follow
+        Plan.report
+        Plan.extend
+        Plan.so_far
+        Plan.with_rankers
+        Plan.judged
+        Plan.model_means
+    """,
+    "Budgets": """
+        Outlook.of
+        Outlook.of_plan
+        Outlook.table
+        Outlook.until_known
+        Outlook.budget_for
+    """,
+    "Results": """
+        Estimate
+        Estimate.confidence_interval
+        Comparison
+        Comparison.confidence_interval
+        Comparison.to_frame
+        Comparison.to_dict
+        Ranking
+        Ranking.to_frame
+        Ranking.pairs
+        GradeReport
+        Status
+        Status.to_dict
+        Report.of
+        Report.save
+        Report.to_dict
+        ModelCheck.of
+        Experiment
+    """,
+    "Audits": """
+        Audit
+        Audit.create
+        Audit.estimate
+        Audit.compare
+        Audit.rank
+        Audit.save
+        Audit.load
+        Audit.export
+    """,
+    "Testing in rounds": """
+        ActiveTest
+        ActiveTest.create
+        ActiveTest.next_round
+        ActiveTest.estimate
+        ActiveTest.save
+        ActiveTest.load
+    """,
+    "Learning algorithms": """
+        compare_learners
+        LearnerComparison
+        LearnerComparison.confidence_interval
+        LearnerComparison.to_frame
+    """,
+}
+"""Heading → the names below it, a line each."""
+
+WITHOUT_ARGUMENTS = {"DCG", "ERR"}
+"""Measures, which are written as in `ir_measures`."""
+
+RESULTS = {"Estimate", "Comparison", "Ranking", "GradeReport", "Status", "Gate", "LearnerComparison"}
+"""Answers that nobody makes by hand, of which the fields matter."""
+
+MODULES: dict[str, str] = {
+    "pt_active.frames.sources": "LIMITS limits_lifted",
+    "pt_active.frames.strays": "stray_labels",
+    "pt_active.frames.trec": "read_run read_qrels",
+    "pt_active.frames.topics": "read_topics read_texts",
+    "pt_active.frames.clocks": "clocks",
+    "pt_active.frames.worklists": "write_assessments read_judgments FORMATS",
+    "pt_active.frames.records": "RECORD_COLUMNS STATUSES latest",
+    "pt_active.judging.records": "checked_records read_records write_records qrels_of",
+    "pt_active.judging.files": "import_records read_labels write_worklist",
+    "pt_active.judging.tools.registry": "TOOLS",
+    "pt_active.demo": "demo_collection DemoCollection.judge",
+    "pt_active.relevance.measures": "RANK_FORMS rank_form",
+    "pt_active.relevance.moments": "label_moments document_moments",
+    "pt_active.relevance.revealed": "revealed_form Expectation fitted_leniency",
+    "pt_active.relevance.bounds": "contrast_bounds document_bounds",
+    "pt_active.relevance.losses": "LOSSES Loss Loss.terms Loss.decision",
+    "pt_active.relevance.costs": "COSTS",
+    "pt_active.relevance.grades.recalibration": "recalibrated_grades recalibrated_line",
+    "pt_active.relevance.grades.judge_tables": "judge_table read_judge umbrela_labels",
+    "pt_active.relevance.grades.guards": "TrainingCoverage UNJUDGED_POLICIES",
+    "pt_active.relevance.grades.refitting": "refitted_grades",
+    "pt_active.sampling.designs": "DESIGNS sampling_distribution",
+    "pt_active.sampling.documents": "DOCUMENT_DRAWINGS document_sizes document_design",
+    "pt_active.sampling.revealed": "RevealedPool",
+    "pt_active.sampling.successive": "Succession succession_design",
+    "pt_active.sampling.draws": "draw_to_budget draw_number races priorities",
+    "pt_active.inference.estimators": "ESTIMATORS EstimatorKind Sample Controls Weighting",
+    "pt_active.inference.documents": "DOCUMENT_ESTIMATORS document_estimate",
+    "pt_active.inference.rounds": "draw_round estimate_rounds",
+    "pt_active.inference.significance": "tukey_pvalues studentized_range_tail indistinct_groups",
+    "pt_active.inference.stopping.bets": "Stakes excluded interval holm",
+    "pt_active.inference.stopping.draws": "Units Draws",
+    "pt_active.inference.stopping.foresight": "Ahead Claim decided_after decided_without_noise",
+    "pt_active.inference.stopping.boundaries": "mixture_boundary spending_boundary SPENDING",
+    "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
+    "pt_active.plans.making.artifact": "digest",
+    "pt_active.plans.answers.sequence": "sequence_of Progress Proof",
+    "pt_active.plans.answers.pairwise": "PairStatus PairStatus.table",
+    "pt_active.plans.answers.report.plots": (
+        "plot_budget plot_design plot_contributions plot_calibration plot_estimates"
+    ),
+    "pt_active.risk": "Audit ZeroOne Accuracy Squared GaussianSquared CostMatrix FMeasure Precision Recall F1",
+    "pt_active.risk.judges": "judged_pool with_beliefs",
+    "pt_active.risk.report": "AuditReport.of",
+    "pt_active.risk.page": "page",
+    "pt_active.risk.replacing": "replacement Replacement",
+    "pt_active.rounds": "ActiveTest CrossEntropy AUC AP",
+    "pt_active.judging.server.store": "Store stored_records",
+    "pt_active.judging.server.order": "JudgingOrder",
+    "pt_active.studies.simulate": "labelled_population simulate draw_until_significant",
+    "pt_active.studies.populations": "POPULATIONS",
+}
+"""Module → its names that are worth knowing."""
+
+HEAD = """\
+# API
+
+*What is there, and with which arguments?* This page lists every public name of `pt_active` with its signature and the
+first words of its docstring. The docstrings have types, units and errors: `help(pt_active.Plan.create)`.
+`python .ci/api.py` makes the page.
+"""
+
+MODULES_HEAD = """\
+## Modules worth knowing
+
+`import pt_active` does not give these names; import them from their module.
+
+| module | names | what it is about |
+|---|---|---|
+"""
+
+
+def summary(thing: object) -> str:
+    """The first paragraph of a docstring, as Markdown on one line."""
+    first = (inspect.getdoc(thing) or "").split("\n\n")[0].replace("\n", " ").replace("``", "`")
+    return first.replace("|", "\\|")
+
+
+def signature(name: str, thing: object) -> str:
+    """The signature without types; empty for what nobody calls."""
+    if name in RESULTS | WITHOUT_ARGUMENTS:
+        return ""
+    parameters = [
+        each.replace(annotation=inspect.Parameter.empty)
+        for each in inspect.signature(thing).parameters.values()  # type: ignore[arg-type]
+        if each.name != "self"
+    ]
+    return str(inspect.Signature(parameters))
+
+
+def fields(name: str, thing: object) -> str:
+    """The fields of a result in words; empty for all else."""
+    if name not in RESULTS or not dataclasses.is_dataclass(thing):
+        return ""
+    named = ", ".join(f"`{field.name}`" for field in dataclasses.fields(thing) if field.name[0] != "_")
+    return f" Fields: {named}."
+
+
+def sections() -> Iterator[str]:
+    """The tables of public names."""
+    for heading, names in NAMES.items():
+        yield f"## {heading}\n\n| name | what it is |\n|---|---|"
+        for name in names.split():
+            thing = attrgetter(name)(pt_active)
+            yield f"| `{name}{signature(name, thing)}` | {summary(thing)}{fields(name, thing)} |"
+        yield ""
+
+
+def modules() -> Iterator[str]:
+    """The rows of the table of modules.
+
+    Raises:
+        AttributeError: If a module does not have a name.
+    """
+    for path, names in MODULES.items():
+        module = import_module(path)
+        for name in names.split():
+            attrgetter(name)(module)
+        listed = ", ".join(f"`{name}`" for name in names.split())
+        yield f"| `{path}` | {listed} | {summary(module)} |"
+
+
+def page() -> str:
+    """The whole page."""
+    return "\n".join([HEAD, *sections(), MODULES_HEAD + "\n".join(modules())]) + "\n"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
