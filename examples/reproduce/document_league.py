@@ -28,6 +28,7 @@ from leagues import (
     averaged,
     budget_of,
     covered,
+    folds_of,
     markdown,
     parser_of,
     rows_of_folds,
@@ -150,7 +151,7 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
     folds = {
         f"{pool.name}, fold {fold}": partial(rows_of, pool, number, fold, repetitions, arguments.seed)
         for pool in map(read_judged_pool, arguments.pools)
-        for number, fold in enumerate(pool.train_folds[: 1 if arguments.quick else None])
+        for number, fold in enumerate(folds_of(pool, arguments))
     }
     return averaged(rows_of_folds(folds, arguments), KEYS)
 

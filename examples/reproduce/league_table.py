@@ -22,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import SPOILERS, averaged, budget_of, covered, markdown, parser_of, rows_of_folds, tasks, written
+from leagues import SPOILERS, averaged, budget_of, covered, folds_of, markdown, parser_of, rows_of_folds, tasks, written
 from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 
@@ -160,7 +160,7 @@ def league(arguments: argparse.Namespace) -> pd.DataFrame:
     folds = {}
     for pool in map(read_judged_pool, arguments.pools):
         for judge in [None, judges[pool.name]] if pool.name in judges else [None]:
-            for fold in pool.train_folds[: 1 if arguments.quick else None]:
+            for fold in folds_of(pool, arguments):
                 name = f"{pool.name}, {judge.stem if judge else 'fitted'}, fold {fold}"
                 folds[name] = partial(rows_of, pool, fold, judge, arguments.repetitions, arguments.seed)
     return averaged(rows_of_folds(folds, arguments), ["data", "measure", "task", "model", "method"])

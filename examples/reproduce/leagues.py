@@ -120,7 +120,21 @@ def parser_of(description: str | None, repetitions: int, quick: str) -> argparse
         metavar="FOLDER",
         help="keep the rows of finished folds, so that a run can go on later",
     )
+    parser.add_argument(
+        "--folds", action="append", default=[], metavar="NAME=N", help="only the first training folds of a pool"
+    )
     return parser
+
+
+def folds_of(pool: JudgedPool, arguments: argparse.Namespace) -> list[int]:
+    """The training folds of a pool that are replayed.
+
+    Args:
+        pool: The pool.
+        arguments: Those of `parser_of`.
+    """
+    limits = {name: int(number) for name, number in (entry.split("=") for entry in arguments.folds)}
+    return pool.train_folds[: 1 if arguments.quick else limits.get(pool.name)]
 
 
 def rows_of_folds(

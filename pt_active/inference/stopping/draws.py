@@ -43,6 +43,7 @@ class Units:
         known_at: int64[N], the draw, from 0, that makes each unit known.
         drawn_at: int64[T], the unit of each draw.
         settled: What is part of the truth and known from the start.
+        unsettled: How far labels of earlier draws that are not there could move ``settled`` down, and up.
     """
 
     rate: np.ndarray
@@ -53,6 +54,7 @@ class Units:
     known_at: np.ndarray
     drawn_at: np.ndarray
     settled: float = 0.0
+    unsettled: tuple[float, float] = (0.0, 0.0)
 
     def __post_init__(self) -> None:
         """Raise a ValueError if nothing could be proved of the units.
@@ -77,10 +79,11 @@ class Units:
         low: np.ndarray,
         high: np.ndarray,
         settled: float = 0.0,
+        unsettled: tuple[float, float] = (0.0, 0.0),
     ) -> Units:
         """Units of which each draw makes one known; the arguments are in the order in which they come."""
         turn = np.arange(len(rate))
-        return cls(rate, mean, variance, low, high, turn, turn, settled)
+        return cls(rate, mean, variance, low, high, turn, turn, settled, unsettled)
 
     @cached_property
     def left(self) -> np.ndarray:
@@ -153,18 +156,20 @@ class Units:
             worst=worst,
             best=best,
             expected=self.expected[:draws],
-            least=lowest + self._so_far(np.where(known, least - self.low, 0.0), draws),
-            most=highest + self._so_far(np.where(known, most - self.high, 0.0), draws),
+            least=lowest - self.unsettled[0] + self._so_far(np.where(known, least - self.low, 0.0), draws),
+            most=highest + self.unsettled[1] + self._so_far(np.where(known, most - self.high, 0.0), draws),
             base=base,
             unjudged=self._unjudged(below, above, draws),
         )
 
     def _unjudged(self, below: np.ndarray, above: np.ndarray, draws: int) -> Unjudged:
         """What draws could have shown of units that could contribute so much less or more, float64[N] each."""
-        if not (below.any() or above.any()):
+        if not (below.any() or above.any() or any(self.unsettled)):
             return Unjudged.none(draws)
         drawn, scale = self.drawn_at[:draws], self.left[:draws] / self.rate[self.drawn_at[:draws]]
-        base_below, base_above = (self._so_far(part, draws)[:-1] for part in (below, above))
+        base_below, base_above = (
+            before + self._so_far(part, draws)[:-1] for before, part in zip(self.unsettled, (below, above), strict=True)
+        )
         # No variable has a larger variance than one at the two ends of its range.
         variance = np.minimum(self.variance, (below + above) ** 2 / 4)
         return Unjudged(

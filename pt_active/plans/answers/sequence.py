@@ -250,7 +250,7 @@ class DocumentSequence:
 
     def __init__(self, tables: PlanTables, label: np.ndarray, bridged: bool = True) -> None:
         self.tables, self.label, self.bridged = tables, label, bridged
-        self._units: dict[tuple[Contrast, int], tuple[Units, Contributions]] = {}
+        self._units: dict[tuple[Contrast, int, int], tuple[Units, Contributions]] = {}
         pool, overhead = tables.pool, tables.manifest.arguments.per_query
         found = [succession_of(each.sample, pool.indptr, pool.document_cost, overhead) for each in tables.rounds]
         self.successions = [each for each in found if each is not None]
@@ -279,14 +279,19 @@ class DocumentSequence:
 
     @cached_property
     def _blocks(self) -> list[_Block]:
-        """The rounds; the first that is not fully judged is the last that counts."""
+        """The rounds; one that is not fully judged is the last that counts, unless its documents can be bounded."""
         blocks, before = [], True
         for each, order in zip(self.tables.rounds, self.successions, strict=True):
             drawn = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))
             judged = self._judged(order, drawn)
             blocks.append(_Block(order, drawn, judged, counted(judged, self.bridged) & before))
-            before = before and bool(judged[:drawn].all())
+            before = before and (bool(judged[:drawn].all()) or self._bridges_rounds)
         return blocks
+
+    @property
+    def _bridges_rounds(self) -> bool:
+        """What a document adds to a cascade depends on those above it, so that no bound on it alone is of use."""
+        return self.bridged and self.successions[0].design.unit != "step"
 
     def _judged(self, order: Succession, drawn: int) -> np.ndarray:
         """bool[number of draws], which of the draws of a round are fully judged."""
@@ -344,11 +349,13 @@ class DocumentSequence:
 
     def _proved(self, contrast: Contrast) -> Iterator[tuple[Draws, Units, int]]:
         """The draws, the units and the number of draws that count of each block, up to the last that is begun."""
+        last = max((number for number, each in enumerate(self._blocks) if each.complete.any()), default=0)
         for number, (order, drawn, judged, counting) in enumerate(self._blocks):
             units, contributions = self._block(contrast, number)
             reach = int(np.flatnonzero(counting)[-1]) + 1 if counting.any() else 0
+            reach = drawn if number < last else reach
             value, least, most = contributions(self.label)
-            draws, whole = units.judged(value, reach, least, most), bool(judged[:drawn].all())
+            draws, whole = units.judged(value, reach, least, most), number < last or bool(judged[:drawn].all())
             followed = number + 1 < len(self._blocks) and whole
             if followed and _chosen_by_cost(order, drawn, self.tables.manifest.rounds[number].budget):
                 draws = draws.without_next(units)
@@ -357,14 +364,16 @@ class DocumentSequence:
                 return
 
     def _block(self, contrast: Contrast, number: int) -> tuple[Units, Contributions]:
-        """The units of a block; labels of earlier blocks are all known by then, and do not change."""
-        if (contrast, number) not in self._units:
-            pool, rounds = self.tables.pool, self.tables.rounds
-            drawn = judged_before(rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
+        """The units of a block, which change only while labels of earlier blocks come in."""
+        pool, rounds = self.tables.pool, self.tables.rounds
+        drawn = judged_before(rounds[:number]) if number else np.zeros(len(self.label), dtype=bool)
+        passed = drawn & (self.label < 0)
+        key = contrast, number, int(passed.sum())
+        if key not in self._units:
             seen, before = seen_by(self.tables.measure, pool), np.where(drawn, self.label, -1)
             order, weights = self.successions[number], contrast.weights(len(pool.names))
-            self._units[contrast, number] = document_units(seen, rounds[number].grades, order, before, weights)
-        return self._units[contrast, number]
+            self._units[key] = document_units(seen, rounds[number].grades, order, before, passed, weights)
+        return self._units[key]
 
 
 def counted(judged: np.ndarray, bridged: bool) -> np.ndarray:

@@ -136,6 +136,7 @@ def document_units(
     grades: np.ndarray,
     order: Succession,
     before: np.ndarray,
+    passed: np.ndarray,
     weights: np.ndarray,
 ) -> tuple[Units, Contributions]:
     """The units of a block of documents for one contrast, and what labels let them contribute.
@@ -144,7 +145,8 @@ def document_units(
         seen: The pool as the measure sees it.
         grades: float64[N, G+1], ``P(y = g)`` under the grade model of the block.
         order: The order of the block.
-        before: int64[N], the labels that were known before the block; -1 elsewhere.
+        before: int64[N], the labels of earlier blocks; -1 elsewhere.
+        passed: bool[N], documents of earlier blocks that have no label; a cascade must have none.
         weights: float64[k], the contrast.
 
     Returns:
@@ -154,19 +156,21 @@ def document_units(
         ValueError: If a document that counts never comes.
     """
     variables = Variables.of(seen.form, grades, before)
-    form = _cascade if order.design.unit == "step" else _additive
-    return form(seen, variables, order, weights)
+    if order.design.unit == "step":
+        return _cascade(seen, variables, order, weights)
+    return _additive(seen, variables, order, passed, weights)
 
 
 def _additive(
-    seen: DocumentPool, variables: Variables, order: Succession, weights: np.ndarray
+    seen: DocumentPool, variables: Variables, order: Succession, passed: np.ndarray, weights: np.ndarray
 ) -> tuple[Units, Contributions]:
     """The units of an additive measure: documents, or whole queries."""
     weight = seen.weight[seen.query] * (weights @ discounts(seen.form, seen.ranks))
     documents, ends = order.order, order.ends
     ahead = np.zeros(len(weight), dtype=bool)
     ahead[documents] = True
-    _check_reached((weight != 0) & ~ahead & ~variables.known, "documents")
+    passed = passed & ~ahead
+    _check_reached((weight != 0) & ~ahead & ~variables.known & ~passed, "documents")
     low, high = document_bounds(seen.form, weight)
     spread = weight**2 * hedged(variables, weight[None], 1.0).variance + _RANGE_VARIANCE * (high - low) ** 2
     starts = np.r_[0, ends[:-1]]
@@ -174,11 +178,12 @@ def _additive(
     def by_unit(values: np.ndarray) -> np.ndarray:
         return np.add.reduceat(values[documents], starts)
 
-    settled = float((weight * variables.mean)[variables.known].sum())
-    rate = _rates(order)[documents][starts]
     parts = weight * variables.mean, low, high
+    settled = float(parts[0][variables.known | passed].sum())
+    unsettled = float((parts[0] - low)[passed].sum()), float((high - parts[0])[passed].sum())
+    rate = _rates(order)[documents][starts]
     mean, spread, least, most = map(by_unit, (parts[0], spread, low, high))
-    units = Units.one_by_one(rate, mean, spread, least, most, settled)
+    units = Units.one_by_one(rate, mean, spread, least, most, settled, unsettled)
 
     def known(label: np.ndarray) -> Known:
         judged = weight * seen.form.values[label]

@@ -155,13 +155,15 @@ def _of_documents(
     pool, overhead, seen = ahead.pool, ahead.per_query, seen_by(ahead.measure, ahead.pool)
     sizes = ahead.sizes(method)
     design = document_design(sizes, method.design, pool.indptr, pool.document_cost, overhead, budget)
-    nothing = np.full(len(pool.docno), -1)
+    nothing, nobody = np.full(len(pool.docno), -1), np.zeros(len(pool.docno), dtype=bool)
     for contrast in pairs:
         by_query = np.repeat(rng.exponential(size=len(pool.queries)), np.diff(pool.indptr))
         clock = by_query if sizes.unit == "query" else rng.exponential(size=len(pool.docno))
         priority = priorities_of(design, pool.indptr, clock)
         order = Succession(design, priority, pool.indptr, pool.document_cost, overhead)
-        units, contributions = document_units(seen, pool.grades, order, nothing, contrast.weights(len(pool.names)))
+        units, contributions = document_units(
+            seen, pool.grades, order, nothing, nobody, contrast.weights(len(pool.names))
+        )
         contribution = contributions(_simulated_labels(pool.grades, rng)).value
         ends = np.r_[0, order.ends]
         cost = np.diff(np.r_[0.0, order.spent][ends])

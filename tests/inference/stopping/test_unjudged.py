@@ -111,3 +111,31 @@ def test_the_parts_of_what_is_not_judged_are_kept_when_draws_are_cut_and_joined(
         np.testing.assert_array_equal(log_capital(part, STAKES, 0.1), log_capital(some, STAKES, 0.1)[:4])
     begun = units.judged(contribution, 0)
     np.testing.assert_array_equal(log_capital(begun.then(some), STAKES, 0.1), log_capital(some, STAKES, 0.1))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_gaps_of_an_earlier_block_never_let_bets_win_more_in_a_later_one(seed: int) -> None:
+    """Three units of a first block, of which some are not judged; the other four follow in a second block."""
+    units, rng = population(seed), np.random.default_rng(200 + seed)
+    rate, mean = rng.uniform(0.2, 3, 4), rng.uniform(units.low[3:], units.high[3:])
+    second = rate, mean, units.variance[3:], units.low[3:], units.high[3:]
+
+    def played(contribution: np.ndarray, gone: tuple[int, ...]) -> Draws:
+        first = lacking(units, contribution, gone, 0.0, 3)
+        away = np.isin(np.arange(3), gone)
+        # The second block may expect something else of what is not judged than the first did.
+        guess = np.clip(units.mean[:3] + 0.1, units.low[:3], units.high[:3])
+        settled = 0.4 + float(np.where(away, guess, contribution[:3]).sum())
+        unsettled = float((guess - units.low[:3])[away].sum()), float((units.high[:3] - guess)[away].sum())
+        return first.then(Units.one_by_one(*second, settled, unsettled).judged(contribution[3:], 4))
+
+    for contribution in (units.low, units.high, rng.uniform(units.low, units.high)):
+        full = played(contribution, ())
+        for gone in [(0,), (1,), (0, 2), (0, 1, 2)]:
+            some = played(contribution, gone)
+            for known, whole in ((some, full), (some.mirrored, full.mirrored)):
+                assert (known.least <= whole.least + 1e-12).all()
+                assert (known.most >= whole.most - 1e-12).all()
+                for truth in TRUTHS:
+                    less, more = log_capital(known, STAKES, truth), log_capital(whole, STAKES, truth)
+                    assert (less <= more + 1e-6).all()

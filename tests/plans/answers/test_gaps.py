@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -134,6 +135,42 @@ def test_unknown_policies_are_refused_and_those_that_make_an_interval_invalid() 
     for looks in ("asymptotic", "pocock", None):
         with pytest.raises(ValueError, match=r'missing="expected" would leave the error .* use looks="always", whose'):
             plan.status(drawn(plan), looks=looks, missing="expected")
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_later_rounds_count_although_an_earlier_one_has_gaps(again: bool) -> None:
+    """Whatever the labels of the gaps are, the state with them proves no less, and its interval lies within."""
+    plan = plan_of("document")
+    first = drawn(plan)
+    grades = pool().assign(grade_0=0.5, grade_1=0.3, grade_2=0.2) if again else None
+    longer = plan.extend(60, first, grades=grades)
+    qrels = pd.concat([first, drawn(longer)], ignore_index=True)[["qid", "docno", "label"]]
+    places = [3, 20]
+    with_gaps = longer.status(qrels.drop(index=places))
+    assert isinstance(with_gaps, Status)
+    assert (with_gaps.open, with_gaps.left_out, with_gaps.judged) == (2, 0, with_gaps.drawn - 2)
+    for labels in product(range(3), repeat=2):
+        filled = qrels.copy()
+        filled.loc[places, "label"] = labels
+        whole = longer.status(filled)
+        assert isinstance(whole, Status)
+        assert whole.e_value >= with_gaps.e_value * (1 - 1e-9)
+        assert with_gaps.low - 1e-6 <= whole.low <= whole.high <= with_gaps.high + 1e-6
+    none = longer.status(qrels.drop(index=places), missing="error")
+    assert isinstance(none, Status)
+    assert none.judged == 3
+    assert with_gaps.high - with_gaps.low < none.high - none.low
+
+
+def test_labels_that_close_a_gap_of_an_earlier_round_count_at_once() -> None:
+    plan = plan_of("document")
+    longer = plan.extend(60, drawn(plan), grades=pool().assign(grade_0=0.5, grade_1=0.3, grade_2=0.2))
+    qrels = pd.concat([drawn(plan), drawn(longer)], ignore_index=True)[["qid", "docno", "label"]]
+    following = longer.follow()
+    following.add(qrels.drop(index=[3, 20]))
+    for place in (3, 20):
+        state = following.add(qrels.loc[[place]])
+    assert state == longer.status(qrels)
 
 
 def test_other_looks_end_before_a_gap_and_say_so() -> None:
