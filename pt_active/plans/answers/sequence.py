@@ -28,7 +28,7 @@ from pt_active.plans.answers.units import (
     planned_stakes,
     query_units,
 )
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels, judged_values
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder
@@ -122,6 +122,7 @@ class QuerySequence:
     def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> None:
         self.tables, self.label, self.measure, self.bridged = tables, label, measure, bridged
         self._units: dict[Contrast, Units] = {}
+        check_whole(tables, "prove anything before all is judged", "ask at the end: ", Argument("looks", None))
         self.order = DrawingOrder.of(tables)
         self._measured = np.full((len(self.order.rows), len(tables.pool.names)), np.nan)
         if self.order.law is not EXPONENTIAL:

@@ -194,6 +194,21 @@ class Dropped(Record):
 
 
 @dataclass(frozen=True)
+class Rest(Record):
+    """What a plan that was made from logs does not keep.
+
+    Attributes:
+        queries: The number of queries that were not drawn.
+        documents: The number of their documents.
+        stand_ins: How many rows of the plan's queries stand for them.
+    """
+
+    queries: int
+    documents: int
+    stand_ins: int
+
+
+@dataclass(frozen=True)
 class Inputs(Record):
     """Digests of the frames that a plan was made from."""
 
@@ -221,9 +236,10 @@ class Manifest(Record):
         cut: How far the plan was cut; None if it was not.
         dropped: One entry per run of which lines were dropped when it was read.
         choice: Why documents or whole queries are sampled; None if the plan was told.
+        rest: What the plan does not keep of its population; None if it keeps all of it.
     """
 
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped", "choice")
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped", "choice", "rest")
     PARTS: ClassVar[dict[str, type[Record]]] = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -233,6 +249,7 @@ class Manifest(Record):
         "cut": Cut,
         "dropped": Dropped,
         "choice": LevelChoice,
+        "rest": Rest,
     }
 
     format_version: int = FORMAT_VERSION
@@ -250,6 +267,17 @@ class Manifest(Record):
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()
     choice: LevelChoice | None = None
+    rest: Rest | None = None
+
+    @property
+    def kept_queries(self) -> int:
+        """The number of rows of the plan's queries."""
+        return self.counts.queries - (self.rest.queries - self.rest.stand_ins if self.rest else 0)
+
+    @property
+    def kept_documents(self) -> int:
+        """The number of documents that the plan keeps."""
+        return self.counts.documents - (self.rest.documents if self.rest else 0)
 
     @property
     def id(self) -> str:
