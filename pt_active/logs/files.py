@@ -48,12 +48,12 @@ def import_polars() -> Any:
     """Polars, which the extra ``logs`` installs.
 
     Raises:
-        ImportError: If it is not installed; the message says how to install it.
+        ValueError: If it is not installed; the message says how to install it.
     """
     try:
         import polars
     except ImportError:
-        raise ImportError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
+        raise ValueError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
     return polars
 
 
@@ -72,8 +72,7 @@ def partitioned(
         The folders of the partitions.
 
     Raises:
-        ImportError: If Polars is not installed.
-        ValueError: If a file is malformed.
+        ValueError: If Polars is not installed, or a file is malformed.
     """
     pl = import_polars()
     tables = {name: _as_parquet(name, paths, folder / "text") for name, paths in files.items()}

@@ -117,8 +117,8 @@ class ScannedRuns:
             pairs: How much each difference of more than two rankers counts, as `Plan.create` takes it.
 
         Raises:
-            ImportError: If Polars is not installed.
-            ValueError: If an argument is out of range, a file is malformed, or the measure needs Monte Carlo.
+            ValueError: If Polars is not installed, an argument is out of range, a file is malformed, or the measure
+                needs Monte Carlo.
         """
         settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs)
         known = None if topics is None else with_string_ids(topics)
