@@ -9,13 +9,15 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.columns import with_query_columns
+from pt_active.logs.bounds import with_bounds
 from pt_active.logs.merging import digest_of
 from pt_active.logs.partition import QueryRows, Question, partition_pool
 from pt_active.plans.making.artifact import digest
 from pt_active.plans.making.kept import PlanTables
-from pt_active.plans.making.manifest import PlanArguments, Rest, Source, plan_manifest
+from pt_active.plans.making.manifest import PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import documents_to_judge
+from pt_active.plans.making.rest import Rest
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.sample import Sample
 
@@ -100,6 +102,8 @@ def plan_of_drawn(
     counts = replace(made.counts, queries=len(queries), documents=int(rows.documents.sum()))
     inputs = replace(made.inputs, pool=digest_of(rows), topics=None if topics is None else digest(topics))
     rest = Rest(len(others), counts.documents - len(pool.docno), len(points)) if len(others) else None
+    if rest is not None and len(points) and not arguments.replace:
+        rest = with_bounds(rest, rows, queries, arguments, len(names))
     manifest = replace(made, counts=counts, inputs=inputs, pool_cost=float(rows.cost.sum()), rest=rest)
     return PlanTables(pool, kept, assessments, manifest)
 

@@ -35,6 +35,8 @@ def merged(parts: Iterable[QueryRows | None]) -> QueryRows:
         np.concatenate([part.documents for part in rows]),
         _stacked([part.moments for part in rows]),
         _stacked(uniform) if uniform else None,
+        np.concatenate([part.low for part in rows]),
+        np.concatenate([part.high for part in rows]),
         rows[0].max_grade,
     )
     order = np.argsort(together.qid, kind="stable")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ir_measures.measures as irm
 import numpy as np
@@ -11,7 +11,9 @@ import pyterrier as pt
 
 from pt_active.frames.checks import ArgumentError
 from pt_active.frames.columns import grade_columns, ranker_names
+from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.pool import Pool
+from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.measures import has_rank_form, parse_lasting
 from pt_active.relevance.moments import Moments
@@ -57,6 +59,8 @@ class QueryRows:
         documents: int64[n], how many documents the rankers retrieve.
         moments: Of the measure under the grade model.
         uniform: The same under uniform grades; None if they are not needed.
+        low: float64[n, c], the smallest value that each of the `bounded_contrasts` can have.
+        high: float64[n, c], the largest.
         max_grade: G, the highest grade of the model.
     """
 
@@ -65,6 +69,8 @@ class QueryRows:
     documents: np.ndarray
     moments: Moments
     uniform: Moments | None
+    low: np.ndarray
+    high: np.ndarray
     max_grade: int
 
     def taken(self, rows: np.ndarray) -> QueryRows:
@@ -74,7 +80,25 @@ class QueryRows:
             for each in (self.moments, self.uniform)
         )
         assert moments is not None
-        return QueryRows(self.qid[rows], self.cost[rows], self.documents[rows], moments, uniform, self.max_grade)
+        return replace(
+            self,
+            qid=self.qid[rows],
+            cost=self.cost[rows],
+            documents=self.documents[rows],
+            moments=moments,
+            uniform=uniform,
+            low=self.low[rows],
+            high=self.high[rows],
+        )
+
+
+def bounded_contrasts(rankers: int) -> list[Contrast]:
+    """The contrasts that can be looked at before all is judged: of one or two rankers; none of more.
+
+    Args:
+        rankers: k.
+    """
+    return [[Contrast(0)], [Contrast(0), Contrast(1), Contrast(0, 1)]][rankers - 1] if rankers <= 2 else []
 
 
 def query_rows(partition: pd.DataFrame, question: Question) -> QueryRows | None:
@@ -93,8 +117,13 @@ def query_rows(partition: pd.DataFrame, question: Question) -> QueryRows | None:
     pool = partition_pool(graded_partition(partition, question), question)
     measure = checked_measure(question.measure, pool.max_grade)
     uniform = pool.moments(measure, uniform_grades=True) if question.uniform else None
-    moments = pool.moments(measure)
-    return QueryRows(pool.qids, pool.query_cost, np.diff(pool.indptr), moments, uniform, pool.max_grade)
+    moments, k = pool.moments(measure), len(pool.names)
+    ends = [
+        contrast_bounds(measure, pool.indptr, pool.ranks, pool.max_grade, contrast.weights(k))
+        for contrast in bounded_contrasts(k)
+    ]
+    low, high = (np.array([end[side] for end in ends]).reshape(len(ends), len(pool.queries)).T for side in (0, 1))
+    return QueryRows(pool.qids, pool.query_cost, np.diff(pool.indptr), moments, uniform, low, high, pool.max_grade)
 
 
 def checked_measure(measure: str | irm.Measure, max_grade: int) -> irm.Measure:

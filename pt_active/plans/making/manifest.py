@@ -18,6 +18,7 @@ import pandas as pd
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.rest import Rest
 from pt_active.relevance.costs import kept_unit
 from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.pools import GradedPool
@@ -194,21 +195,6 @@ class Dropped(Record):
 
 
 @dataclass(frozen=True)
-class Rest(Record):
-    """What a plan that was made from logs does not keep.
-
-    Attributes:
-        queries: The number of queries that were not drawn.
-        documents: The number of their documents.
-        stand_ins: How many rows of the plan's queries stand for them.
-    """
-
-    queries: int
-    documents: int
-    stand_ins: int
-
-
-@dataclass(frozen=True)
 class Inputs(Record):
     """Digests of the frames that a plan was made from."""
 
@@ -273,6 +259,11 @@ class Manifest(Record):
     def kept_queries(self) -> int:
         """The number of rows of the plan's queries."""
         return self.counts.queries - (self.rest.queries - self.rest.stand_ins if self.rest else 0)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether the plan keeps what looks before the end need to know of its population."""
+        return self.rest is None or bool(self.rest.contrasts)
 
     @property
     def kept_documents(self) -> int:
