@@ -9,6 +9,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.frames.checks import some
+from pt_active.frames.columns import with_string_ids
 from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, QueryRows, Question, query_rows
 from pt_active.logs.planning import Settings, plan_from
 from pt_active.plans.plan import Plan
@@ -71,5 +72,6 @@ def _of_queries(partition: pd.DataFrame, qids: frozenset[str]) -> pd.DataFrame:
 
 def _plain(partition: pd.DataFrame) -> pd.DataFrame:
     """The rows with strings as ids and as names of rankers, whichever types Parquet and Dask gave them."""
-    texts = {column: partition[column].astype(str) for column in (RANKER, "qid", "docno")}
-    return partition.assign(**texts).reset_index(drop=True)
+    return with_string_ids(partition.reset_index(drop=True)).assign(
+        **{RANKER: partition[RANKER].astype(str).to_numpy()}
+    )

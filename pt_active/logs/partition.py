@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import ArgumentError
+from pt_active.frames.checks import ArgumentError, some
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.making.pool import Pool
@@ -143,6 +143,8 @@ def checked_measure(measure: str | irm.Measure, max_grade: int) -> irm.Measure:
 
 def graded_partition(partition: pd.DataFrame, question: Question) -> pd.DataFrame:
     """The union of the rankings in a partition with their grades, as `Runs` and the grade model return it."""
+    if unknown := sorted(set(map(str, partition[RANKER].unique())) - set(question.names)):
+        raise ValueError(f"there are rows of {some(unknown)}, and the rankers are {some(question.names)}")
     of_ranker = {name: partition[RANKER] == name for name in question.names}
     runs = {name: partition[rows].drop(columns=RANKER) for name, rows in of_ranker.items() if rows.any()}
     absent = [name for name in question.names if name not in runs]

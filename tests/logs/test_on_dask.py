@@ -109,6 +109,15 @@ def test_a_worker_that_is_killed_changes_nothing(
     check_same(made, in_memory)
 
 
+def test_rows_of_another_ranker_and_without_ids_are_refused(
+    client: Any, rows: pd.DataFrame, demo: DemoCollection, grades: Any
+) -> None:
+    with pytest.raises(ValueError, match="there are rows of 'other', and the rankers are"):
+        planned(dd.from_pandas(rows.replace({"run": {next(iter(demo.runs)): "other"}}), npartitions=1), demo, grades)
+    with pytest.raises(ValueError, match="1 row has no qid"):
+        planned(dd.from_pandas(rows.assign(qid=rows["qid"].where(rows.index > 0)), npartitions=1), demo, grades)
+
+
 def test_a_column_that_is_missing_is_named(client: Any, rows: pd.DataFrame, demo: DemoCollection, grades: Any) -> None:
     with pytest.raises(ValueError, match="it lacks 'run'"):
         planned(dd.from_pandas(rows.drop(columns="run"), npartitions=2), demo, grades)
