@@ -278,7 +278,7 @@ def _judged(
         for s, name in enumerate(names):
             if (ranker := controls[name]) is not None:
                 model[:, s] = means[:, plan.rankers.index(ranker)]
-    queries = sample_of(tables.queries, tables.manifest.census)
+    queries = sample_of(tables)
     basis = Basis(
         measure=str(measure),
         estimator="",
@@ -302,7 +302,7 @@ def _replays(
     pool = plan.tables.pool
     order = [plan.rankers.index(str(ranker)) for ranker in controls.values()]
     pool = replace(pool, names=tuple(controls), ranks=np.ascontiguousarray(pool.ranks[order]))
-    sample = sample_of(plan.tables.queries, plan.tables.manifest.census)
+    sample = sample_of(plan.tables)
     replays = QueryReplays(pool, sample, measure, whole_labels(pool.keys, labels))
     return replays if replays.possible else None
 

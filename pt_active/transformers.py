@@ -76,7 +76,7 @@ class Runs(pt.Transformer):
         topics = with_string_ids(inp)
         runs = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
         if not self.allow_missing_queries:
-            _check_same_queries(runs)
+            check_same_queries(runs)
         united = with_query_columns(_union(runs), topics)
         # What `read_run` dropped goes with the pool, so that a plan of it can say so.
         if dropped := {n: r.attrs["dropped"] for n, r in self.rankers.items() if _has_dropped(r)}:
@@ -237,7 +237,15 @@ def _ranking_columns(inp: pd.DataFrame) -> list[str]:
     return ["grade_0", "grade_1", *([] if ranker_names(inp.columns) else ["score"])]
 
 
-def _check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
+def check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
+    """Raise if a run leaves queries unanswered that another answers.
+
+    Args:
+        runs: Ranker → run.
+
+    Raises:
+        ArgumentError: The message names the ranker and some of the queries.
+    """
     answered = {name: set(run["qid"].unique()) for name, run in runs.items()}
     everyone = set().union(*answered.values())
     for name, qids in answered.items():

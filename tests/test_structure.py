@@ -20,7 +20,7 @@ ORDER = (
     ("plans",),
     ("risk", "rounds", "judging"),
     ("transformers", "experiment"),
-    ("studies", "demo"),
+    ("studies", "demo", "logs"),
     ("cli",),
 )
 """A folder, or a file at the root, imports only from those of earlier rows. Those of one row do not know each other."""
@@ -28,7 +28,7 @@ ORDER = (
 ALLOWED = {("demo", "studies")}
 """The demo replays its evaluation, which is what ``studies`` is for."""
 
-ROOT_ENTRIES = 15
+ROOT_ENTRIES = 16
 """Beside ``py.typed`` and ``pt_docs``, whose places are fixed by PEP 561 and PyTerrier."""
 
 

@@ -252,14 +252,15 @@ def looks_of(asked: str | None, plan: Plan) -> str | None:
     """The value of ``looks`` in Python for that of ``--looks``.
 
     Args:
-        asked: As it was typed; None for any time if the plan has an order, and for the end if it has none.
+        asked: As it was typed; None for any time if the plan can tell then, and else for the end.
         plan: The plan.
 
     Raises:
         ValueError: If there are no such looks.
     """
     check_names({"--looks": (asked, (*look_names(), AT_THE_END))})
-    asked = asked or (ALWAYS if has_order(plan.tables) else AT_THE_END)
+    any_time = has_order(plan.tables) and plan.tables.manifest.any_time
+    asked = asked or (ALWAYS if any_time else AT_THE_END)
     return None if asked == AT_THE_END else asked
 
 

@@ -15,6 +15,7 @@ from pt_active.cli.command_line import (
     command_line,
     new_path,
 )
+from pt_active.cli.logs import check_out_of_core, plan_out_of_core
 from pt_active.cli.options import design_choices, one_of, whole
 from pt_active.cli.pools import PoolFiles, read_pool
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
@@ -22,6 +23,7 @@ from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
+from pt_active.logs.planning import Settings
 from pt_active.plans.answers.level import LEVELS
 from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
@@ -84,6 +86,10 @@ def plan(
     depth: options.Depth = None,
     allow_missing_queries: options.AllowMissingQueries = False,
     lenient: options.Lenient = False,
+    out_of_core: Annotated[
+        bool,
+        typer.Option("--out-of-core", help="Runs do not fit into memory: whole queries; FILE may be a pattern."),
+    ] = False,
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
@@ -93,8 +99,13 @@ def plan(
     _check_level(level, design)
     learned = train_run, train_qrels, grades, judge, max_grade
     source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient, unjudged)
-    source.check()
+    source.check(patterns=out_of_core)
     price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
+    if out_of_core:
+        check_out_of_core(source, level, design, objective, rounds)
+        settings = Settings(measure, price, budget, draws, design, seed, replace, defensive)
+        streamed, described = plan_out_of_core(source, cost, price, settings)
+        return _planned(streamed.save(out), out, described)
     if rounds > 1:
         level = _level_of_rounds(level, design)
     frame, queries = source.read(cost, price, measure)

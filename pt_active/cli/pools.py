@@ -351,8 +351,11 @@ class PoolFiles:
                 words += [word for one in each for word in (option, str(one))]
         return words
 
-    def check(self) -> None:
+    def check(self, patterns: bool = False) -> None:
         """Raise early for errors that would otherwise show only after the files are read.
+
+        Args:
+            patterns: Whether runs may be patterns, such as ``runs/*.parquet``, which are looked up later.
 
         Raises:
             FileNotFoundError: If there is no file for a run.
@@ -375,7 +378,7 @@ class PoolFiles:
         if self.pool is not None and given:
             raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
         check_names({"--grades": (self.grades, GRADES), "--unjudged": (self.unjudged, UNJUDGED_POLICIES)})
-        for file in run_files(self.run or []).values():
+        for file in run_files(self.run or []).values() if not patterns else ():
             check_file(file)
 
     @property
@@ -383,6 +386,21 @@ class PoolFiles:
         """Whether the grades come from ranks alone: a highest grade is given, but no labels and no model."""
         learned = self.pool or self.train_run or self.train_qrels or self.grades or self.judge
         return self.max_grade is not None and not learned
+
+    def model(self, measure: str) -> tuple[pt.Transformer, dict[str, pd.DataFrame], str]:
+        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty.
+
+        Args:
+            measure: The measure, whose cutoff says which training documents should be judged.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If a file is malformed or something is missing.
+        """
+        learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
+        name = COLD_GRADES if self.is_cold else self.grades
+        model, training = grade_model(name, self.judge, self.max_grade, *learned)
+        return model, training, model.described() if isinstance(model, (AutoGrades, ColdGrades)) else ""
 
     def read(self, cost: str, price: Cost, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
         """The graded pool, and the topics if there are any.
@@ -400,13 +418,11 @@ class PoolFiles:
         if self.pool is not None:
             frame = read_pool(self.pool)
         else:
-            learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
-            name = COLD_GRADES if self.is_cold else self.grades
-            model, training = grade_model(name, self.judge, self.max_grade, *learned)
+            model, training, described = self.model(measure)
             runs = read_runs(self.run or [], self.lenient)
             frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
-            if isinstance(model, (AutoGrades, ColdGrades)):
-                frame.attrs["grade_model"] = model.described()
+            if described:
+                frame.attrs["grade_model"] = described
             runs |= {f"{file} (training)": run for file, run in training.items()}
             frame.attrs["dropped"] = {
                 name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs

@@ -14,7 +14,7 @@ from pt_active.inference.methods import Method
 from pt_active.inference.rounds import expected_gain, pool_sizes
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.documents import round_settings
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import DEFENSIVE_SHARE, contrasts, needs_uniform_grades, sampling_distribution
@@ -52,6 +52,7 @@ class Ahead:
         arguments, pool = tables.manifest.arguments, tables.pool
         if later := tables.manifest.later_rankers:
             raise ValueError(f"the costs of the documents of later rankers are not known ({some(later)})")
+        check_whole(tables, "foresee errors")
         settings = round_settings(arguments, pool.names)
         return cls(pool, tables.measure, arguments.per_query, settings, arguments.seed)
 

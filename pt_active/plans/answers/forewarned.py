@@ -48,7 +48,7 @@ def forewarning(tables: PlanTables) -> str:
 
 def _of_queries(tables: PlanTables, contrasts: list[Contrast]) -> tuple[float, list[float]]:
     """The degrees of freedom by the drawn weights, and those of each contrast by replays under the grade model."""
-    pool, measure, sample = tables.pool, tables.measure, sample_of(tables.queries, tables.manifest.census)
+    pool, measure, sample = tables.pool, tables.measure, sample_of(tables)
     replays = QueryReplays(pool, sample, measure, np.full(len(pool.docno), -1))
     kind, means = estimator_named(ESTIMATOR), model_means(tables, measure)
     own = float(degrees_left(sample, sample.importance(pool.query_weight), kind.fitted))

@@ -173,7 +173,7 @@ class QueryPlan(LabelledPlan[JudgedQueries]):
     @cached_property
     def sample(self) -> Sample:
         """The queries that were drawn."""
-        return sample_of(self.tables.queries, self.tables.manifest.census)
+        return sample_of(self.tables)
 
     def _made(self, how: How[irm.Measure]) -> JudgedQueries:
         model = model_means(self.tables, how.measure)

@@ -31,7 +31,7 @@ from pt_active.plans.answers.judged_documents import judged_documents
 from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
 from pt_active.plans.making.documents import sample_columns as round_columns
 from pt_active.plans.making.extension import judged_part
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels, judged_values, model_means
 from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
@@ -136,6 +136,8 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
     Raises:
         ValueError: If the plan has no order of queries, the looks are unknown, or they were planned for fewer queries.
     """
+    if question.looks is not None:
+        check_whole(tables, "be looked at before all is judged", "ask at the end: ", Argument("looks", None))
     order, extensions = DrawingOrder.of(tables), tables.manifest.extensions
     if cut := tables.manifest.cut:
         order = replace(order, drawn=cut.of)
@@ -158,7 +160,7 @@ def grown_queries(tables: PlanTables, qrels: pd.DataFrame, question: Question) -
     return Growth(
         past=_past(planned.part(slice(passed)), tables, label, question, order, sizes[:passed]),
         plan=to_come(planned.cost[passed:], time[passed:], critical[passed:]),
-        rest=_rest_of_queries(order, question, unit),
+        rest=_rest_of_queries(order, question, unit, tables.manifest.rest is None),
         counts={
             **_labels_of_queries(tables.pool, label, question, order, judged),
             "judged": judged,
@@ -204,13 +206,15 @@ def _past(
     return replace(looks, value=estimates.value, standard_error=error, degrees=degrees, critical=critical)
 
 
-def _rest_of_queries(order: DrawingOrder, question: Question, unit: float) -> Looks:
+def _rest_of_queries(order: DrawingOrder, question: Question, unit: float, whole: bool) -> Looks:
     """Samples that are larger than the plan's, with one look at each: the planned looks are over by then.
 
-    ``unit`` is the cost whose information is 1.
+    ``unit`` is the cost whose information is 1. There are none if the plan does not keep its ``whole`` population.
     """
     spent = np.cumsum(order.cost)
     beyond = np.unique(np.linspace(order.drawn, len(spent), _N_FURTHER_BUDGETS).astype(np.int64))[1:]
+    if not whole:
+        beyond = beyond[:0]
     time = information(order.curve, spent[beyond - 1], unit)
     looks = ASYMPTOTIC if question.looks == ASYMPTOTIC else None
     return to_come(spent[beyond - 1], time, critical_values(looks, beyond, time, 1 - question.confidence))

@@ -16,6 +16,7 @@ from pt_active.inference.rounds import judged_before
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Draws, Units
 from pt_active.inference.stopping.looks import ASYMPTOTIC
+from pt_active.plans.answers.beyond import stakes_of_population, whole_population
 from pt_active.plans.answers.judged import Contrast
 from pt_active.plans.answers.units import (
     Contributions,
@@ -28,7 +29,7 @@ from pt_active.plans.answers.units import (
     planned_stakes,
     query_units,
 )
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels, judged_values
 from pt_active.plans.making.pool import seen_by
 from pt_active.plans.making.queries import DrawingOrder
@@ -122,6 +123,8 @@ class QuerySequence:
     def __init__(self, tables: PlanTables, label: np.ndarray, measure: irm.Measure, bridged: bool = True) -> None:
         self.tables, self.label, self.measure, self.bridged = tables, label, measure, bridged
         self._units: dict[Contrast, Units] = {}
+        if not tables.manifest.any_time or measure != tables.measure:
+            check_whole(tables, "prove anything before all is judged", "ask at the end: ", Argument("looks", None))
         self.order = DrawingOrder.of(tables)
         self._measured = np.full((len(self.order.rows), len(tables.pool.names)), np.nan)
         if self.order.law is not EXPONENTIAL:
@@ -195,7 +198,8 @@ class QuerySequence:
             pool, order, weights = self.tables.pool, self.order, contrast.weights(len(self.tables.pool.names))
             bounds = contrast_bounds(self.measure, pool.indptr, pool.ranks, pool.max_grade, weights)
             moments = contrast_moments(self._moments, contrast.first, contrast.second)
-            self._units[contrast] = query_units(QueryOrder(order.rows, order.q), moments, bounds, pool.query_weight)
+            units = query_units(QueryOrder(order.rows, order.q), moments, bounds, pool.query_weight)
+            self._units[contrast] = whole_population(units, self.tables.manifest.rest, contrast)
         return self._units[contrast]
 
     def proof(self, contrast: Contrast, alpha: float) -> Proof:
@@ -216,7 +220,8 @@ class QuerySequence:
             known = Known(*(np.where(progress.complete, each, part) for each, part in zip(known, partly, strict=True)))
         arguments = self.tables.manifest.arguments
         cost = order.cost if arguments.draws is None else np.ones(len(rows))
-        stakes = planned_stakes(units, cost, float(arguments.budget or arguments.draws or 0), alpha)
+        budget, rest = float(arguments.budget or arguments.draws or 0), self.tables.manifest.rest
+        stakes = stakes_of_population(units, rest, alpha) if rest else planned_stakes(units, cost, budget, alpha)
         return Proof(units.judged(known.value, progress.reach, *known[1:]), units, progress.reach, stakes)
 
 

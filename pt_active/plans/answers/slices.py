@@ -18,7 +18,7 @@ from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 
 MAX_GROUPS = 20
 """Groups that a column may make, at most."""
@@ -130,6 +130,7 @@ def slices_of(
     Raises:
         ValueError: If the topics had no such column, it has more than `MAX_GROUPS` values, or labels are missing.
     """
+    check_whole(labelled.tables, "tell groups of queries apart")
     pool, groups = labelled.tables.pool, []
     for value, rows in _groups(labelled.tables.queries, column):
         share = float(pool.query_weight[rows].sum())

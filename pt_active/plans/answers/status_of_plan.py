@@ -110,7 +110,10 @@ def proved_status(tables: PlanTables, sequence: QuerySequence | DocumentSequence
     """
     proof, progress = sequence.proof(question.contrast, 1 - question.confidence), sequence.progress
     verdict = verdict_of(proof, question.margin or 0.0, question.compared, 1 - question.confidence)
-    return status_of(tables, question, progress, verdict, _foreseen(proof, progress, verdict, question))
+    ahead = nothing_foreseen(bool(verdict.resolution))
+    if tables.manifest.rest is None:
+        ahead = _foreseen(proof, progress, verdict, question)
+    return status_of(tables, question, progress, verdict, ahead)
 
 
 def status_of(

@@ -11,7 +11,7 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
+from pt_active.frames.checks import Argument, ArgumentError, how_many
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.invariants import check_assessments, check_tables
 from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
@@ -48,6 +48,23 @@ class PlanTables:
     def measure(self) -> irm.Measure:
         """What the sample was designed for."""
         return parse_measure(self.manifest.arguments.measure)
+
+
+def check_whole(tables: PlanTables, what: str, *remedy: str | Argument) -> None:
+    """Raise if a plan does not keep all queries that it was drawn from.
+
+    Args:
+        tables: The plan's content.
+        what: What needs all queries, as it follows ``it cannot``.
+        remedy: What to do instead; nothing if nothing can be done.
+
+    Raises:
+        ValueError: The message says what the plan keeps.
+    """
+    if (rest := tables.manifest.rest) is not None:
+        others = f"{rest.queries} of {tables.manifest.counts.queries} queries"
+        kept = f"the plan was made from runs larger than memory and keeps only sums of {others}, so it cannot {what}"
+        raise ArgumentError(kept, *(("; ", *remedy) if remedy else ()))
 
 
 def in_words(tables: PlanTables) -> str:

@@ -18,6 +18,7 @@ import pandas as pd
 from pt_active.plans.making import artifact
 from pt_active.plans.making.artifact import Record
 from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.rest import Rest
 from pt_active.relevance.costs import kept_unit
 from pt_active.sampling.laws import EXPONENTIAL, UNIFORM, Law
 from pt_active.sampling.pools import GradedPool
@@ -221,9 +222,10 @@ class Manifest(Record):
         cut: How far the plan was cut; None if it was not.
         dropped: One entry per run of which lines were dropped when it was read.
         choice: Why documents or whole queries are sampled; None if the plan was told.
+        rest: What the plan does not keep of its population; None if it keeps all of it.
     """
 
-    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped", "choice")
+    SOMETIMES: ClassVar[tuple[str, ...]] = ("rounds", "extensions", "later_rankers", "cut", "dropped", "choice", "rest")
     PARTS: ClassVar[dict[str, type[Record]]] = {
         "arguments": PlanArguments,
         "counts": Counts,
@@ -233,6 +235,7 @@ class Manifest(Record):
         "cut": Cut,
         "dropped": Dropped,
         "choice": LevelChoice,
+        "rest": Rest,
     }
 
     format_version: int = FORMAT_VERSION
@@ -250,6 +253,22 @@ class Manifest(Record):
     cut: Cut | None = None
     dropped: tuple[Dropped, ...] = ()
     choice: LevelChoice | None = None
+    rest: Rest | None = None
+
+    @property
+    def kept_queries(self) -> int:
+        """The number of rows of the plan's queries."""
+        return self.counts.queries - (self.rest.queries - self.rest.stand_ins if self.rest else 0)
+
+    @property
+    def any_time(self) -> bool:
+        """Whether the plan keeps what looks before the end need to know of its population."""
+        return self.rest is None or bool(self.rest.contrasts)
+
+    @property
+    def kept_documents(self) -> int:
+        """The number of documents that the plan keeps."""
+        return self.counts.documents - (self.rest.documents if self.rest else 0)
 
     @property
     def id(self) -> str:

@@ -101,7 +101,7 @@ class Pool:
         document_cost, query_cost = _costs(frame, query, seen, len(qids), cost or UnitCost())
         queries = query_table(frame, list(qids))
         docno = frame["docno"].to_numpy(dtype=object)
-        weight = _weights(queries)
+        weight = query_weights(queries)
         return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, weight)
 
     @property
@@ -179,7 +179,7 @@ class Pool:
         """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
-        counts = documents["qid"].value_counts().reindex(queries["qid"]).to_numpy()
+        counts = documents["qid"].value_counts().reindex(queries["qid"], fill_value=0).to_numpy()
         return cls(
             names,
             queries[query_columns(queries.columns)],
@@ -370,8 +370,15 @@ class _Columns(Mapping[str, np.ndarray]):
         return len(self.frame.columns)
 
 
-def _weights(queries: pd.DataFrame) -> np.ndarray:
-    """float64[m], p: proportional to ``traffic``, or uniform without it."""
+def query_weights(queries: pd.DataFrame) -> np.ndarray:
+    """float64[m], p: proportional to ``traffic``, or uniform without it.
+
+    Args:
+        queries: ``qid`` and perhaps ``traffic``.
+
+    Raises:
+        ValueError: If the traffic is negative or not finite, or 0 for every query.
+    """
     if "traffic" not in queries.columns:
         return np.full(len(queries), 1 / len(queries))
     traffic = pd.to_numeric(queries["traffic"]).to_numpy(dtype=np.float64)

@@ -13,7 +13,7 @@ from pt_active.frames import columns
 from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
 from pt_active.frames.clocks import clocks
 from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import ExtensionEntry, Manifest, PlanArguments, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, design_table
 from pt_active.plans.making.rankers import stored_weights
@@ -45,7 +45,9 @@ def plan_of_queries(source: Source, arguments: PlanArguments) -> PlanTables:
     pairs = stored_weights(arguments.pairs, pool.names)
     queries = design_table(pool, measure, arguments.design, arguments.defensive, seed=seed, pairs=pairs)
     sample = draw(queries, arguments.budget, arguments.draws, seed, arguments.replace)
-    queries = queries.assign(**sample_columns(sample, pool.query_weight), q_priority=_priority(sample, len(queries)))
+    queries = queries.assign(
+        **sample_columns(sample, pool.query_weight), q_priority=priority_column(sample, len(queries))
+    )
     assessments = documents_to_judge(pool, measure, sample.rows, source.frame)
     spent = float(pool.query_cost[sample.rows].sum())
     manifest = plan_manifest(arguments, source, queries, assessments, census=sample.census, spent=spent)
@@ -62,18 +64,22 @@ def sample_columns(sample: Sample, weight: np.ndarray) -> dict[str, np.ndarray]:
     return {f"q_{name}": column for name, column in sample.columns(weight).items()}
 
 
-def sample_of(queries: pd.DataFrame, census: bool = False) -> Sample:
+def sample_of(tables: PlanTables) -> Sample:
     """Rebuild the sample from the columns of a plan's queries.
 
     Args:
-        queries: ``q_prob, q_draws, q_inclusion`` of all queries.
-        census: Whether every query was drawn with certainty.
+        tables: The plan's content.
+
+    Returns:
+        The sample; without its q if the plan does not keep all queries, so that it cannot be drawn again.
     """
-    q, draws, inclusion = (queries[column].to_numpy() for column in ("q_prob", "q_draws", "q_inclusion"))
-    return Sample.from_columns(q, draws, inclusion, census)
+    columns = ("q_prob", "q_draws", "q_inclusion")
+    q, draws, inclusion = (tables.queries[column].to_numpy() for column in columns)
+    sample = Sample.from_columns(q, draws, inclusion, tables.manifest.census)
+    return sample if tables.manifest.rest is None else replace(sample, q=None)
 
 
-def _priority(sample: Sample, m: int) -> np.ndarray:
+def priority_column(sample: Sample, m: int) -> np.ndarray:
     """float64[m], ``q_priority``: queries are drawn in increasing order of it; NaN with replacement."""
     return np.full(m, np.nan) if sample.priority is None else sample.priority
 
@@ -232,6 +238,7 @@ def extended_by_queries(tables: PlanTables, budget: float, texts: pd.DataFrame |
         ValueError: If the plan has no order, was cut or has later rankers, was made with a number of draws and its
             queries differ in cost, all of it is judged, or the budget does not pay for the next query.
     """
+    check_whole(tables, "go on to the next", "plan again with the sum of the budgets and the same seed and defensive")
     manifest, pool, before = tables.manifest, tables.pool, DrawingOrder.of(tables)
     if manifest.cut:
         raise ValueError("extend the plan as it was drawn, not the plan that was cut to the labels so far")

@@ -32,7 +32,7 @@ from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
-from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
 
 N_CLASSES = 8
@@ -109,6 +109,7 @@ class Report(Findings):
     ) -> Report:
         """The report of a result, with everything else that the plan and its labels say."""
         tables, names = labelled.tables, labelled.tables.pool.names
+        check_whole(tables, "fill a report", "estimate and compare say what the labels show")
         pilot, ahead = Pilot.of_labelled(labelled, how.missing), _ahead(tables)
         budget, budget_note = _budget(tables, ahead, pilot, how)
         pair = _pair(names, result)

@@ -1,0 +1,69 @@
+"""How does ``pt-active plan --out-of-core`` choose queries from runs that do not fit into memory?"""
+
+from __future__ import annotations
+
+import dataclasses
+
+from pt_active.cli.pools import PoolFiles, reads_texts, run_files, with_texts
+from pt_active.frames.topics import read_topics
+from pt_active.logs import ScannedRuns
+from pt_active.logs.files import matching
+from pt_active.logs.planning import Settings
+from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import Cost
+from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
+
+
+def check_out_of_core(source: PoolFiles, level: str | None, design: str | None, objective: str, rounds: int) -> None:
+    """Raise if an option does not go with ``--out-of-core``, which is of whole queries of runs.
+
+    Raises:
+        ValueError: The message names the options.
+    """
+    wrong = {
+        "--pool": source.pool is not None,
+        "--lenient": source.lenient,
+        "--level document": level == "document",
+        f"--design {design}": design in DOCUMENT_DRAWINGS,
+        f"--objective {objective}": objective != OBJECTIVES[0],
+        f"--rounds {rounds}": rounds > 1,
+    }
+    if given := [option for option, said in wrong.items() if said]:
+        raise ValueError(f"--out-of-core plans whole queries of runs as they are; leave out {', '.join(given)}")
+
+
+def plan_out_of_core(source: PoolFiles, cost: str, price: Cost, settings: Settings) -> tuple[Plan, str]:
+    """A plan of queries from the runs of a command, and where its grades come from.
+
+    Args:
+        source: The files.
+        cost: The name of the cost, for messages.
+        price: The cost.
+        settings: How queries are sampled.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file is malformed, the cost needs texts, or an argument is out of range.
+    """
+    if reads_texts(price):
+        raise ValueError(f"--cost {cost} needs the text of every document, which --out-of-core does not read")
+    queries = None if source.topics is None else read_topics(source.topics)
+    model, _, described = source.model(str(settings.measure))
+    files = {name: tuple(matching(name, file)) for name, file in run_files(source.run or []).items()}
+    runs = ScannedRuns(files, source.depth, source.allow_missing_queries)
+    made = runs.plan(
+        model,
+        queries,
+        settings.measure,
+        price,
+        settings.budget,
+        settings.design,
+        settings.seed,
+        draws=settings.draws,
+        replace=settings.replace,
+        defensive=settings.defensive,
+    )
+    if source.texts is not None:
+        judged = with_texts(made.tables.assessments, source.texts)
+        made = Plan._of(dataclasses.replace(made.tables, assessments=judged))
+    return made, described

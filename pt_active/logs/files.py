@@ -1,0 +1,167 @@
+"""How do files of runs that do not fit into memory become partitions of whole queries?"""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from pt_active.frames.checks import file_path, how_many, shown, some
+from pt_active.frames.sources import naming
+from pt_active.frames.trec import is_parquet
+from pt_active.logs.partition import PARTITION_COLUMNS, RANKER
+from pt_active.logs.text_runs import run_blocks
+
+if TYPE_CHECKING:
+    import polars
+
+ROWS_OF_PARTITION = 1 << 20
+"""Rows of all runs that a partition has, about; a process needs some 500 bytes for each."""
+
+_COLUMNS = PARTITION_COLUMNS[1:]
+
+
+def matching(name: str, given: str | Path | Sequence[str | Path]) -> list[Path]:
+    """The files of a run.
+
+    Args:
+        name: The ranker, for messages.
+        given: A file, a pattern such as ``runs/*.parquet``, or several of these.
+
+    Raises:
+        FileNotFoundError: If nothing matches.
+    """
+    files: list[Path] = []
+    for each in [given] if isinstance(given, (str, Path)) else given:
+        path = file_path(name, each)
+        found = [path] if path.exists() else sorted(map(Path, glob.glob(str(path), recursive=True)))
+        if not found:
+            raise FileNotFoundError(f"run {shown(name)}: no file matches {shown(str(path))}")
+        files += found
+    return files
+
+
+def import_polars() -> Any:
+    """Polars, which the extra ``logs`` installs.
+
+    Raises:
+        ValueError: If it is not installed; the message says how to install it.
+    """
+    try:
+        import polars
+    except ImportError:
+        raise ValueError('runs larger than memory are partitioned by Polars: pip install "pt-active[logs]"') from None
+    return polars
+
+
+def partitioned(
+    files: Mapping[str, Sequence[Path]], folder: Path, number: int | None, topics: pd.DataFrame | None = None
+) -> list[Path]:
+    """Write the runs again, so that each partition holds all rows of its queries.
+
+    Args:
+        files: Ranker → its files, Parquet or TREC runs.
+        folder: An empty folder with room for all rows.
+        number: How many partitions; one for about `ROWS_OF_PARTITION` rows if None.
+        topics: ``qid``, strings; rows of other queries are left out. None for all queries.
+
+    Returns:
+        The folders of the partitions.
+
+    Raises:
+        ValueError: If Polars is not installed, or a file is malformed.
+    """
+    pl = import_polars()
+    tables = {name: _as_parquet(name, paths, folder / "text") for name, paths in files.items()}
+    rows = sum(pl.scan_parquet(table).select(pl.len()).collect().item() for paths in tables.values() for table in paths)
+    number = max(1, -(-rows // ROWS_OF_PARTITION)) if number is None else number
+    for place, (name, paths) in enumerate(tables.items()):
+        scanned = pl.concat([_checked_scan(pl, name, path) for path in paths])
+        if topics is not None:
+            known = pl.LazyFrame({"qid": topics["qid"].to_numpy(dtype=object).tolist()}, schema={"qid": pl.String})
+            scanned = scanned.join(known, on="qid", how="semi")
+        part = scanned.with_columns((pl.col("qid").hash() % number).cast(pl.UInt32).alias("part"))
+        target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
+        with naming(f"run {name}"):
+            part.sink_parquet(target, mkdir=True, compression="lz4")
+    for paths in tables.values():
+        for path in paths:
+            if path.parent == folder / "text":
+                path.unlink()
+    return [folder / str(part) for part in range(number)]
+
+
+def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None = None) -> pd.DataFrame:
+    """A partition that `partitioned` wrote.
+
+    Args:
+        path: As `partitioned` returns it.
+        names: The rankers in the order of the files.
+        qids: The queries that are wanted; None for all.
+
+    Returns:
+        ``run, qid, docno, score``.
+    """
+    import pyarrow.parquet as pq
+
+    filters = None if qids is None else [("qid", "in", set(qids))]
+    frames = []
+    for place, name in enumerate(names):
+        for file in sorted((path.parent / str(place) / f"part={path.name}").glob("*.parquet")):
+            table = pq.ParquetDataset(file, filters=filters, partitioning=None).read()
+            frames.append(table.to_pandas().assign(**{RANKER: name}))
+    if not frames:
+        return pd.DataFrame(columns=PARTITION_COLUMNS)
+    return pd.concat(frames, ignore_index=True)[PARTITION_COLUMNS]
+
+
+def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
+    """The rows of a Parquet run with ids as strings and scores as numbers.
+
+    Raises:
+        ValueError: If a column is missing or of the wrong type, an id is missing, or a score is not a finite number.
+    """
+    scanned = pl.scan_parquet(path)
+    schema = scanned.collect_schema()
+    with naming(path):
+        if absent := [column for column in _COLUMNS if column not in schema]:
+            raise ValueError(f"run {shown(name)} needs the columns qid, docno, score; it lacks {some(absent)}")
+        for column in ("qid", "docno"):
+            kind = schema[column]
+            if not (kind == pl.String or kind.is_integer() or kind in (pl.Categorical, pl.Enum)):
+                raise ValueError(f"the column {column!r} must hold text or whole numbers, not {kind}")
+        if not schema["score"].is_numeric():
+            raise ValueError(f"the column 'score' must hold numbers, not {schema['score']}")
+        ids = [pl.col(column).cast(pl.String) for column in ("qid", "docno")]
+        checked = scanned.select(*ids, pl.col("score").cast(pl.Float64))
+        wrong = {column: pl.col(column).is_null().sum() for column in ("qid", "docno")}
+        wrong["score"] = (~pl.col("score").is_finite().fill_null(False)).sum()
+        counts = checked.select(**wrong).collect(engine="streaming").row(0, named=True)
+        for column, number in counts.items():
+            if number and column == "score":
+                raise ValueError(f"{how_many('score', number, 'is')} not a finite number")
+            if number:
+                raise ValueError(f"{how_many('row', number, 'has')} no {column}")
+    return checked
+
+
+def _as_parquet(name: str, paths: Sequence[Path], folder: Path) -> list[Path]:
+    """The files of a run as Parquet; TREC files are read block by block and written again."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = [path for path in paths if is_parquet(path)]
+    schema = pa.schema([("qid", pa.string()), ("docno", pa.string()), ("score", pa.float64())])
+    for path in paths:
+        if is_parquet(path):
+            continue
+        folder.mkdir(exist_ok=True)
+        table = folder / f"{len(tables)}-{name}.parquet"
+        with pq.ParquetWriter(table, schema, compression="lz4") as writer:
+            for block in run_blocks(path):
+                writer.write_table(pa.Table.from_pandas(block[_COLUMNS], schema, preserve_index=False))
+        tables.append(table)
+    return tables

@@ -1,0 +1,61 @@
+"""How is a plan made of runs on a Spark cluster?"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.frames.checks import some
+from pt_active.logs.partition import PARTITION_COLUMNS, RANKER, query_rows
+from pt_active.logs.planning import Settings, plan_from
+from pt_active.plans.plan import Plan
+
+
+def plan(
+    runs: Any,
+    grades: pt.Transformer,
+    topics: pd.DataFrame | None,
+    settings: Settings,
+    *,
+    names: Sequence[str],
+    depth: int | None = None,
+    allow_missing_queries: bool = False,
+) -> Plan:
+    """Choose whole queries to judge, as `ScannedRuns.plan` does on one machine.
+
+    Args:
+        runs: A Spark frame with ``run, qid, docno, score``, where ``run`` names the ranker. All rows of a query must be
+            in one partition; ``runs.repartition(n, "qid")`` brings them together.
+        grades: A fitted grade model; what it says of a document may depend on its query alone.
+        topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
+        settings: How queries are sampled.
+        names: The rankers in the order of the plan.
+        depth: Documents to keep of each ranking; None keeps all.
+        allow_missing_queries: Whether a ranker may return nothing for queries that others answer.
+
+    Raises:
+        ValueError: If a column is missing, a query is split over partitions, or an argument is out of range. What is
+            wrong with rows comes as an error of Spark that holds the message.
+    """
+    from pyspark.sql import functions
+
+    if absent := [column for column in PARTITION_COLUMNS if column not in runs.columns]:
+        raise ValueError(f"the frame needs the columns {', '.join(PARTITION_COLUMNS)}; it lacks {some(absent)}")
+    question = settings.question(tuple(names), grades, depth, allow_missing_queries)
+    texts = [functions.col(column).cast("string").alias(column) for column in (RANKER, "qid", "docno")]
+    runs = runs.select(*texts, functions.col("score").cast("double").alias("score"))
+
+    def rows(batches: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+        # Spark hands a partition over in batches, which may cut a query in two.
+        partition = pd.concat([pd.DataFrame(columns=PARTITION_COLUMNS), *batches], ignore_index=True)
+        yield pd.DataFrame({"rows": [pickle.dumps(query_rows(partition, question))]})
+
+    def documents(qids: Sequence[str]) -> pd.DataFrame:
+        return runs.where(functions.col("qid").isin(list(qids))).toPandas()
+
+    parts = (pickle.loads(bytes(part["rows"])) for part in runs.mapInPandas(rows, "rows binary").collect())
+    return plan_from(parts, documents, question, settings, topics)

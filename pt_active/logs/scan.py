@@ -1,0 +1,149 @@
+"""How is a plan made from runs that do not fit into memory?"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import ir_measures.measures as irm
+import pandas as pd
+import pyterrier as pt
+from tqdm.auto import tqdm
+
+from pt_active.frames.checks import whole_number
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.visible import check_visible
+from pt_active.logs.files import matching, partitioned, read_partition
+from pt_active.logs.partition import QueryRows, Question, query_rows
+from pt_active.logs.planning import Settings, plan_from
+from pt_active.plans.making.rankers import Pairs
+from pt_active.plans.plan import Plan
+from pt_active.relevance.costs import Cost
+
+
+def scan(
+    depth: int | None = None,
+    *,
+    allow_missing_queries: bool = False,
+    partitions: int | None = None,
+    workers: int | None = None,
+    folder: str | Path | None = None,
+    **rankers: str | Path | Sequence[str | Path],
+) -> ScannedRuns:
+    """Runs in files, which are read when a plan is made of them, partition by partition.
+
+    Args:
+        depth: Documents to keep of each ranking; None keeps all.
+        allow_missing_queries: Whether a ranker may return nothing for queries that others answer.
+        partitions: How many parts the queries are split into; by the number of rows if left out. The plan does not
+            depend on it.
+        workers: How many processes work on partitions; as many as there are cores if left out.
+        folder: Where partitions are kept while the plan is made; the system's folder for temporary files if left out.
+            It needs about as much room as the runs in Parquet.
+        **rankers: Name → a file, a pattern such as ``runs/*.parquet``, or a list of these. Parquet with ``qid, docno,
+            score``, or TREC runs, compressed or not.
+
+    Raises:
+        FileNotFoundError: If no file matches.
+        ValueError: If there is no ranker, or a name is not usable.
+    """
+    if not rankers:
+        raise ValueError("scan needs at least one ranker: scan(name=files, …)")
+    check_visible("ranker", rankers)
+    files = {name: tuple(matching(name, given)) for name, given in rankers.items()}
+    for name, value in (("depth", depth), ("partitions", partitions), ("workers", workers)):
+        if value is not None:
+            whole_number(name, value, 1)
+    return ScannedRuns(
+        files, depth, allow_missing_queries, partitions, workers, None if folder is None else Path(folder)
+    )
+
+
+@dataclass(frozen=True)
+class ScannedRuns:
+    """Runs in files, as `scan` found them.
+
+    Attributes:
+        files: Ranker → files.
+        depth: Documents to keep of each ranking; None keeps all.
+        allow_missing_queries: Whether a ranker may leave queries unanswered.
+        partitions: How many parts the queries are split into; None to choose by the number of rows.
+        workers: How many processes work on partitions; None for one a core.
+        folder: Where partitions are kept while the plan is made; None for the system's temporary folder.
+    """
+
+    files: dict[str, tuple[Path, ...]]
+    depth: int | None = None
+    allow_missing_queries: bool = False
+    partitions: int | None = None
+    workers: int | None = None
+    folder: Path | None = None
+
+    def plan(
+        self,
+        grades: pt.Transformer,
+        topics: pd.DataFrame | None,
+        measure: str | irm.Measure,
+        cost: Cost | None = None,
+        budget: float | None = None,
+        design: str | None = None,
+        seed: int = 0,
+        *,
+        draws: int | None = None,
+        replace: bool = False,
+        defensive: float | None = None,
+        pairs: Pairs | None = None,
+    ) -> Plan:
+        """Choose whole queries to judge, as ``Plan.create(…, level="query")`` does on the same runs.
+
+        The same queries are drawn in the same order with the same probabilities. The plan keeps them with their
+        documents; of all others it keeps sums. So it estimates and compares its own measure; what needs the documents
+        of other queries is refused: `Plan.status` before the end, `Plan.extend`, `Plan.report`, other measures.
+
+        Args:
+            grades: A fitted grade model; what it says of a document may depend on its query alone.
+            topics: ``qid`` (+ ``query``, ``traffic``), the target population of queries; None for all queries.
+            measure: An additive or cascade measure: ``DCG@10``, ``"ERR(max_rel=4)@20"``, …
+            cost: Labelling cost; `UnitCost` if left out.
+            budget: What may be spent, in the unit of the cost.
+            design: A name in `designs.DESIGNS`, ``hedged`` if left out.
+            seed: Seed of all random draws.
+            draws: A number of draws, instead of a budget.
+            replace: Whether a query can be drawn more than once.
+            defensive: The share of ``p`` in the defensive mixture; as `Plan.create` has it if left out.
+            pairs: How much each difference of more than two rankers counts, as `Plan.create` takes it.
+
+        Raises:
+            ValueError: If Polars is not installed, an argument is out of range, a file is malformed, or the measure
+                needs Monte Carlo.
+        """
+        settings = Settings(measure, cost, budget, draws, design, seed, replace, defensive, pairs)
+        known = None if topics is None else with_string_ids(topics)
+        question = settings.question(tuple(self.files), grades, self.depth, self.allow_missing_queries)
+        with tempfile.TemporaryDirectory(prefix="pt-active-", dir=self.folder) as folder:
+            paths = partitioned(self.files, Path(folder), self.partitions, known)
+
+            def documents(qids: Sequence[str]) -> pd.DataFrame:
+                found = _each(read_partition, self.workers, paths, tuple(self.files), qids, what="documents")
+                return pd.concat(list(found), ignore_index=True)
+
+            rows = _each(_rows_of, self.workers, paths, question, what="queries")
+            return plan_from(rows, documents, question, settings, topics)
+
+
+def _rows_of(path: Path, question: Question) -> QueryRows | None:
+    return query_rows(read_partition(path, question.names), question)
+
+
+def _each(
+    function: Callable[..., Any], workers: int | None, paths: Sequence[Path], *arguments: object, what: str
+) -> Iterable[Any]:
+    """The results of a function for each partition, from several processes; a terminal shows the progress."""
+    from joblib import Parallel, cpu_count, delayed
+
+    jobs = min(workers or cpu_count(), len(paths))
+    results = Parallel(n_jobs=jobs, return_as="generator")(delayed(function)(path, *arguments) for path in paths)
+    return tqdm(results, total=len(paths), desc=f"{what} of partitions", unit="part", disable=None, delay=2)

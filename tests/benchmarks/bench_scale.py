@@ -1,0 +1,221 @@
+"""How time and memory grow from 10³ to 10⁶ queries, for plans of runs in files and for what one might do instead.
+
+Run ``python tests/benchmarks/bench_scale.py --most 1e6`` (``--most 1e4`` for a quick look). Prints a table: CPU
+seconds of all processes, seconds by the clock, peak memory of all processes together, and the exponent of CPU seconds
+from the last size but one to the last. Each cell is one run in a process of its own, with files in a temporary folder.
+DuckDB is needed beside the extras ``logs`` and ``dask``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+BUDGET, BLOCK = 2000, 50_000
+
+
+def write_runs(folder: Path, queries: int, documents: int) -> None:
+    """Two runs in Parquet, ``new`` and ``old``, each with its own ranking of the same candidates."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("qid", pa.string()), ("docno", pa.string()), ("score", pa.float64())])
+    for seed, name in enumerate(("new", "old")):
+        rng = np.random.default_rng(seed)
+        with pq.ParquetWriter(folder / f"{name}.parquet", schema) as writer:
+            for start in range(0, queries, BLOCK):
+                number = min(BLOCK, queries - start)
+                late = 0.02 * np.arange(2 * documents)
+                order = np.argsort(rng.random((number, 2 * documents)) + late, axis=1)[:, :documents]
+                query = np.repeat(np.arange(start, start + number), documents).tolist()
+                qid = [f"q{x:08d}" for x in query]
+                docno = [f"{q}-{d}" for q, d in zip(qid, order.ravel().tolist(), strict=True)]
+                score = -np.sort(-rng.random((number, documents)), axis=1).ravel()
+                writer.write_table(pa.table([qid, docno, score], schema=schema))
+
+
+def plan_from_files(folder: Path) -> None:
+    from pt_active import ColdGrades
+    from pt_active.logs import scan
+
+    runs = scan(folder=folder, new=folder / "new.parquet", old=folder / "old.parquet")
+    made = runs.plan(ColdGrades(4), None, "DCG@10", budget=BUDGET)
+    if not (folder / "plan").exists():
+        made.save(folder / "plan")
+
+
+def partition(folder: Path) -> None:
+    from pt_active.logs.files import partitioned
+
+    (folder / "parts").mkdir()
+    partitioned({name: [folder / f"{name}.parquet"] for name in ("new", "old")}, folder / "parts", None)
+
+
+def partition_with_duckdb(folder: Path) -> None:
+    import duckdb
+    import pyarrow.parquet as pq
+
+    rows = sum(pq.read_metadata(folder / f"{name}.parquet").num_rows for name in ("new", "old"))
+    connection, number = duckdb.connect(), max(1, rows >> 20)
+    connection.execute(f"SET preserve_insertion_order=false; SET temp_directory='{folder}/spill'")
+    for name in ("new", "old"):
+        connection.execute(
+            f"COPY (SELECT *, hash(qid) % {number} AS part FROM read_parquet('{folder}/{name}.parquet')) "
+            f"TO '{folder}/duck-{name}' (FORMAT parquet, PARTITION_BY (part))"
+        )
+
+
+def bare_scan(folder: Path) -> None:
+    import polars as pl
+
+    scanned = pl.scan_parquet([folder / "new.parquet", folder / "old.parquet"])
+    sizes = [pl.col(name).str.len_bytes().sum() for name in ("qid", "docno")]
+    scanned.select(*sizes, pl.col("score").sum()).collect(engine="streaming")
+
+
+def reservoir_sample(folder: Path) -> None:
+    import duckdb
+
+    both = f"read_parquet(['{folder}/new.parquet', '{folder}/old.parquet'])"
+    drawn = f"SELECT qid FROM {both} GROUP BY qid ORDER BY -ln(random()) / sum(abs(score)) LIMIT 125"
+    duckdb.sql(f"SELECT DISTINCT qid, docno FROM {both} SEMI JOIN ({drawn}) USING (qid)").fetchall()
+
+
+def plan_in_memory(folder: Path) -> None:
+    import pandas as pd
+
+    from pt_active import ColdGrades, Plan, Runs
+
+    runs = {name: pd.read_parquet(folder / f"{name}.parquet") for name in ("new", "old")}
+    topics = pd.DataFrame({"qid": runs["new"]["qid"].unique()})
+    Plan.create(Runs(**runs) >> ColdGrades(4), topics, "DCG@10", budget=BUDGET, level="query")
+
+
+def measured_by_ir_measures(folder: Path) -> None:
+    import ir_measures
+    import pandas as pd
+
+    run = pd.read_parquet(folder / "new.parquet").set_axis(["query_id", "doc_id", "score"], axis=1)
+    qrels = run[["query_id", "doc_id"]].assign(relevance=np.arange(len(run)) % 3)
+    ir_measures.calc_aggregate([ir_measures.nDCG @ 10], qrels, run)
+
+
+def plan_on_dask(folder: Path) -> None:
+    import dask
+    import dask.dataframe as dd
+    from distributed import Client, LocalCluster
+
+    from pt_active import ColdGrades
+    from pt_active.logs import on_dask
+    from pt_active.logs.planning import Settings
+
+    dask.config.set({"dataframe.shuffle.method": "p2p", "temporary-directory": str(folder)})
+    options = {"n_workers": os.cpu_count(), "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(processes=True, **options) as cluster, Client(cluster):
+        runs = [dd.read_parquet(folder / f"{name}.parquet").assign(run=name) for name in ("new", "old")]
+        united = dd.concat(runs)
+        number = max(2, len(united) >> 20)
+        settings = Settings("DCG@10", budget=BUDGET)
+        on_dask.plan(united.shuffle("qid", npartitions=number), ColdGrades(4), None, settings, names=["new", "old"])
+        print(json.dumps(usage()), flush=True)
+
+
+STEPS: dict[str, tuple[str, Callable[[Path], None], float]] = {
+    "scan": ("bare Polars scan of both files (the limit)", bare_scan, math.inf),
+    "partition": ("partitions of whole queries, Polars", partition, math.inf),
+    "duckdb": ("the same, DuckDB", partition_with_duckdb, math.inf),
+    "plan": ("plan of queries from files", plan_from_files, math.inf),
+    "reservoir": ("weighted reservoir sample, DuckDB SQL", reservoir_sample, math.inf),
+    "memory": ("plan of queries in memory", plan_in_memory, 1e5),
+    "ir_measures": ("`ir_measures` nDCG@10 of one run", measured_by_ir_measures, 1e5),
+    "dask": ("plan of queries on a Dask LocalCluster", plan_on_dask, 1e5),
+}
+"""Name → what it is, the work, and the most queries that it is tried with."""
+
+
+def usage() -> dict[str, float]:
+    """CPU seconds and peak megabytes of this process and those that it has started and that still run."""
+    own, cpu, peak = os.getpid(), 0.0, 0.0
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parents[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+    family, before = {own}, set[int]()
+    while family != before:
+        before, family = family, family | {each for each, stat in parents.items() if int(stat[1]) in family}
+    for each in family:
+        cpu += sum(map(int, parents[each][11:15])) / os.sysconf("SC_CLK_TCK")
+        lines = Path(f"/proc/{each}/status").read_text().splitlines()
+        peak += sum(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
+    return {"cpu": cpu, "peak": peak}
+
+
+def measured(step: str, folder: Path) -> dict[str, float]:
+    """What a step takes in a process of its own, without the imports that all have in common."""
+    begin = time.perf_counter()
+    words = [sys.executable, __file__, "--step", step, "--folder", str(folder)]
+    said = subprocess.run(words, check=True, capture_output=True, text=True).stdout.splitlines()
+    return json.loads(said[0]) | {"seconds": time.perf_counter() - begin}
+
+
+def saved_plan(folder: Path) -> str:
+    """How large a plan of the largest size is, and how long it takes to load and to compare."""
+    from pt_active import Plan
+
+    size = sum(file.stat().st_size for file in (folder / "plan").iterdir()) / 1e6
+    begin = time.perf_counter()
+    plan = Plan.load(folder / "plan")
+    loaded = time.perf_counter() - begin
+    qrels = plan.assessments.assign(label=np.arange(len(plan.assessments)) % 5)
+    begin = time.perf_counter()
+    plan.compare(qrels)
+    return f"saved {size:.2f} MB, loads in {loaded:.2f} s, compares in {time.perf_counter() - begin:.2f} s"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=float, default=1e5, help="queries of the largest size, a power of ten")
+    parser.add_argument("--documents", type=int, default=20, help="documents of a query in each run")
+    parser.add_argument("--steps", nargs="*", default=list(STEPS), choices=list(STEPS))
+    parser.add_argument("--step", choices=list(STEPS), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.step:
+        STEPS[asked.step][1](asked.folder)
+        print(json.dumps(usage()))
+        return
+    sizes = [10**power for power in range(3, round(math.log10(asked.most)) + 1)]
+    print(f"| CPU s / s / GB | {' | '.join(f'{size:,} queries' for size in sizes)} | exponent |")
+    print(f"|---|{'---:|' * (len(sizes) + 1)}")
+    cells: dict[str, list[dict[str, float]]] = {step: [] for step in asked.steps}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_runs(folder, size, asked.documents)
+            for step in asked.steps:
+                if size <= STEPS[step][2]:
+                    cells[step].append(measured(step, folder))
+                    print(f"{size:>9,} {step:<12} {cells[step][-1]}", file=sys.stderr, flush=True)
+            about = saved_plan(folder) if "plan" in asked.steps else ""
+    for step, row in cells.items():
+        texts = [f"{c['cpu']:.1f} / {c['seconds']:.1f} / {c['peak'] / 1024:.1f}" for c in row]
+        growth = f"{math.log10(row[-1]['cpu'] / row[-2]['cpu']):.2f}" if len(row) > 1 else ""
+        print(f"| {STEPS[step][0]} | {' | '.join(texts + ['–'] * (len(sizes) - len(row)))} | {growth} |")
+    print(f"\nThe plan of {sizes[-1]:,} queries: {about}.")
+
+
+if __name__ == "__main__":
+    main()

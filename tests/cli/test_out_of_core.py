@@ -1,0 +1,87 @@
+"""``pt-active plan --out-of-core`` chooses the queries that ``pt-active plan --level query`` chooses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+from pt_active import Plan
+from pt_active.cli.app import app
+from pt_active.demo.collection import DemoCollection
+
+pytest.importorskip("polars")
+
+ASKED = ("plan", "--measure", "DCG@10", "--budget", "150", "--max-grade", "3")
+
+
+@pytest.fixture
+def folder(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name, run in demo.runs.items():
+        rows = run[["qid", "docno", "score"]]
+        rows.iloc[::2].to_parquet(f"{name}-0.parquet")
+        rows.iloc[1::2].to_parquet(f"{name}-1.parquet")
+        rows.to_parquet(f"{name}.parquet")
+    docnos = pd.concat(demo.runs.values())["docno"].unique()
+    pd.DataFrame({"docno": docnos, "text": [f"text of {docno}" for docno in docnos]}).to_parquet("texts.parquet")
+    demo.topics[["qid", "query"]].to_csv("topics.tsv", sep="\t", header=False, index=False)
+    return tmp_path
+
+
+def invoke(*words: str) -> Result:
+    return CliRunner().invoke(app, list(words))
+
+
+def run(*words: str) -> str:
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def runs(demo: DemoCollection, suffix: str) -> list[str]:
+    return [word for name in demo.runs for word in ("--run", f"{name}={name}{suffix}.parquet")]
+
+
+def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path) -> None:
+    more = "--topics", "topics.tsv", "--texts", "texts.parquet"
+    made = json.loads(run(*ASKED, *runs(demo, "-*"), "--out", "plan", "--out-of-core", *more, "--json"))
+    run(*ASKED, *runs(demo, ""), "--out", "whole", "--level", "query", *more)
+    assert made["grades"].startswith("Grade model: none")
+    one, other = Plan.load("plan"), Plan.load("whole")
+    pd.testing.assert_frame_equal(one.assessments, other.assessments[one.assessments.columns], check_like=True)
+    assert one.assessments["text"].str.startswith("text of").all()
+    assert (one.assessments["query"] == other.assessments["query"]).all()
+    demo.judge(one.assessments).to_csv("judged.csv", index=False)
+    assert json.loads(run("status", "plan", "judged.csv", "--json"))["judged"] == len(one.sample)
+    pair = list(demo.runs)[:2]
+    told = run("compare", "plan", "judged.csv", "--first", pair[0], "--second", pair[1])
+    assert pair[0] in told
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--level", "document"), "leave out --level document"),
+        (("--design", "depth"), "leave out --design depth"),
+        (("--lenient",), "leave out --lenient"),
+        (("--cost", "log-length"), "needs the text of every document"),
+        (("--measure", "nDCG@10"), "need Monte Carlo"),
+        (("--run", "more=nowhere-*.parquet"), "no file matches"),
+    ],
+)
+def test_what_does_not_fit_is_refused(demo: DemoCollection, folder: Path, words: tuple[str, ...], message: str) -> None:
+    result = invoke(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core", *words)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert not Path("plan").exists()
+
+
+def test_what_is_missing_is_named(demo: DemoCollection, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "polars", None)
+    result = invoke(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core")
+    assert result.exit_code == 2
+    assert 'pip install "pt-active[logs]"' in result.stderr
