@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
-from pt_active.frames.columns import pair_codes
+from pt_active.frames.columns import repeated_pairs
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
 from pt_active.frames.runs import ranked_run
@@ -227,7 +227,7 @@ def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFram
 
 def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
     """Keep the first row of each query and document; raise if there are others and they may not be dropped."""
-    again = pd.Series(pair_codes(frame)).duplicated().to_numpy()
+    again = repeated_pairs(frame)
     if not again.any():
         return frame, {}
     row = frame[again].iloc[0]

@@ -138,7 +138,7 @@ def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Man
         raise ValueError(f"{documents.file} has the rankers {some(names)}, and manifest.json {some(manifest.rankers)}")
     ranks = np.array([documents.whole(f"rank_{name}", -1) for name in names]) + 1
     with documents.named():
-        check_ranks(documents.frame, query, ranks, names)
+        check_ranks(queries.frame["qid"].to_numpy(dtype=object), query, ranks, names)
     documents.grades(documents.frame)
     cost = documents.numbers("doc_cost")
     documents.must("doc_cost", np.isnan(cost) | ((cost >= 0) & np.isfinite(cost)), "be at least 0, or empty")
