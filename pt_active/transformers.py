@@ -18,7 +18,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import first_rows, within
+from pt_active.frames.ids import among, first_rows
 from pt_active.frames.runs import Ranking, ranking_of
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.level import level_chosen, level_told
@@ -87,7 +87,7 @@ class Runs(pt.Transformer):
         if not isinstance(ranker, pd.DataFrame):
             return ranking_of(ranker.transform(topics), name, self.depth)
         run = with_string_ids(ranker)
-        answered = within(run["qid"], topics["qid"])
+        answered = among(run["qid"], topics["qid"])
         if not answered.any():
             raise ValueError(f"run {shown(name)} answers none of the topics ({len(topics)} in all); do the qids match?")
         return ranking_of(run if answered.all() else run[answered], name, self.depth)

@@ -43,7 +43,7 @@ def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
     shift = offsets[other] - begin
     if offsets[other + 1] - offsets[other] != size:
         return False
-    for i in range(begin, begin + size):
+    for i in range(begin, begin + size):  # noqa: SIM110, since Numba compiles no generator
         if content[i] != content[i + shift]:
             return False
     return True

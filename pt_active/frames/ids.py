@@ -12,6 +12,10 @@ _FEW_ROWS = 20_000
 """Up to so many rows pandas tells equal pairs in less time than it takes to load the compiled loops."""
 
 
+_HASHED = 1 << 18
+"""Strings that are hashed at a time, so that few of them are kept as objects."""
+
+
 class Strings(NamedTuple):
     """Ids as Arrow keeps them.
 
@@ -56,11 +60,28 @@ def id_codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
     Returns:
         int64[N] and the distinct ids.
     """
-    values = column.array
-    heads = np.flatnonzero(np.asarray(values[1:] != values[:-1], dtype=bool)) + 1
-    heads = np.concatenate([np.zeros(min(len(column), 1), dtype=np.int64), heads])
+    heads = _heads(column)
     code, distinct = pd.factorize(column.take(heads))
     return np.repeat(code, np.diff(heads, append=len(column))), pd.Index(distinct)
+
+
+def id_hashes(column: pd.Series) -> np.ndarray:
+    """uint64[N], the hash of each string as ``pd.util.hash_array`` gives it, without telling them apart first.
+
+    Args:
+        column: N strings, none missing.
+    """
+    heads = _heads(column)
+    blocks = (column.take(heads[start : start + _HASHED]) for start in range(0, max(len(heads), 1), _HASHED))
+    hashes = [pd.util.hash_array(block.to_numpy(dtype=object), categorize=False) for block in blocks]
+    return np.repeat(np.concatenate(hashes), np.diff(heads, append=len(column)))
+
+
+def _heads(column: pd.Series) -> np.ndarray:
+    """int64, the rows whose value differs from that of the row before."""
+    values = column.array
+    heads = np.flatnonzero(np.asarray(values[1:] != values[:-1], dtype=bool)) + 1
+    return np.concatenate([np.zeros(min(len(column), 1), dtype=np.int64), heads])
 
 
 def is_range(rows: np.ndarray, size: int) -> bool:
@@ -80,7 +101,7 @@ def holds_nul(column: pd.Series) -> bool:
     return not known.content[known.offsets[0] : known.offsets[-1]].all()
 
 
-def within(column: pd.Series, ids: pd.Series | np.ndarray) -> np.ndarray:
+def among(column: pd.Series, ids: pd.Series | np.ndarray) -> np.ndarray:
     """bool[N], whether each id of a column is one of some others.
 
     Args:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pt_active.frames import ids
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.ids import first_rows, holds_nul, id_codes, strings, within
+from pt_active.frames.ids import among, first_rows, holds_nul, id_codes, id_hashes, strings
 
 NAMES = st.sampled_from(["", "a", "b", "ab", "ba", "é", "日本", "a" * 40, "a" * 39 + "b", "\ud800"])
 
@@ -40,7 +40,7 @@ def test_codes_are_those_of_pandas(names):
     expected = pd.factorize(column)
     assert code.tolist() == expected[0].tolist()
     assert list(distinct) == list(expected[1])
-    assert within(column, np.array(["a", "ba"], dtype=object)).tolist() == [name in ("a", "ba") for name in names]
+    assert among(column, np.array(["a", "ba"], dtype=object)).tolist() == [name in ("a", "ba") for name in names]
 
 
 @pytest.mark.parametrize("dtype", ["object", "str", "string"])
@@ -62,3 +62,9 @@ def test_a_nul_character_is_seen_only_where_it_is(dtype):
     assert holds_nul(pd.Series(["\ud800\0"], dtype=object))
     with pytest.raises(ValueError, match="1 row has a NUL character in the docno"):
         with_string_ids(pd.DataFrame({"docno": column}))
+
+
+def test_hashes_are_those_of_pandas():
+    column = pd.Series(["q1", "q1", "é", "", "q1"] * 3)
+    assert id_hashes(column).tolist() == pd.util.hash_array(column.to_numpy(dtype=object)).tolist()
+    assert id_hashes(column[:0]).tolist() == []

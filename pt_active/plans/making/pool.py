@@ -132,6 +132,15 @@ class Pool:
         """``qid, docno`` of each document."""
         return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
 
+    def keys_of(self, documents: np.ndarray) -> pd.DataFrame:
+        """``qid, docno`` of some documents.
+
+        Args:
+            documents: int64[n], their places in the pool.
+        """
+        query = np.searchsorted(self.indptr, documents, side="right") - 1
+        return pd.DataFrame({"qid": self.qids[query], "docno": self.docno[documents]})
+
     @property
     def by_name(self) -> np.ndarray:
         """int64[N], the documents query by query in the order of their docnos, which no ranking can change."""
@@ -187,7 +196,8 @@ class Pool:
         """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
-        counts = documents["qid"].value_counts().reindex(queries["qid"]).to_numpy()
+        code, qids = id_codes(documents["qid"])
+        counts = np.bincount(code)[qids.get_indexer(pd.Index(queries["qid"]))]
         return cls(
             names,
             queries[query_columns(queries.columns)],
