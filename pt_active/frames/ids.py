@@ -101,7 +101,7 @@ def holds_nul(column: pd.Series) -> bool:
     return not known.content[known.offsets[0] : known.offsets[-1]].all()
 
 
-def among(column: pd.Series, ids: pd.Series | np.ndarray) -> np.ndarray:
+def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarray:
     """bool[N], whether each id of a column is one of some others.
 
     Args:

@@ -23,7 +23,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import id_codes
+from pt_active.frames.ids import among, id_codes
 from pt_active.frames.runs import ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -233,7 +233,7 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
         return pool
     attrs = dict(pool.attrs)
     pool, topics = with_string_ids(pool), with_string_ids(data_frame("topics", topics, "qid"))
-    absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
+    absent = topics["qid"][~among(topics["qid"], id_codes(pool["qid"])[1])]
     if len(absent):
         warnings.warn(
             f"{how_many('topic', len(absent), 'has')} no document from any ranker and "
