@@ -24,13 +24,13 @@ _SPACE = ord(" ")
 def read_clean(
     content: bytes, columns: Sequence[str], wanted: Collection[str], numbers: Collection[str]
 ) -> pd.DataFrame | None:
-    """The columns of a text, by the numbers of its lines from 1; None if the text is not as clean as it must be.
+    r"""The columns of a text, by the numbers of its lines from 1; None if the text is not as clean as it must be.
 
     One space separates the columns, or one tab, the same in all lines. Each line holds all columns, none is empty, and
     no line is blank. What a column of numbers holds is a number in decimal notation.
 
     Args:
-        content: The text, with ``\\n`` at the end of each line.
+        content: The text, with ``\n`` at the end of each line.
         columns: The names of its columns.
         wanted: The columns that are read.
         numbers: Those of them that hold numbers, which are read as float64; the others hold texts.
@@ -67,7 +67,7 @@ def _separator(content: bytes) -> tuple[str, int]:
         # A block begins with the last byte of the one before, so that no two neighbours are missed.
         block = text[max(start - 1, 0) : start + _CHECKED]
         gap = block <= _SPACE
-        ends = np.count_nonzero(block == _LINE_END)
+        ends = int(np.count_nonzero(block == _LINE_END))
         if (gap[1:] & gap[:-1]).any() or np.count_nonzero(gap) > np.count_nonzero(block == separator) + ends:
             return "", 0
         lines += ends - int(start > 0 and block[0] == _LINE_END)

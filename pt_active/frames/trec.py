@@ -1,8 +1,8 @@
 """Runs and judgments read from TREC files and Parquet, with messages that name the wrong line.
 
-Arrow reads a file whose columns one space or one tab separates. If it finds anything else, the columns of every line are
-counted and pandas' C parser reads them. If that fails or its result breaks a rule of the layout, the lines are read again
-one by one to find the first wrong one.
+Arrow reads a file whose columns one space or one tab separates. If it finds anything else, the columns of every line
+are counted and pandas' C parser reads them. If that fails or its result breaks a rule of the layout, the lines are read
+again one by one to find the first wrong one.
 """
 
 from __future__ import annotations
