@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 
 
 def main() -> None:
@@ -11,8 +12,10 @@ def main() -> None:
     before = signal.getsignal(signal.SIGINT)
     if before is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
-    from pt_active.cli.app import main as run
-
+    if sys.argv[1:] in ([], ["--help"]):
+        from pt_active.cli.front import main as run
+    else:
+        from pt_active.cli.app import main as run
     run(before)
 
 

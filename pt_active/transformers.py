@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -13,13 +13,13 @@ from pt_active.frames.checks import HELP, Argument, ArgumentError, how_many, sho
 from pt_active.frames.columns import (
     check_pairs,
     grade_columns,
-    pair_codes,
     query_columns,
     ranker_names,
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.runs import ordered_run
+from pt_active.frames.ids import among, first_rows
+from pt_active.frames.runs import Ranking, ranking_of
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
@@ -74,23 +74,23 @@ class Runs(pt.Transformer):
         if inp.empty:
             return self._empty(inp)
         topics = with_string_ids(inp)
-        runs = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
+        rankings = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
         if not self.allow_missing_queries:
-            check_same_queries(runs)
-        united = with_query_columns(_union(runs), topics)
+            check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
+        united = with_query_columns(_union(rankings), topics)
         # What `read_run` dropped goes with the pool, so that a plan of it can say so.
         if dropped := {n: r.attrs["dropped"] for n, r in self.rankers.items() if _has_dropped(r)}:
             united.attrs["dropped"] = dropped
         return united
 
-    def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> pd.DataFrame:
+    def _ranked(self, name: str, ranker: pt.Transformer | pd.DataFrame, topics: pd.DataFrame) -> Ranking:
         if not isinstance(ranker, pd.DataFrame):
-            return ordered_run(ranker.transform(topics), name, self.depth)
+            return ranking_of(ranker.transform(topics), name, self.depth)
         run = with_string_ids(ranker)
-        answered = run[run["qid"].isin(topics["qid"])]
-        if answered.empty:
+        answered = among(run["qid"], topics["qid"])
+        if not answered.any():
             raise ValueError(f"run {shown(name)} answers none of the topics ({len(topics)} in all); do the qids match?")
-        return ordered_run(answered, name, self.depth)
+        return ranking_of(run if answered.all() else run[answered], name, self.depth)
 
     def _empty(self, inp: pd.DataFrame) -> pd.DataFrame:
         outputs = [self._output_columns(ranker, inp) for ranker in self.rankers.values()]
@@ -237,16 +237,15 @@ def _ranking_columns(inp: pd.DataFrame) -> list[str]:
     return ["grade_0", "grade_1", *([] if ranker_names(inp.columns) else ["score"])]
 
 
-def check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
+def check_same_queries(answered: dict[str, set[str]]) -> None:
     """Raise if a run leaves queries unanswered that another answers.
 
     Args:
-        runs: Ranker → run.
+        answered: Ranker → the queries that its run answers.
 
     Raises:
         ArgumentError: The message names the ranker and some of the queries.
     """
-    answered = {name: set(run["qid"].unique()) for name, run in runs.items()}
     everyone = set().union(*answered.values())
     for name, qids in answered.items():
         if qids != everyone:
@@ -258,28 +257,50 @@ def check_same_queries(runs: dict[str, pd.DataFrame]) -> None:
             )
 
 
-def _union(runs: dict[str, pd.DataFrame]) -> pd.DataFrame:
+def _union(rankings: dict[str, Ranking]) -> pd.DataFrame:
     """One row per (qid, docno) pair, in order of first appearance."""
-    pairs = pd.concat([run[["qid", "docno"]] for run in runs.values()], ignore_index=True)
-    row, distinct = pd.factorize(pair_codes(pairs))
-    united = pairs[~pd.Series(row).duplicated()].reset_index(drop=True)
-    columns: dict[str, np.ndarray] = {}
-    start = 0
-    for name, run in runs.items():
-        at = row[start : start + len(run)]
-        check_pairs(run, f"run {shown(name)}", at)
-        start += len(run)
-        rank, score = np.full(len(distinct), -1), np.full(len(distinct), np.nan)
-        rank[at], score[at] = run["rank"], run["score"]
+    each = list(rankings.values())
+    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
+    begin = np.cumsum([0, *(len(one.run) for one in each)])[:-1]
+    rows = [one.rows + start for one, start in zip(each, begin, strict=True)]
+    qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
+    query = np.concatenate([qids.get_indexer(one.qids)[one.query] for one in each])
+    first = first_rows(query, docno, np.concatenate(rows))
+    new = np.concatenate([these[first[these] == these] for these in rows])
+    place = np.empty(len(query), dtype=np.int64)
+    place[new] = np.arange(len(new))
+    places = [place[first[these]] for these in rows]
+    columns: dict[str, Any] = {"qid": qids.take(query[new]).array, "docno": docno.take(new).array}
+    columns |= _document_columns(each, np.concatenate(places), len(new))
+    for (name, one), at in zip(rankings.items(), places, strict=True):
+        rank, score = np.full(len(new), -1), np.full(len(new), np.nan)
+        rank[at], score[at] = one.rank, one.run["score"].to_numpy()[one.rows]
+        if np.count_nonzero(rank >= 0) < len(at):
+            check_pairs(one.run.take(one.rows), f"run {shown(name)}")
         columns |= {f"rank_{name}": rank, f"score_{name}": score}
-    return pd.concat([united, _document_columns(runs, row), pd.DataFrame(columns)], axis=1)
+    return pd.DataFrame(columns, copy=False)
 
 
-def _document_columns(runs: dict[str, pd.DataFrame], row: np.ndarray) -> pd.DataFrame:
-    """The document columns (``text``, …), each from the first run that has a value."""
-    rest = [run.drop(columns=["docno", "rank", "score", *query_columns(run.columns)]) for run in runs.values()]
-    columns = pd.concat(rest, ignore_index=True)
-    return columns.groupby(row).first() if len(columns.columns) else pd.DataFrame(index=range(row.max() + 1))
+def _document_columns(rankings: list[Ranking], place: np.ndarray, size: int) -> dict[str, Any]:
+    """The document columns (``text``, …), each from the first run that has a value.
+
+    Args:
+        rankings: Of all rankers.
+        place: int64, the row of the union, below ``size``, of each document of each ranking.
+        size: The number of rows of the union.
+    """
+    others = [{"docno", "rank", "score", *query_columns(each.run.columns)} for each in rankings]
+    rest = [each.run[[c for c in each.run.columns if c not in n]] for each, n in zip(rankings, others, strict=True)]
+    if not any(len(each.columns) for each in rest):
+        return {}
+    table = pd.concat([each.take(its.rows) for each, its in zip(rest, rankings, strict=True)], ignore_index=True)
+    columns = {}
+    for name, values in table.items():
+        known, source = np.flatnonzero(values.notna()), np.full(size, -1)
+        # Of several values for a row, the last that is written stays: the first run's.
+        source[place[known[::-1]]] = known[::-1]
+        columns[str(name)] = pd.api.extensions.take(values.array, source, allow_fill=True)
+    return columns
 
 
 def _with_columns(frame: pd.DataFrame, columns: list[str]) -> pd.DataFrame:

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import io
-import signal
-import sys
 from collections.abc import Callable
-from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
@@ -16,7 +12,7 @@ from pt_active.cli.answers import compare, estimate, report, status
 from pt_active.cli.audit import audit_app
 from pt_active.cli.budget import budget
 from pt_active.cli.command_line import Answer, Commands, printed
-from pt_active.cli.failures import DEBUG, failures_told
+from pt_active.cli.front import about, run
 from pt_active.cli.gate import gate
 from pt_active.cli.judge import judge
 from pt_active.cli.judging import agreement, export, import_
@@ -52,39 +48,10 @@ def main(interrupt: Any = None) -> None:
     Args:
         interrupt: What Ctrl-C does from here on, as ``signal.signal`` takes it; None leaves it as it is.
     """
-    try:
-        with failures_told(sys.argv[1:]):
-            if interrupt is not None:
-                signal.signal(signal.SIGINT, interrupt)
-            for stream in (sys.stdout, sys.stderr):
-                if isinstance(stream, io.TextIOWrapper):
-                    stream.reconfigure(errors="backslashreplace")
-            app(prog_name="pt-active")
-    except typer.Exit as ended:
-        sys.exit(ended.exit_code)
+    run(app, interrupt)
 
 
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"pt-active {version('pt-active')}")
-        raise typer.Exit
-
-
-@app.callback()
-def _about(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
-    ] = False,
-    traceback: Annotated[
-        bool, typer.Option("--traceback", help=f"Print the traceback of an error, as {DEBUG}=1 does.")
-    ] = False,
-) -> None:
-    """Which ranker is better, and by how much, from as few human judgments as possible.
-
-    The steps: budget, plan, export, let people judge, import, status, compare, report. To see them on simulated data:
-    pt-active demo
-    """
-
+app.callback()(about)
 
 for _command, _example in EXAMPLES.items():
     app.command(_command.__name__.removesuffix("_"), help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(

@@ -22,6 +22,7 @@ from pt_active.cli.command_line import (
     printed,
     read_judged,
 )
+from pt_active.cli.front import AUDIT
 from pt_active.cli.options import one_of, whole
 from pt_active.cli.pools import check_file, with_texts
 from pt_active.frames.atomic import write_file
@@ -293,9 +294,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
 }
 """The commands in the order in which they are used, each with an example for its help."""
 
-audit_app = typer.Typer(
-    cls=Commands, no_args_is_help=True, help="How far does an LLM judge agree with people, and may it replace them?"
-)
+audit_app = typer.Typer(cls=Commands, no_args_is_help=True, help=AUDIT)
 
 for _command, _example in EXAMPLES.items():
     audit_app.command(_command.__name__, help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TextIO
 
 import typer
-from pyterrier.validate import InputValidationError
 
 from pt_active.frames.checks import HELP, MAX_SHOWN
 from pt_active.frames.visible import visible, visible_field
@@ -140,9 +139,15 @@ def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
         return "the input is nested too deeply"
     if isinstance(error, _DAMAGED):
         return f"a compressed file is damaged: {error}"
-    if isinstance(error, (csv.Error, UnicodeError, InputValidationError)) or kind == "pyarrow":
+    if isinstance(error, (csv.Error, UnicodeError)) or kind == "pyarrow" or _of_a_frame(error):
         return str(error)
     return str(error) if isinstance(error, ValueError) and _place(error)[0] in _OURS else None
+
+
+def _of_a_frame(error: BaseException) -> bool:
+    """Whether PyTerrier refuses a frame; if it was not imported, it did not."""
+    validate = sys.modules.get("pyterrier.validate")
+    return validate is not None and isinstance(error, validate.InputValidationError)
 
 
 def _of_the_system(error: OSError) -> str:

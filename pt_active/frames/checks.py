@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MAX_WHOLE = 2**31 - 1
 """The largest whole number that an argument may be: larger ones are mistakes, and ask for more memory than there is."""
@@ -182,6 +184,8 @@ def data_frame(name: str, value: Any, *columns: str) -> pd.DataFrame:
         ArgumentError: If it is not a DataFrame, or a column is missing or occurs twice; the message names the argument
             and the column.
     """
+    import pandas as pd
+
     if not isinstance(value, pd.DataFrame):
         raise ArgumentError(Argument(name), f" must be a pandas DataFrame, got {shown(value)}")
     if absent := [column for column in columns if column not in value.columns]:

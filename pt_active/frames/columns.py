@@ -7,12 +7,13 @@ twice in a query.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown, some
+from pt_active.frames.ids import first_rows, holds_nul, id_codes
 
 GRADE_COLUMN = re.compile(r"^grade_(\d+)$")
 """The probability that a document has a grade, ``grade_0 … grade_G``."""
@@ -38,7 +39,8 @@ def with_string_ids(frame: pd.DataFrame) -> pd.DataFrame:
             raise ValueError(f"{how_many('row', int(missing.sum()), 'has')} no {column}")
         if not _holds_strings(frame[column]):
             frame[column] = frame[column].map(_id_string)
-        if (wrong := frame[column].str.contains("\0", regex=False)).any():
+        if holds_nul(frame[column]):
+            wrong = frame[column].str.contains("\0", regex=False)
             raise ValueError(f"{how_many('row', int(wrong.sum()), 'has')} a NUL character in the {column}")
     return frame
 
@@ -53,24 +55,29 @@ def _id_string(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def pair_codes(frame: pd.DataFrame) -> np.ndarray:
-    """int64[N], a code for each row, equal for rows with the same (qid, docno); no id may be missing."""
-    query, docno = pd.factorize(frame["qid"])[0], pd.factorize(frame["docno"])[0]
-    return query * np.int64(docno.max(initial=0) + 1) + docno
+def repeated_pairs(frame: pd.DataFrame, query: np.ndarray | None = None) -> np.ndarray:
+    """bool[N], whether an earlier row has the same (qid, docno); no id may be missing.
+
+    Args:
+        frame: ``qid, docno``.
+        query: int64[N], a code of each row's qid from 0, if it is known.
+    """
+    query = id_codes(frame["qid"])[0] if query is None else query
+    return first_rows(query, frame["docno"]) != np.arange(len(frame))
 
 
-def check_pairs(frame: pd.DataFrame, what: str, codes: np.ndarray | None = None) -> None:
+def check_pairs(frame: pd.DataFrame, what: str, query: np.ndarray | None = None) -> None:
     """Raise if a frame has more than one row for a query and document.
 
     Args:
         frame: A frame with ``qid`` and ``docno``.
         what: The name of the frame in the message, such as ``run 'candidate'``.
-        codes: int64[N], the frame's `pair_codes` if they are already known.
+        query: int64[N], a code of each row's qid from 0, if it is known.
 
     Raises:
         ValueError: If a (qid, docno) pair occurs in more than one row.
     """
-    repeated = pd.Series(pair_codes(frame) if codes is None else codes).duplicated().to_numpy()
+    repeated = repeated_pairs(frame, query)
     if repeated.any():
         row = frame[repeated].iloc[0]
         raise ValueError(
@@ -140,8 +147,13 @@ def with_query_columns(frame: pd.DataFrame, topics: pd.DataFrame) -> pd.DataFram
     if topics["qid"].duplicated().any():
         raise ValueError(f"topics hold a query twice: {some(topics['qid'][topics['qid'].duplicated()])}")
     known = topics[query_columns(topics.columns)]
-    rest = [c for c in frame.columns if c == "qid" or c not in known.columns]
-    return frame[rest].merge(known, on="qid", how="inner")
+    rest = frame[[c for c in frame.columns if c == "qid" or c not in known.columns]]
+    code, qids = id_codes(frame["qid"])
+    row = pd.Index(known["qid"]).get_indexer(qids)[code]
+    if (row < 0).any():
+        rest, row = rest[row >= 0], row[row >= 0]
+    added = {name: known[name].array.take(row) for name in known.columns if name != "qid"}
+    return rest.reset_index(drop=True).assign(**added)
 
 
 def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
@@ -171,6 +183,12 @@ def slice_rows(frame: pd.DataFrame, column: str | None) -> np.ndarray:
     return values > 0
 
 
+def are_distributions(grades: np.ndarray) -> bool:
+    """Whether each row of grade probabilities, float64[N, G+1], is a distribution."""
+    # A product sums short rows several times as fast as `sum`; NaN fails both comparisons.
+    return bool(grades.min(initial=0.0) >= 0 and np.abs(grades @ np.ones(grades.shape[1]) - 1).max(initial=0.0) < 9e-7)
+
+
 def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     """Raise if a row of grade probabilities is not a distribution.
 
@@ -181,6 +199,8 @@ def check_grades(frame: pd.DataFrame, grades: np.ndarray) -> None:
     Raises:
         ValueError: If a probability is NaN or negative, or the probabilities of a row do not sum to 1.
     """
+    if are_distributions(grades):
+        return
     total = grades.sum(axis=1)
     for wrong, rule in (
         (np.isnan(grades).any(axis=1), "must not be NaN; those of {} are"),

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
+from pt_active.frames.ids import id_codes, is_range
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
@@ -31,6 +33,24 @@ def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
     return ranked
 
 
+class Ranking(NamedTuple):
+    """The order of a run, whose rows stay where they are.
+
+    Attributes:
+        run: Its rows as they came, with string ids.
+        rows: int64[n], the rows query by query (in order of first appearance) and rank by rank.
+        rank: int64[n], their ranks, from 0.
+        query: int64[N], the query of each row of the run.
+        qids: The queries.
+    """
+
+    run: pd.DataFrame
+    rows: np.ndarray
+    rank: np.ndarray
+    query: np.ndarray
+    qids: pd.Index
+
+
 def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.DataFrame:
     """Order a run as trec_eval does: by descending score, then by descending docno.
 
@@ -48,6 +68,23 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     Raises:
         ValueError: If the run is empty or has a score that is not a number.
     """
+    run, rows, rank, *_ = ranking_of(run, name, depth)
+    run = (run if is_range(rows, len(run)) else run.take(rows)).reset_index(drop=True)
+    run["rank"] = rank
+    return run
+
+
+def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> Ranking:
+    """The order of a run as `ordered_run` gives it, without moving its rows.
+
+    Args:
+        run: A result frame with ``qid``, ``docno`` and ``score``.
+        name: The ranker's name, for messages.
+        depth: How many documents to keep for each query; None keeps all.
+
+    Raises:
+        ValueError: If the run is empty or has a score that is not a number.
+    """
     what = f"run {shown(name)}"
     missing = {"qid", "docno", "score"} - set(data_frame(what, run).columns)
     if missing:
@@ -60,15 +97,16 @@ def ordered_run(run: pd.DataFrame, name: str, depth: int | None = None) -> pd.Da
     score = pd.to_numeric(run["score"]).to_numpy(dtype=np.float64)
     if np.isnan(score).any():
         raise ValueError(f"{what}: {how_many('score', int(np.isnan(score).sum()), 'is')} not a number")
-    query = pd.factorize(run["qid"])[0]
+    query, qids = id_codes(run["qid"])
     with np.errstate(over="ignore"):
         single = score.astype(np.float32)
     order = _trec_order(query, single, run["docno"])
-    run, query = run.iloc[order].reset_index(drop=True), query[order]
-    rank = _position_in_group(query)
-    _warn_if_reordered(run, query, single[order], what)
-    run["rank"] = rank
-    return run if depth is None else run[rank < depth].reset_index(drop=True)
+    rank = _position_in_group(query[order])
+    if "rank" in run.columns:
+        _warn_if_reordered(run["rank"].take(order), query[order], single[order], what)
+    if depth is not None:
+        order, rank = order[rank < depth], rank[rank < depth]
+    return Ranking(run, order, rank, query, qids)
 
 
 def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
@@ -81,7 +119,8 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
     """
     # Strings are slow to sort, so docnos are compared only where the integer keys of query and score are equal.
     key = (query.astype(np.int64) << 32) | _descending_code(score)
-    order = np.argsort(key)
+    # Rows mostly come query by query, and a stable sort makes use of it.
+    order = np.argsort(key, kind="stable")
     same = np.diff(key[order]) == 0
     if not same.any():
         return order
@@ -98,9 +137,10 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
 def _descending_code(score: np.ndarray) -> np.ndarray:
     """int64[N], codes from 0 to 2³² − 1 that ascend as the float32 scores descend."""
     # The bits of IEEE floats sort as integers, except that negative numbers sort backwards. Adding 0 turns −0 into +0.
-    bits = (score + np.float32(0)).view(np.uint32).astype(np.int64)
-    ascending = np.where(bits < 1 << 31, bits + (1 << 31), (1 << 32) - 1 - bits)
-    return (1 << 32) - 1 - ascending
+    bits = (score + np.float32(0)).view(np.uint32)
+    positive = bits < np.uint32(1 << 31)
+    np.bitwise_xor(bits, np.uint32((1 << 31) - 1), out=bits, where=positive)
+    return bits.astype(np.int64)
 
 
 def _position_in_group(group: np.ndarray) -> np.ndarray:
@@ -109,14 +149,12 @@ def _position_in_group(group: np.ndarray) -> np.ndarray:
     return np.arange(len(group)) - np.repeat(start, np.diff(np.append(start, len(group))))
 
 
-def _warn_if_reordered(run: pd.DataFrame, query: np.ndarray, score: np.ndarray, what: str) -> None:
-    if "rank" not in run.columns:
-        return
-    rank = pd.to_numeric(run["rank"], errors="coerce").to_numpy(dtype=np.float64)
+def _warn_if_reordered(given: pd.Series, query: np.ndarray, score: np.ndarray, what: str) -> None:
+    rank = pd.to_numeric(given, errors="coerce").to_numpy(dtype=np.float64)
     inverted = (rank[1:] < rank[:-1]) & (query[1:] == query[:-1]) & (score[1:] < score[:-1])
     if inverted.any():
         warnings.warn(
             f"{what}: the rank column disagrees with the order of the scores in "
             f"{how_many('query', len(np.unique(query[1:][inverted])))}; the scores decide, as in trec_eval",
-            stacklevel=4,
+            stacklevel=5,
         )

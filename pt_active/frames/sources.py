@@ -351,15 +351,20 @@ def _blocks(stream: IO[bytes], limits: Limits, packed: IO[bytes] | None = None) 
 
 def _text_blocks(blocks: Iterator[bytes], limits: Limits) -> Iterator[bytes]:
     """The blocks of a text, each checked when it is read, so that a stream without an end is refused soon."""
-    line, waiting = 1, 0
+    before, waiting = list[bytes](), 0
     for block in blocks:
         first = block.find(b"\n")
         if waiting + (len(block) if first < 0 else first) > limits.line:
-            raise beyond(f"line {line} is longer", limits.line, "bytes")
+            raise beyond(f"line {_line_ends(before) + 1} is longer", limits.line, "bytes")
         if (at := block.find(b"\0")) >= 0:
-            line += block.count(b"\n", 0, at)
+            line = _line_ends([*before, block[:at]]) + 1
             raise ValueError(f"line {line}: a NUL character, which text does not have")
-        # bytes.count is ten times as slow on a block of nothing but line ends.
-        line += int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n")))
         waiting = waiting + len(block) if first < 0 else len(block) - block.rfind(b"\n") - 1
+        # Line ends are only counted if there is something to say of a line.
+        before.append(block)
         yield block
+
+
+def _line_ends(blocks: list[bytes]) -> int:
+    # bytes.count is ten times as slow on a block of nothing but line ends.
+    return sum(int(np.count_nonzero(np.frombuffer(block, np.uint8) == ord("\n"))) for block in blocks)

@@ -1,7 +1,8 @@
 """Runs and judgments read from TREC files and Parquet, with messages that name the wrong line.
 
-The columns of every line are counted first; then pandas' C parser reads them. If that fails or its result breaks a rule
-of the layout, the lines are read again one by one to find the first wrong one.
+Arrow reads a file whose columns one space or one tab separates. If it finds anything else, the columns of every line
+are counted and pandas' C parser reads them. If that fails or its result breaks a rule of the layout, the lines are read
+again one by one to find the first wrong one.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
-from pt_active.frames.columns import pair_codes
+from pt_active.frames.clean_text import read_clean
+from pt_active.frames.columns import repeated_pairs
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
-from pt_active.frames.runs import ranked_run
+from pt_active.frames.runs import ordered_run
 from pt_active.frames.sources import Source, naming, read_source
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
@@ -190,7 +192,7 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
     frame, faults = _run_rows(path, on_error == "skip", no_limit)
     with naming(path):
         frame, repeated = _once_each(frame, place, on_error == "skip")
-    run = ranked_run(frame, str(path))
+    run = ordered_run(frame, str(path))
     first = ["qid", "docno", "score", "rank"]
     run = run[first + [name for name in run.columns if name not in first]]
     if dropped := dict(sorted((faults | repeated).items())):
@@ -227,7 +229,7 @@ def _run_rows(path: str | Path, skip: bool, no_limit: bool) -> tuple[pd.DataFram
 
 def _once_each(frame: pd.DataFrame, place: str, skip: bool) -> tuple[pd.DataFrame, dict[int, Fault]]:
     """Keep the first row of each query and document; raise if there are others and they may not be dropped."""
-    again = pd.Series(pair_codes(frame)).duplicated().to_numpy()
+    again = repeated_pairs(frame)
     if not again.any():
         return frame, {}
     row = frame[again].iloc[0]
@@ -356,6 +358,9 @@ def _faults(content: bytes, layout: Layout) -> Iterator[tuple[int, Fault]]:
 
 def _parsed(content: bytes, layout: Layout) -> pd.DataFrame | None:
     """The columns of a text by line number; None if a line does not fit the layout."""
+    frame = read_clean(content, layout.columns, layout.read, list(layout.rules))
+    if frame is not None and layout.holds(frame):
+        return frame
     widths = _widths(content)
     lines = np.flatnonzero(widths) + 1
     if (widths[lines - 1] != len(layout.columns)).any():

@@ -149,7 +149,7 @@ def graded_partition(partition: pd.DataFrame, question: Question) -> pd.DataFram
     runs = {name: partition[rows].drop(columns=RANKER) for name, rows in of_ranker.items() if rows.any()}
     absent = [name for name in question.names if name not in runs]
     if absent and not question.allow_missing_queries:
-        check_same_queries({**runs, absent[0]: partition.iloc[:0]})
+        check_same_queries({name: set(runs[name]["qid"]) if name in runs else set() for name in question.names})
     queries = pd.DataFrame({"qid": partition["qid"].unique()})
     united = Runs(question.depth, allow_missing_queries=question.allow_missing_queries, **runs).transform(queries)
     if absent:

@@ -284,7 +284,8 @@ def read_audit(folder: Path) -> AuditTables:
 
 def _check_assessments(assessments: StoredTable, pairs: Pairs, sample: Sample) -> None:
     """Raise if the pairs to label are not those that were drawn, or a probability is not that of its draw."""
-    assessments.texts("qid"), assessments.texts("docno")
+    assessments.texts("qid")
+    assessments.texts("docno")
     assessments.no_pair_twice("qid", "docno")
     assessments.length(len(sample.rows), "drawn pair")
     drawn = pairs.keys.iloc[sample.rows].assign(chance=np.inf if sample.repeated else sample.expected)
@@ -299,7 +300,8 @@ def _check_assessments(assessments: StoredTable, pairs: Pairs, sample: Sample) -
 
 def _from_table(table: StoredTable, manifest: AuditManifest, loss: Loss) -> tuple[Pairs, Sample]:
     table.length(manifest.counts.pairs, "pair")
-    table.texts("qid"), table.texts("docno")
+    table.texts("qid")
+    table.texts("docno")
     table.no_pair_twice("qid", "docno")
     names, columns = manifest.predictors, table.frame.columns
     variances = [f"variance_{name}" for name in names if f"variance_{name}" in columns]

@@ -247,7 +247,8 @@ def read_state(folder: Path) -> Progress:
 
 
 def _instances_kept(pool: StoredTable, arguments: ActiveTestArguments) -> Instances:
-    pool.texts("qid"), pool.texts("docno")
+    pool.texts("qid")
+    pool.texts("docno")
     try:
         return instances_of(pool.frame, _measure_kept(arguments))
     except (InputValidationError, LookupError, TypeError, ValueError) as error:

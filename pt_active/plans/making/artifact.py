@@ -19,6 +19,7 @@ import pyterrier as pt
 
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, shown
+from pt_active.frames.ids import id_hashes
 from pt_active.frames.visible import visible
 
 if TYPE_CHECKING:
@@ -219,9 +220,30 @@ def _digest_file(path: Path) -> str:
 
 def _digest_frame(frame: pd.DataFrame) -> str:
     names = sorted(frame.columns, key=str)
-    rows = pd.util.hash_pandas_object(pd.DataFrame({n: _hashable(frame[n]) for n in names}), index=False)
-    content = repr([str(n) for n in names]).encode() + np.sort(rows.to_numpy()).tobytes()
-    return hashlib.sha256(content).hexdigest()
+    rows = _row_hashes([_hashes(frame[n]) for n in names])
+    rows.sort()
+    return hashlib.sha256(repr([str(n) for n in names]).encode() + rows.tobytes()).hexdigest()
+
+
+def _row_hashes(columns: list[np.ndarray]) -> np.ndarray:
+    """uint64[N], a hash of each row from those of its columns, the same as ``pd.util.hash_pandas_object`` gives."""
+    if not columns:
+        return np.empty(0, dtype=np.uint64)
+    # The hash of a tuple in Python 3.7.
+    rows, factor = np.full(len(columns[0]), 0x345678, dtype=np.uint64), 1000003
+    for left, column in zip(range(len(columns), 0, -1), columns, strict=True):
+        rows ^= column
+        rows *= np.uint64(factor)
+        factor += 82520 + 2 * left
+    rows += np.uint64(97531)
+    return rows
+
+
+def _hashes(column: pd.Series) -> np.ndarray:
+    """uint64[N], the hash of each value of a column."""
+    if isinstance(column.dtype, pd.StringDtype) and not column.isna().any():
+        return id_hashes(column)
+    return pd.util.hash_pandas_object(_hashable(column), index=False).to_numpy()
 
 
 def _hashable(column: pd.Series) -> pd.Series:

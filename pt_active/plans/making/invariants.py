@@ -9,6 +9,7 @@ import pandas as pd
 
 from pt_active.frames.checks import some
 from pt_active.frames.columns import ranker_names
+from pt_active.frames.ids import id_codes
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import Manifest
 from pt_active.plans.making.pool import Pool, check_ranks
@@ -38,7 +39,8 @@ def check_tables(tables: Mapping[str, StoredTable], manifest: Manifest) -> None:
             table.length(len(query), "document")
             table.grades(tables["documents"].frame)
     judged = tables["assessments"]
-    judged.texts("qid"), judged.texts("docno")
+    judged.texts("qid")
+    judged.texts("docno")
     judged.no_pair_twice("qid", "docno")
     judged.length(manifest.counts.assessments, "assessment")
 
@@ -59,7 +61,8 @@ def check_assessments(assessments: StoredTable, pool: Pool, queries: pd.DataFram
     chance = np.ones(len(drawn))
     if rounds:
         drawn, chance = rounds[-1].sample.drawn, rounds[-1].sample.chance(pool.query_of_document)
-    known = pool.keys.assign(chance=np.where(drawn, chance, np.nan))
+    drawn = np.flatnonzero(drawn)
+    known = pool.keys_of(drawn).assign(chance=chance[drawn])
     chance = assessments.frame[["qid", "docno"]].merge(known, how="left", on=["qid", "docno"])["chance"].to_numpy()
     assessments.must("docno", np.isfinite(chance), "be documents that were drawn")
     inclusion = assessments.within("inclusion", 0, 1, open=True)
@@ -125,9 +128,11 @@ def _check_priorities(queries: StoredTable, drawn: np.ndarray) -> None:
 
 def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Manifest) -> np.ndarray:
     """Raise if a document's row is wrong; int64[N], the query of each."""
-    qids, _ = documents.texts("qid"), documents.texts("docno")
+    documents.texts("qid")
+    documents.texts("docno")
     documents.length(manifest.kept_documents, "document")
-    query = pd.Index(queries.texts("qid")).get_indexer(pd.Index(qids, dtype=object))
+    code, qids = id_codes(documents.frame["qid"])
+    query = pd.Index(queries.frame["qid"]).get_indexer(qids)[code]
     documents.must("qid", query >= 0, "be in queries.parquet")
     documents.must("qid", np.diff(query, prepend=0) >= 0, "be in the order of queries.parquet")
     stand_ins = manifest.rest.stand_ins if manifest.rest else 0
@@ -139,7 +144,7 @@ def _check_documents(documents: StoredTable, queries: StoredTable, manifest: Man
         raise ValueError(f"{documents.file} has the rankers {some(names)}, and manifest.json {some(manifest.rankers)}")
     ranks = np.array([documents.whole(f"rank_{name}", -1) for name in names]) + 1
     with documents.named():
-        check_ranks(documents.frame, query, ranks, names)
+        check_ranks(queries.frame["qid"].to_numpy(dtype=object), query, ranks, names)
     documents.grades(documents.frame)
     cost = documents.numbers("doc_cost")
     documents.must("doc_cost", np.isnan(cost) | ((cost >= 0) & np.isfinite(cost)), "be at least 0, or empty")

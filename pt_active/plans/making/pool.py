@@ -14,15 +14,16 @@ import pyterrier as pt
 from pt_active.frames.checks import agreeing, data_frame, how_many, shown, some
 from pt_active.frames.clocks import clocks
 from pt_active.frames.columns import (
+    are_distributions,
     check_grades,
     check_pairs,
     grade_columns,
     query_columns,
-    query_table,
     ranker_names,
     with_query_columns,
     with_string_ids,
 )
+from pt_active.frames.ids import among, id_codes
 from pt_active.frames.runs import ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -38,6 +39,9 @@ _VECTOR_SEED = 0
 
 SINGLE = "run"
 """The name of the only ranker of a plain R frame."""
+
+_ROW = "pt_active row"
+"""The column that keeps the place of each row of a plain R frame while it is ordered."""
 
 
 @dataclass(frozen=True)
@@ -86,21 +90,25 @@ class Pool:
         if frame.empty:
             raise ValueError("the pool is empty: no ranker returned a document for any query")
         frame = with_string_ids(frame)
-        names, ranks, frame = _ranks(frame)
+        qids, query = _sorted_codes(frame["qid"])
+        names, ranks = _ranks(frame, query)
         columns = grade_columns(frame.columns)
         if not columns:
             raise ValueError("the pool has no grade columns; end its pipeline in a graded-relevance model")
-        qids, query = _sorted_codes(frame["qid"])
-        order = np.lexsort([*np.where(ranks > 0, ranks, np.iinfo(np.int32).max)[::-1], query])
-        frame, query, ranks = frame.iloc[order], query[order], np.ascontiguousarray(ranks[:, order])
-        check_ranks(frame, query, ranks, names)
-        grades = np.ascontiguousarray(frame[columns].to_numpy(dtype=np.float64))
-        check_grades(frame, grades)
+        order = _rank_order(query, ranks)
+        query, ranks = query[order], np.ascontiguousarray(ranks[:, order])
+        check_ranks(qids, query, ranks, names)
+        grades = np.empty((len(order), len(columns)))
+        for g, column in enumerate(columns):
+            grades[:, g] = frame[column].to_numpy(dtype=np.float64)[order]
+        docno = frame["docno"].to_numpy(dtype=object)[order]
+        if not are_distributions(grades):
+            check_grades(frame.take(order), grades)
         indptr = np.searchsorted(query, np.arange(len(qids) + 1))
         seen = _seen(ranks, measure)
-        document_cost, query_cost = _costs(frame, query, seen, len(qids), cost or UnitCost())
-        queries = query_table(frame, list(qids))
-        docno = frame["docno"].to_numpy(dtype=object)
+        document_cost, query_cost = _costs(_Columns(frame, order[seen]), qids, query, seen, cost or UnitCost())
+        queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(order[indptr[:-1]])
+        queries = queries.reset_index(drop=True)
         weight = query_weights(queries)
         return cls(names, queries, docno, indptr, ranks, grades, document_cost, query_cost, weight)
 
@@ -123,6 +131,15 @@ class Pool:
     def keys(self) -> pd.DataFrame:
         """``qid, docno`` of each document."""
         return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
+
+    def keys_of(self, documents: np.ndarray) -> pd.DataFrame:
+        """``qid, docno`` of some documents.
+
+        Args:
+            documents: int64[n], their places in the pool.
+        """
+        query = np.searchsorted(self.indptr, documents, side="right") - 1
+        return pd.DataFrame({"qid": self.qids[query], "docno": self.docno[documents]})
 
     @property
     def by_name(self) -> np.ndarray:
@@ -179,7 +196,9 @@ class Pool:
         """Rebuild a pool from its `document_frame` and its design table, without checking them again."""
         names = tuple(ranker_names(documents.columns))
         ranks = documents[[f"rank_{name}" for name in names]].to_numpy(dtype=np.int32).T + np.int32(1)
-        counts = documents["qid"].value_counts().reindex(queries["qid"], fill_value=0).to_numpy()
+        code, qids = id_codes(documents["qid"])
+        place = qids.get_indexer(pd.Index(queries["qid"]))
+        counts = np.where(place >= 0, np.bincount(code, minlength=1)[place], 0)
         return cls(
             names,
             queries[query_columns(queries.columns)],
@@ -215,7 +234,7 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
         return pool
     attrs = dict(pool.attrs)
     pool, topics = with_string_ids(pool), with_string_ids(data_frame("topics", topics, "qid"))
-    absent = topics["qid"][~topics["qid"].isin(pool["qid"].unique())]
+    absent = topics["qid"][~among(topics["qid"], id_codes(pool["qid"])[1])]
     if len(absent):
         warnings.warn(
             f"{how_many('topic', len(absent), 'has')} no document from any ranker and "
@@ -281,37 +300,58 @@ def query_design(pool: Pool, probability: np.ndarray, moments: Moments) -> pd.Da
 
 def _sorted_codes(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values, sorted, and int64[n], the index of each row's value among them."""
-    code, unordered = pd.factorize(column)
+    code, unordered = id_codes(column)
     distinct = np.asarray(unordered, dtype=object)
     order = np.argsort(distinct)
     return distinct[order], np.argsort(order)[code]
 
 
-def _ranks(frame: pd.DataFrame) -> tuple[tuple[str, ...], np.ndarray, pd.DataFrame]:
-    """Names, ranks from 1 as int32[k, N] (0: not retrieved), and the frame in the same row order."""
+def _ranks(frame: pd.DataFrame, query: np.ndarray) -> tuple[tuple[str, ...], np.ndarray]:
+    """Names, and ranks from 1 as int32[k, N] (0: not retrieved); ``query`` is int64[N], the query of each row."""
     names = ranker_names(frame.columns)
     if not names:
-        run = ranked_run(frame, SINGLE)
-        return (SINGLE,), run[["rank"]].to_numpy(dtype=np.int32).T + np.int32(1), run
+        run = ranked_run(frame.assign(**{_ROW: np.arange(len(frame))}), SINGLE)
+        ranks = np.empty((1, len(run)), dtype=np.int32)
+        ranks[0, run[_ROW].to_numpy()] = run["rank"].to_numpy() + 1
+        return (SINGLE,), ranks
     check_visible("ranker", names)
-    check_pairs(frame, "the pool")
-    ranks = frame[[f"rank_{name}" for name in names]].to_numpy(dtype=np.float64).T
-    wrong = ~((ranks >= -1) & (ranks == np.floor(ranks)) & (ranks < np.iinfo(np.int32).max))
-    if wrong.any():
-        s, z = np.argwhere(wrong)[0]
-        row = frame.iloc[z]
-        raise ValueError(
-            f"run {shown(names[s])}: rank {ranks[s, z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; "
-            "ranks are whole numbers from 0, and -1 where the ranker does not retrieve the document"
-        )
-    return tuple(names), ranks.astype(np.int32) + np.int32(1), frame
+    check_pairs(frame, "the pool", query)
+    ranks = np.empty((len(names), len(frame)), dtype=np.int32)
+    for s, name in enumerate(names):
+        rank = frame[f"rank_{name}"].to_numpy(dtype=np.float64)
+        wrong = ~((rank >= -1) & (rank == np.floor(rank)) & (rank < np.iinfo(np.int32).max))
+        if wrong.any():
+            z = int(np.argmax(wrong))
+            row = frame.iloc[z]
+            raise ValueError(
+                f"run {shown(name)}: rank {rank[z]:g} of document {shown(row.docno)} in query {shown(row.qid)}; "
+                "ranks are whole numbers from 0, and -1 where the ranker does not retrieve the document"
+            )
+        ranks[s] = rank
+    ranks += 1
+    return tuple(names), ranks
 
 
-def check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
+def _rank_order(query: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """int64[N], the rows query by query, by the first ranker's ranks, then, where it has none, by the next one's.
+
+    Args:
+        query: int64[N], the query of each row, from 0.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+    """
+    key = np.full(len(query), len(ranks) << 31)
+    for s in range(len(ranks))[::-1]:
+        np.copyto(key, (s << 31) + ranks[s].astype(np.int64), where=ranks[s] > 0)
+    # One integer for query, ranker and rank: there is no memory for the pool of 2³² / (k+1) queries that would not fit.
+    key += query * ((len(ranks) + 1) << 31)
+    return np.argsort(key, kind="stable")
+
+
+def check_ranks(qids: np.ndarray, query: np.ndarray, ranks: np.ndarray, names: tuple[str, ...]) -> None:
     """Raise if a ranker has two documents at one rank.
 
     Args:
-        frame: ``qid`` of each document.
+        qids: object[m], the queries.
         query: int64[N], the query of each document, sorted.
         ranks: int[k, N], from 1; 0 = not retrieved.
         names: The k rankers.
@@ -322,12 +362,11 @@ def check_ranks(frame: pd.DataFrame, query: np.ndarray, ranks: np.ndarray, names
     for name, rank in zip(names, ranks, strict=True):
         # One integer for each query and rank, so that a single sort finds all duplicates.
         key = query[rank > 0] * (np.int64(rank.max(initial=0)) + 1) + rank[rank > 0]
-        key.sort()
+        key.sort(kind="stable")
         twice = np.flatnonzero(key[1:] == key[:-1])
         if len(twice):
             x, i = divmod(int(key[twice[0]]), int(rank.max()) + 1)
-            qid = frame["qid"].iloc[int(np.searchsorted(query, x))]
-            raise ValueError(f"run {shown(name)}: query {shown(qid)} has more than one document at rank {i - 1}")
+            raise ValueError(f"run {shown(name)}: query {shown(qids[x])} has more than one document at rank {i - 1}")
 
 
 def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
@@ -340,16 +379,25 @@ def _seen(ranks: np.ndarray, measure: irm.Measure) -> np.ndarray:
 
 
 def _costs(
-    frame: pd.DataFrame, query: np.ndarray, seen: np.ndarray, m: int, cost: Cost
+    columns: Mapping[str, np.ndarray], qids: np.ndarray, query: np.ndarray, seen: np.ndarray, cost: Cost
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Costs of the documents that the measure sees (NaN elsewhere), and of the queries."""
+    """Costs of the documents that the measure sees (NaN elsewhere), and of the queries.
+
+    Args:
+        columns: The columns of the documents that the measure sees.
+        qids: object[m], the queries.
+        query: int64[N], the query of each document, sorted.
+        seen: bool[N], the documents that the measure sees.
+        cost: Labelling cost.
+    """
     overhead = check_per_query(cost)
-    document_cost = np.full(len(frame), np.nan)
-    document_cost[seen] = cost.document_costs(_Columns(frame, seen), query[seen])
-    total = np.bincount(query[seen], weights=document_cost[seen], minlength=m) + overhead
+    document_cost = np.full(len(query), np.nan)
+    document_cost[seen] = cost.document_costs(columns, query[seen])
+    total = np.bincount(query[seen], weights=document_cost[seen], minlength=len(qids)) + overhead
     if not (total > 0).all():
-        qid = frame["qid"].iloc[int(np.searchsorted(query, np.argmin(total)))]
-        raise ValueError(f"query {shown(qid)} has no document above the measure's cutoff in any ranker")
+        raise ValueError(
+            f"query {shown(qids[np.argmin(total)])} has no document above the measure's cutoff in any ranker"
+        )
     return document_cost, total
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from pt_active.frames import columns
 from pt_active.frames.checks import Argument, ArgumentError, shown, some, within
 from pt_active.frames.clocks import clocks
+from pt_active.frames.ids import among
 from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.manifest import ExtensionEntry, Manifest, PlanArguments, Source, plan_manifest
@@ -186,10 +187,12 @@ def documents_to_judge(pool: Pool, measure: irm.Measure, rows: np.ndarray, texts
     Returns:
         Sorted by qid and docno; ``inclusion`` is 1, given that the query was drawn.
     """
-    query = pool.query_of_document
-    judge = pool.seen(measure) & np.isin(query, rows)
-    table = pd.DataFrame({"qid": pool.qids[query[judge]], "docno": pool.docno[judge]})
+    drawn = np.zeros(len(pool.queries), dtype=bool)
+    drawn[rows] = True
+    judge = np.flatnonzero(pool.seen(measure) & np.repeat(drawn, np.diff(pool.indptr)))
+    table = pool.keys_of(judge)
     texts = columns.with_string_ids(texts[[c for c in ("qid", "docno", "query", "text") if c in texts.columns]])
+    texts = texts[among(texts["qid"], pool.qids[rows])]
     table = table.merge(texts, how="left", on=["qid", "docno"]).assign(inclusion=1.0)
     return table.sort_values(["qid", "docno"]).reset_index(drop=True)
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import how_many, shown, some
-from pt_active.frames.columns import check_grades, grade_columns
+from pt_active.frames.columns import check_grades, grade_columns, repeated_pairs
 from pt_active.plans.making.artifact import Record
 
 MANIFEST = "manifest.json"
@@ -218,12 +218,11 @@ class StoredTable:
             raise ValueError(f"{self.file} has the column {name!r} more than once")
         return column
 
-    def texts(self, name: str) -> np.ndarray:
-        """object[N], a column of strings, none of which is missing."""
+    def texts(self, name: str) -> None:
+        """Raise if a column does not hold strings, or one is missing."""
         column = self.column(name)
         if pd.api.types.infer_dtype(column, skipna=False) not in ("string", "empty"):
             raise ValueError(f"{self.file}: the column {name!r} must hold text, without gaps")
-        return column.to_numpy(dtype=object)
 
     def numbers(self, name: str) -> np.ndarray:
         """float64[N], a column of numbers, which may be NaN."""
@@ -330,7 +329,10 @@ class StoredTable:
 
     def no_pair_twice(self, *names: str) -> None:
         """Raise if two rows have the same ids."""
-        twice = self.frame.duplicated(list(names)).to_numpy()
+        if names == ("qid", "docno"):
+            twice = repeated_pairs(self.frame)
+        else:
+            twice = self.frame.duplicated(list(names)).to_numpy()
         if twice.any():
             ids = self.frame.loc[twice, list(names)].itertuples(index=False, name=None)
             raise ValueError(f"{self.file} holds {some(ids, 2)} more than once")

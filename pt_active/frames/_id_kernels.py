@@ -1,0 +1,83 @@
+"""Compiled loops over ids, which are the bytes of Arrow's strings."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+_FNV_BASIS = np.uint64(0xCBF29CE484222325)
+"""Where the hash of an id starts (Fowler, Noll and Vo, 64 bits)."""
+
+_FNV_PRIME = np.uint64(0x100000001B3)
+"""By what it is multiplied at each byte."""
+
+
+@numba.njit(cache=True, nogil=True)
+def rows_by_group(group, rows, groups):  # type: ignore[no-untyped-def]
+    """Some rows group by group, in their own order within each.
+
+    Args:
+        group: int64[N], the group of each row.
+        rows: int64[n], rows.
+        groups: The number of groups.
+
+    Returns:
+        The rows, int64[n], and where those of each group begin, int64[groups+1].
+    """
+    start = np.zeros(groups + 1, dtype=np.int64)
+    for z in rows:
+        start[group[z] + 1] += 1
+    for g in range(groups):
+        start[g + 1] += start[g]
+    place, grouped = start.copy(), np.empty(len(rows), dtype=np.int64)
+    for z in rows:
+        grouped[place[group[z]]] = z
+        place[group[z]] += 1
+    return grouped, start
+
+
+@numba.njit(cache=True, nogil=True, inline="always")
+def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
+    """Whether two rows have the same id."""
+    begin, size = offsets[one], offsets[one + 1] - offsets[one]
+    shift = offsets[other] - begin
+    if offsets[other + 1] - offsets[other] != size:
+        return False
+    for i in range(begin, begin + size):  # noqa: SIM110, since Numba compiles no generator
+        if content[i] != content[i + shift]:
+            return False
+    return True
+
+
+@numba.njit(cache=True, nogil=True, parallel=True)
+def first_with_id(rows, start, offsets, content):  # type: ignore[no-untyped-def]
+    """The first row of the same group that has the same id.
+
+    Args:
+        rows: int64[n], the rows group by group.
+        start: int64[m+1], where the rows of each group begin.
+        offsets: int64[N+1], where the id of each row begins.
+        content: uint8, the bytes of all ids.
+
+    Returns:
+        int64[N]; the row itself if no earlier row of its group has its id. Other rows than ``rows`` have no answer.
+    """
+    first = np.empty(len(offsets) - 1, dtype=np.int64)
+    for g in numba.prange(len(start) - 1):
+        size = 1
+        while size < 2 * (start[g + 1] - start[g]):
+            size *= 2
+        table = np.full(size, -1, dtype=np.int64)
+        for place in range(start[g], start[g + 1]):
+            z = rows[place]
+            code = _FNV_BASIS
+            for i in range(offsets[z], offsets[z + 1]):
+                code = (code ^ np.uint64(content[i])) * _FNV_PRIME
+            # The last bits of the product depend on the last bits of each byte alone.
+            slot = np.int64((code ^ (code >> np.uint64(32))) & np.uint64(size - 1))
+            while table[slot] >= 0 and not _same(z, table[slot], offsets, content):
+                slot = (slot + 1) & (size - 1)
+            if table[slot] < 0:
+                table[slot] = z
+            first[z] = table[slot]
+    return first

@@ -1,0 +1,142 @@
+"""Which rows have equal ids? Answered with whole numbers, and with as few looks at the strings as it takes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+_FEW_ROWS = 20_000
+"""Up to so many rows pandas tells equal pairs in less time than it takes to load the compiled loops."""
+
+
+_HASHED = 1 << 18
+"""Strings that are hashed at a time, so that few of them are kept as objects."""
+
+
+class Strings(NamedTuple):
+    """Ids as Arrow keeps them.
+
+    Attributes:
+        offsets: int64[N+1], where the id of each row begins in ``content``.
+        content: uint8, the bytes of all ids, in UTF-8.
+    """
+
+    offsets: np.ndarray
+    content: np.ndarray
+
+
+def strings(column: pd.Series) -> Strings | None:
+    """The ids of a column; None if some cannot be written as UTF-8, or are missing.
+
+    Args:
+        column: N strings.
+    """
+    try:
+        array = pa.array(column.array, type=pa.large_string(), from_pandas=True)
+    except (pa.ArrowException, UnicodeError, TypeError):
+        return None
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    if not pa.types.is_large_string(array.type):
+        array = array.cast(pa.large_string())
+    if array.null_count:
+        return None
+    _, offsets, content = array.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    return Strings(bounds, np.frombuffer(content or b"", dtype=np.uint8))
+
+
+def id_codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
+    """The code of each row's id and the distinct ids, by first appearance, as ``pd.factorize`` gives them.
+
+    Frames mostly have the rows of a query one after the other; only the first row of such a block is looked up.
+
+    Args:
+        column: N strings, none missing.
+
+    Returns:
+        int64[N] and the distinct ids.
+    """
+    heads = _heads(column)
+    code, distinct = pd.factorize(column.take(heads))
+    return np.repeat(code, np.diff(heads, append=len(column))), pd.Index(distinct)
+
+
+def id_hashes(column: pd.Series) -> np.ndarray:
+    """uint64[N], the hash of each string as ``pd.util.hash_array`` gives it, without telling them apart first.
+
+    Args:
+        column: N strings, none missing.
+    """
+    heads = _heads(column)
+    blocks = (column.take(heads[start : start + _HASHED]) for start in range(0, max(len(heads), 1), _HASHED))
+    hashes = [pd.util.hash_array(block.to_numpy(dtype=object), categorize=False) for block in blocks]
+    return np.repeat(np.concatenate(hashes), np.diff(heads, append=len(column)))
+
+
+def _heads(column: pd.Series) -> np.ndarray:
+    """int64, the rows whose value differs from that of the row before."""
+    values = column.array
+    heads = np.flatnonzero(np.asarray(values[1:] != values[:-1], dtype=bool)) + 1
+    return np.concatenate([np.zeros(min(len(column), 1), dtype=np.int64), heads])
+
+
+def is_range(rows: np.ndarray, size: int) -> bool:
+    """Whether some rows are all of ``size`` rows in their own order."""
+    return len(rows) == size and bool((rows[1:] > rows[:-1]).all())
+
+
+def holds_nul(column: pd.Series) -> bool:
+    """Whether some id of a column holds a NUL character.
+
+    Args:
+        column: N strings, none missing.
+    """
+    known = strings(column)
+    if known is None:
+        return bool(column.str.contains("\0", regex=False).any())
+    return not known.content[known.offsets[0] : known.offsets[-1]].all()
+
+
+def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarray:
+    """bool[N], whether each id of a column is one of some others.
+
+    Args:
+        column: N strings, none missing.
+        ids: Strings.
+    """
+    code, distinct = id_codes(column)
+    wanted = set(np.asarray(ids, dtype=object))
+    return np.fromiter((each in wanted for each in distinct.to_numpy(dtype=object)), dtype=bool)[code]
+
+
+def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = None) -> np.ndarray:
+    """int64[N], the first row that has the same query and the same docno as each row.
+
+    Args:
+        query: int64[N], a code of each row's query, from 0.
+        docno: N strings, none missing.
+        rows: int64[n], the rows that count, in an order that says which of them is first; all if left out. The answer
+            for other rows has no meaning.
+    """
+    rows = np.arange(len(query)) if rows is None else rows
+    known = strings(docno) if len(rows) > _FEW_ROWS else None
+    if known is None:
+        return _first_rows_by_pandas(query, docno, rows)
+    from pt_active.frames._id_kernels import first_with_id, rows_by_group
+
+    grouped, start = rows_by_group(query, rows, int(query.max()) + 1)
+    return first_with_id(grouped, start, known.offsets, known.content)
+
+
+def _first_rows_by_pandas(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> np.ndarray:
+    code = pd.factorize(docno)[0]
+    pair, distinct = pd.factorize((query * np.int64(code.max(initial=0) + 1) + code)[rows])
+    of_pair, first = np.empty(len(distinct), dtype=np.int64), np.empty(len(query), dtype=np.int64)
+    # The last value that is written stays, which is the first row's.
+    of_pair[pair[::-1]] = rows[::-1]
+    first[rows] = of_pair[pair]
+    return first

@@ -1,0 +1,70 @@
+"""Equal ids are told apart the same way by pandas and by the compiled loops, whatever the frame."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pt_active.frames import ids
+from pt_active.frames.columns import with_string_ids
+from pt_active.frames.ids import among, first_rows, holds_nul, id_codes, id_hashes, strings
+
+NAMES = st.sampled_from(["", "a", "b", "ab", "ba", "é", "日本", "a" * 40, "a" * 39 + "b", "\ud800"])
+
+
+def first_by_hand(pairs: list[tuple[int, str]], rows: np.ndarray) -> list[int]:
+    first: dict[tuple[int, str], int] = {}
+    for z in rows:
+        first.setdefault(pairs[z], int(z))
+    return [first[pairs[z]] for z in rows]
+
+
+@pytest.mark.parametrize("few", [0, 10**6], ids=["compiled", "pandas"])
+@given(st.lists(st.tuples(st.integers(0, 3), NAMES), min_size=1), st.randoms())
+def test_first_rows_are_those_of_a_dictionary(few, pairs, random):
+    rows = np.array(random.sample(range(len(pairs)), random.randint(1, len(pairs))))
+    query, docno = np.array([q for q, _ in pairs]), pd.Series([d for _, d in pairs], dtype=object)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ids, "_FEW_ROWS", few)
+        assert first_rows(query, docno, rows)[rows].tolist() == first_by_hand(pairs, rows)
+        assert first_rows(query, docno).tolist() == first_by_hand(pairs, np.arange(len(pairs)))
+
+
+@given(st.lists(NAMES, max_size=30))
+def test_codes_are_those_of_pandas(names):
+    column = pd.Series(names, dtype=object)
+    code, distinct = id_codes(column)
+    expected = pd.factorize(column)
+    assert code.tolist() == expected[0].tolist()
+    assert list(distinct) == list(expected[1])
+    assert among(column, np.array(["a", "ba"], dtype=object)).tolist() == [name in ("a", "ba") for name in names]
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "string"])
+def test_strings_of_a_part_of_a_column(dtype):
+    column = pd.Series(["ab", "", "日本", "c"], dtype=dtype)
+    for part, expected in ((column, b"ab\xe6\x97\xa5\xe6\x9c\xacc"), (column[1:3], b"\xe6\x97\xa5\xe6\x9c\xac")):
+        known = strings(part)
+        assert known.content[known.offsets[0] : known.offsets[-1]].tobytes() == expected
+    joined = strings(pd.concat([column, column]))
+    assert np.diff(joined.offsets).tolist() == [2, 0, 6, 1] * 2
+    assert strings(pd.Series(["a", None], dtype=dtype)) is None
+
+
+@pytest.mark.parametrize("dtype", ["object", "str"])
+def test_a_nul_character_is_seen_only_where_it_is(dtype):
+    column = pd.Series(["a\0", "b", "c"], dtype=dtype)
+    assert holds_nul(column)
+    assert not holds_nul(column[1:])
+    assert holds_nul(pd.Series(["\ud800\0"], dtype=object))
+    with pytest.raises(ValueError, match="1 row has a NUL character in the docno"):
+        with_string_ids(pd.DataFrame({"docno": column}))
+
+
+def test_hashes_are_those_of_pandas():
+    column = pd.Series(["q1", "q1", "é", "", "q1"] * 3)
+    assert id_hashes(column).tolist() == pd.util.hash_array(column.to_numpy(dtype=object)).tolist()
+    assert id_hashes(column[:0]).tolist() == []
