@@ -9,8 +9,8 @@ import io
 import itertools
 import shlex
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, is_dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -98,8 +98,11 @@ NoLimit = Annotated[bool, typer.Option("--no-limit", help="Read files of any siz
 def printed(function: Callable[..., Answer]) -> Callable[..., None]:
     """A command that prints the answer of a function.
 
-    It has the function's options, ``--json``, ``--quiet`` and ``--no-limit``.
+    It has the function's options, ``--json``, ``--quiet`` and ``--no-limit``. An argument of the function whose type is
+    a dataclass stands for the options that are the dataclass's fields.
     """
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
 
     @functools.wraps(function)
     def run(
@@ -112,22 +115,36 @@ def printed(function: Callable[..., Answer]) -> Callable[..., None]:
         silent = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
         lifted = limits_lifted() if no_limit else contextlib.nullcontext()
         with silent, lifted, options_named(context):
-            answer = function(**arguments)
+            answer = function(**_bundled(arguments, bundles))
         answer.show(json_output, quiet)
         if answer.code:
             raise typer.Exit(answer.code)
 
     # Typer reads options from signatures and annotations, which `wraps` copies without the added ones.
-    own = inspect.signature(function, eval_str=True).parameters.values()
     added = [
         inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
         for name, annotation in (("json_output", Json), ("quiet", Quiet), ("no_limit", NoLimit))
     ]
     given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    signature = inspect.Signature([given, *own, *added], return_annotation=None)
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own for option in _options_of(each)]
+    signature = inspect.Signature([given, *options, *added], return_annotation=None)
     run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
+
+
+def _options_of(parameter: inspect.Parameter) -> Iterable[inspect.Parameter]:
+    """The options for a parameter of a function: itself, or the fields of its dataclass."""
+    kind: Any = parameter.annotation
+    return inspect.signature(kind, eval_str=True).parameters.values() if is_dataclass(kind) else [parameter]
+
+
+def _bundled(arguments: dict[str, Any], bundles: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function, with options put together into dataclasses."""
+    made = {}
+    for name, kind in bundles.items():
+        made[name] = kind(**{field: arguments.pop(field) for field in inspect.signature(kind).parameters})
+    return arguments | made
 
 
 def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:

@@ -54,9 +54,9 @@ def simulate(
     """Replay designs and estimators on judged data, to see what they would have saved."""
     if out is not None:
         check_new(out)
-    check_names({"--cost": (cost, options.cost_names()), "--grades": (grades, GRADES)})
+    check_names({"--grades": (grades, GRADES)})
     frame = labelled_pool(pool, grades, train_fold)
-    price = options.cost_of(cost, per_query)
+    price = options.Prices(cost, per_query).of_judging()
     if reads_texts(price) and "length" in frame.columns:
         price = COSTS[cost](per_query=per_query, column="length")
     table = replayed.simulate(
