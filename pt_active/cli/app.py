@@ -15,15 +15,20 @@ import typer
 from pt_active.cli.answers import compare, estimate, report, status
 from pt_active.cli.audit import audit_app
 from pt_active.cli.budget import budget
-from pt_active.cli.command_line import Answer, Commands, printed
+from pt_active.cli.command_line import Answer, Commands
+from pt_active.cli.commands import printed
 from pt_active.cli.failures import DEBUG, failures_told
 from pt_active.cli.gate import gate
+from pt_active.cli.init import init
 from pt_active.cli.judge import judge
 from pt_active.cli.judging import agreement, export, import_
 from pt_active.cli.plans import extend, plan
+from pt_active.cli.project import COMMANDS
 from pt_active.cli.replays import demo, simulate
 
 EXAMPLES: dict[Callable[..., Answer], str] = {
+    init: "pt-active init --run a=a.run --run b=b.run --topics topics.tsv --texts texts.tsv \\\n"
+    "    --train-run old.run --train-qrels old.qrels --budget 300",
     budget: "pt-active budget --run a=a.run --run b=b.run --train-run old.run \\\n"
     "    --train-qrels old.qrels --measure DCG@10 --difference 0.3",
     plan: "pt-active plan --run a=a.run --run b=b.run --train-run old.run \\\n"
@@ -87,8 +92,9 @@ def _about(
 
 
 for _command, _example in EXAMPLES.items():
-    app.command(_command.__name__.removesuffix("_"), help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(
-        printed(_command)
+    _name = _command.__name__.removesuffix("_")
+    app.command(_name, help=f"{inspect.getdoc(_command)}\n\nExample:\n\n\b\n{_example}")(
+        printed(_command, COMMANDS.get(_name, ()))
     )
 
 app.add_typer(audit_app, name="audit")

@@ -188,9 +188,9 @@ TrainQrels = Annotated[
 Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.", panel=LEARNED)]
 
 Judge = Annotated[
-    list[Path] | None,
+    list[str] | None,
     typer.Option(
-        metavar="FILE",
+        metavar="[NAME=]FILE",
         help="Labels, votes or probabilities of another judge, such as an LLM; repeat it.",
         rich_help_panel=LEARNED,
     ),

@@ -128,7 +128,7 @@ def united(
 
 def grade_model(
     name: str | None,
-    judge: list[Path] | None,
+    judge: list[str] | None,
     max_grade: int | None,
     runs: list[Path],
     qrels: Path | None,
@@ -141,7 +141,7 @@ def grade_model(
 
     Args:
         name: A key of `auto.GRADES`; None for `DEFAULT_GRADES`.
-        judge: The files of other judges, for a `JudgeGrades` instead; None or empty for none.
+        judge: ``FILE`` or ``NAME=FILE`` of other judges, for a `JudgeGrades` instead; None or empty for none.
         max_grade: The highest grade; None for that of the training qrels.
         runs: The runs that have been judged.
         qrels: The judgments of these runs.
@@ -183,13 +183,35 @@ def grade_model(
     return fitted, training
 
 
-def _of_judges(files: list[Path], max_grade: int) -> JudgeGrades:
-    """One judge, or several with the names of their files."""
-    if len(files) == 1:
-        return JudgeGrades(files[0], max_grade)
-    named: dict[str, Any] = {file.name.partition(".")[0]: file for file in files}
-    if len(named) < len(files):
-        raise ValueError(f"the files of --judge need different names, got {', '.join(map(str, files))}")
+def judge_files(given: list[str]) -> dict[str, Path]:
+    """The file of each judge's labels, by the name of the judge.
+
+    Args:
+        given: ``NAME=FILE`` for each, or ``FILE``, whose name up to the first dot is then that of the judge.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a name or a file is missing, or two judges have one name.
+    """
+    files: dict[str, Path] = {}
+    for entry in given:
+        name, equals, file = entry.partition("=")
+        if not equals or Path(entry).is_file():
+            name, file = Path(entry).name.partition(".")[0], entry
+        if not name or not file:
+            raise ValueError(f"--judge needs NAME=FILE, got {shown(entry)}")
+        if name in files:
+            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; say NAME={file}, with another name")
+        check_file(file)
+        files[name] = Path(file)
+    return files
+
+
+def _of_judges(given: list[str], max_grade: int) -> JudgeGrades:
+    """One judge, or several with their names."""
+    named: dict[str, Any] = dict(judge_files(given))
+    if len(named) == 1:
+        return JudgeGrades(next(iter(named.values())), max_grade)
     return JudgeGrades(max_grade=max_grade, **named)
 
 
@@ -296,6 +318,11 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     texts = read_texts(path, docnos=frame["docno"])
     text = frame["docno"].map(texts.set_index("docno")["text"])
     absent = frame["docno"][text.isna()].unique()
+    if len(absent) and text.isna().all():
+        raise ValueError(
+            f"{path}: no document of the pool has a text there; the file is of {some(texts['docno'])}, "
+            f"the pool of {some(absent)}"
+        )
     if len(absent):
         warnings.warn(
             f"{path}: no text for {how_many('document', len(absent))} of the pool: {some(absent)}", stacklevel=2

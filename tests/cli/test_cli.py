@@ -24,6 +24,7 @@ from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
 COMMANDS = (
+    "init",
     "budget",
     "plan",
     "export",
@@ -1001,4 +1002,6 @@ def test_several_judges_make_one_model(files):
     same = complaint(
         "plan", *RUNS, *TRAINING[2:], "--judge", "judge.qrels", "--judge", "./judge.qrels", *MEASURED[:-1], "p"
     )
-    assert same.startswith("the files of --judge need different names")
+    assert same == ("--judge ./judge.qrels: the name 'judge' is taken; say NAME=./judge.qrels, with another name")
+    named = ("--judge", "judge.qrels", "--judge", "again=judge.qrels")
+    run("plan", *RUNS, *TRAINING[2:], *named, *MEASURED[:-1], "named")
