@@ -43,7 +43,7 @@ EXAMPLES: dict[Callable[..., Answer], str] = {
     estimate: "pt-active estimate my-plan judged.csv",
     gate: "pt-active gate my-plan judged-so-far.csv --margin 0.02 --junit gate.xml",
     report: "pt-active report my-plan judged.csv --out report.html",
-    simulate: "pt-active simulate labelled.parquet --measure DCG@10 --ranker a --ranker b --train-fold 1",
+    simulate: "pt-active simulate --run a=a.run --run b=b.run --qrels judged.qrels --measure DCG@10",
     demo: "pt-active demo --out demo-out",
 }
 """The commands in the order in which they are used, each with an example for its help."""

@@ -14,7 +14,8 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.cli.command_line import check_names
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
@@ -26,6 +27,7 @@ from pt_active.relevance.grades.guards import TrainingWarning, Words
 from pt_active.relevance.grades.judges import JudgeGrades
 from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.report import GradeReport
+from pt_active.relevance.grades.validation import out_of_fold
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
@@ -298,6 +300,56 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
         raise ValueError(f"{path}: no document has a label")
     model = GRADES[name or DEFAULT_GRADES](_top_grade(known, path, _grade_the_pool))
     return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(rest)
+
+
+def cross_graded_pool(
+    run: list[str], qrels: Path, name: str | None, depth: int | None, unjudged: str | None, lenient: bool = False
+) -> pd.DataFrame:
+    """Unite runs that have been judged, with the labels of their documents and grades that have not seen these labels.
+
+    The queries are cut into folds, and each is graded by a model that learned from the labels of the other folds.
+
+    Args:
+        run: ``NAME=FILE`` of each ranker.
+        qrels: The judgments.
+        name: A key of `auto.GRADES`, or None.
+        depth: Documents to keep of each ranking.
+        unjudged: ``"nonrelevant"`` to take documents without a label as grade 0, or None.
+        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
+
+    Returns:
+        A graded pool with ``label``. Queries without any label are left out, with a warning.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file is malformed, fewer than two queries have labels, or documents have none and are not to
+            be taken as grade 0.
+    """
+    check_names({"--unjudged": (unjudged, ("nonrelevant",))})
+    known = read_qrels(qrels)
+    frame = united(read_runs(run, lenient), None, depth, True)
+    asked = frame["qid"].drop_duplicates()
+    idle = asked[~asked.isin(known["qid"])]
+    if len(asked) - len(idle) < 2:
+        judged = len(asked) - len(idle)
+        raise ValueError(f"{qrels}: a replay needs labels of at least 2 queries of the runs, got {judged}")
+    if len(idle):
+        warnings.warn(f"{how_many('query', len(idle), 'is')} left out, without a label: {some(idle)}", stacklevel=2)
+    frame = frame[~frame["qid"].isin(idle)].merge(known, how="left", on=["qid", "docno"])
+    absent = frame.loc[frame["label"].isna(), ["qid", "docno"]]
+    if len(absent) and unjudged is None:
+        raise ValueError(
+            f"{len(absent)} of {how_many('document', len(frame))} of the runs {agreeing('has', len(absent))} no label: "
+            f"{some(absent.itertuples(index=False, name=None))}; say --depth N, how deep was judged, or --unjudged "
+            "nonrelevant to take them as grade 0"
+        )
+    frame["label"] = frame["label"].fillna(0).astype(np.int64)
+    model = GRADES[name or DEFAULT_GRADES](_top_grade(known, qrels, _grade_the_pool))
+    if not hasattr(model, "fit"):
+        return model.transform(frame)
+    documents = frame.drop(columns="label").reset_index(drop=True)
+    grades = out_of_fold(model, documents, frame["label"].to_numpy())
+    return frame.reset_index(drop=True).assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
 
 
 def _folds(frame: pd.DataFrame) -> str:

@@ -15,9 +15,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
+from pt_active import DCG, OrderedLogitGrades, Outlook, Plan, Runs, measure_values
 from pt_active.cli.app import app
 from pt_active.cli.command_line import typed
+from pt_active.cli.pools import cross_graded_pool
 from pt_active.frames import sources
 from pt_active.frames.checks import Argument, ArgumentError, Method
 from pt_active.frames.trec import read_qrels, read_run
@@ -639,6 +640,49 @@ def test_simulate_replays_a_labelled_pool(labelled, files):
     text = run("simulate", "pool.parquet", "--measure", "DCG@5", *words)
     assert "label-equivalents" in text
     assert "\n    40 " in text
+
+
+ON_RUNS = ("simulate", *RUNS, "--measure", "DCG@5", "--repetitions", "10")
+
+
+def test_simulate_makes_folds_of_judged_runs(files):
+    (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
+    words = (*ON_RUNS, "--qrels", "all.qrels", "--grades", "ordered-logit", "--budget", "60")
+    assert "Each query was graded by a model that learned from the others, in 5 folds." in run(*words)
+    row, *_ = json.loads(run(*words, "--json"))["rows"]
+    labels = read_qrels("all.qrels")
+    values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
+    assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
+    alone = json.loads(run(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2], "--json"))["rows"]
+    assert alone[0]["truth"] == pytest.approx(np.mean(values[0]))
+
+
+def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
+    (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
+    graded = cross_graded_pool(list(RUNS[1::2]), files / "all.qrels", "ordered-logit", None, None)
+    columns = ["qid", "docno", "grade_0", "grade_1", "grade_2"]
+    for qid in QUERIES[:3]:
+        other = "".join(f"{qid} 0 D-{d} {2 - label(qid, d)}\n" for d in range(DOCUMENTS))
+        (files / "other.qrels").write_text(qrels_lines([q for q in QUERIES if q != qid]) + other, encoding="utf-8")
+        again = cross_graded_pool(list(RUNS[1::2]), files / "other.qrels", "ordered-logit", None, None)
+        own, rest = graded["qid"] == qid, graded["qid"] != qid
+        pd.testing.assert_frame_equal(again.loc[own, columns], graded.loc[own, columns])
+        assert not np.allclose(again.loc[rest, "grade_0"], graded.loc[rest, "grade_0"])
+
+
+def test_simulate_says_what_runs_lack(files):
+    (files / "some.qrels").write_text(qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x "), encoding="utf-8")
+    said = complaint(*ON_RUNS, "--qrels", "some.qrels")
+    assert re.match(r"\d+ of \d+ documents of the runs have no label: \('née-", said)
+    assert said.endswith("say --depth N, how deep was judged, or --unjudged nonrelevant to take them as grade 0")
+    result = invoke(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "nonrelevant", "--grades", "ordered-logit")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("warning: 10 queries are left out, without a label: 'née-")
+    assert complaint(*ON_RUNS) == "say --run, once for each ranker, and --qrels; or a Parquet pool with labels"
+    assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
+    assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "missing").startswith("unknown --unjudged")
+    assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--train-fold", "1").startswith("--train-fold is for a pool")
+    assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("say either a pool, or --run and --qrels")
 
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
