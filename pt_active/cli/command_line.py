@@ -61,6 +61,10 @@ AT_THE_END = "end"
 """The value of ``--looks`` for a single look at the end, which is None in Python."""
 
 
+EARLIER = "EARLIER-LABELS"
+"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in."""
+
+
 class Commands(TyperGroup):
     """The group of all commands, which prints errors and warnings in one line each."""
 
@@ -232,7 +236,7 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
 def _earlier(plan: Plan) -> list[str]:
     manifest = plan.tables.manifest
     longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
-    return ["EARLIER-LABELS"] if longer or manifest.extensions else []
+    return [EARLIER] if longer or manifest.extensions else []
 
 
 @contextlib.contextmanager

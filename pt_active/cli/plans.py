@@ -151,7 +151,7 @@ def extend(
     text = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
     made = loaded.extend(budget, labels, REFIT if refit else refitted, texts=text, seed=seed, missing=missing).save(out)
-    return _planned(made, out)
+    return _planned(made, out, refitted=qrels if refit else None)
 
 
 def _check_level(level: str | None, design: str | None) -> None:
@@ -178,7 +178,16 @@ def _level_of_rounds(level: str | None, design: str | None) -> str:
     return "document"
 
 
-def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1) -> Answer:
+def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1, refitted: list[Path] | None = None) -> Answer:
+    """The answer that a plan was made.
+
+    Args:
+        made: The plan.
+        out: Its folder.
+        grades: What is said of the grade model.
+        rounds: The number of rounds that the budget was split into.
+        refitted: The labels of earlier rounds, if the grades were fitted to them.
+    """
     worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
     export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
@@ -186,5 +195,15 @@ def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1) -> Answer
         again = ["--refit", "--budget", f"{made.tables.manifest.arguments.budget:g}"]
         more = command_line("extend", out, worklist, *again, "--out", new_path(out.with_name(f"{out.name}-2")))
         hint += f"\nIt is the first of {rounds} rounds. When it is judged, draw the next:\n  {more}"
+    if refitted is not None:
+        again = ["--refit", "--budget", f"{made.tables.manifest.rounds[-1].budget:g}"]
+        more = command_line("extend", out, *refitted, worklist, *again, "--out", new_path(_numbered(out)))
+        hint += f"\nWhen it is judged, the grades can be fitted once more, for another round:\n  {more}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
     return Answer(content, f"{made}\n\n{grades}" if grades else str(made), hint)
+
+
+def _numbered(folder: Path) -> Path:
+    """The folder of the next round: ``plan-2`` after ``plan``, ``plan-3`` after ``plan-2``."""
+    stem, dash, number = folder.name.rpartition("-")
+    return folder.with_name(f"{stem}-{int(number) + 1}" if dash and number.isdecimal() else f"{folder.name}-2")
