@@ -136,6 +136,11 @@ def test_there_are_examples():
     assert languages <= {"python", "sh", "text"}
 
 
+def test_the_workflow_of_the_gate_is_the_file():
+    text = (ROOT / "examples" / "release-gate.yml").read_text(encoding="utf-8")
+    assert text in [block.text for block in blocks(DOCS / "gate.md")]
+
+
 # --- links and references -------------------------------------------------------------------------------------------
 
 
