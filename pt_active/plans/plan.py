@@ -15,7 +15,7 @@ import pyterrier as pt
 
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, truth_value, whole_number
-from pt_active.frames.columns import grade_columns
+from pt_active.frames.columns import grade_columns, query_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
@@ -176,6 +176,11 @@ class Plan(Answering):
     def sample(self) -> pd.DataFrame:
         """The queries that were drawn, as topics for a pipeline."""
         return self.tables.queries.query("q_draws > 0").reset_index(drop=True)
+
+    @property
+    def topics(self) -> pd.DataFrame:
+        """``qid, query`` (+ other columns of the topics) of the queries in which something is judged."""
+        return self.sample[query_columns(self.sample.columns)]
 
     @property
     def assessments(self) -> pd.DataFrame:
