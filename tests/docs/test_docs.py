@@ -27,6 +27,7 @@ from typer.testing import CliRunner
 
 import pt_active
 from pt_active.cli import app, options
+from pt_active.cli.project import KEYS
 from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
@@ -216,6 +217,7 @@ LISTED = {
     "populations": ("stopping", POPULATIONS),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
+    "keys of the project file": ("quickstart", KEYS),
 }
 
 
