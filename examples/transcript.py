@@ -23,21 +23,26 @@ from typer.testing import CliRunner
 from pt_active.cli.app import app
 from pt_active.demo.collection import demo_collection
 
-RUNS = "--run new=new.run --run old=old.run --train-run past.run --train-qrels past.qrels --measure DCG@10"
+FILES = (
+    "--run new=new.run --run old=old.run --topics topics.tsv --texts texts.tsv \\\n"
+    "    --train-run past.run --train-qrels past.qrels --budget 1000"
+)
+FOUND = ("  new", "  old", "  queries", "  topics", "  texts", "  past", "  budget", "This is kept")
 STATUS = ("  estimate", "  interval", "  judged", "  evidence", "  answer")
 STEPS = (
-    (f"budget {RUNS} \\\n    --difference 0.5 --until-known", ("   level", "document")),
-    (f"plan {RUNS} \\\n    --budget 1275 --out release-7", ("  judge", "  cost", "  chosen")),
-    ("export release-7 --out judge-me.csv --format csv --order drawn", ("1275 documents",)),
-    ("status release-7 judged.csv", STATUS),
-    ("status release-7 judged.csv", STATUS),
-    ("report release-7 judged.csv --so-far --out release-7.html", ("The report",)),
+    (f"init {FILES}", FOUND),
+    ("budget --difference 0.5 --until-known", ("   level", "document")),
+    ("plan --budget 1275", ("  judge", "  cost", "  chosen")),
+    ("export --out my-plan.csv --format csv", ("1275 documents",)),
+    ("status", STATUS),
+    ("status", STATUS),
+    ("report --so-far", ("The report",)),
 )
 """Commands, and the beginnings of the output lines that are shown."""
 
 COMES_IN = {
-    2: (300, "# people judge from the top of the list; the first 300 labels come back as judged.csv"),
-    3: (900, "# and 600 more"),
+    3: (300, "# people judge from the top of the list, or in their browsers by pt-active judge; 300 labels are there"),
+    4: (900, "# and 600 more"),
 }
 """Number of a step → how many labels there are after it, and what the transcript says of them."""
 
@@ -45,7 +50,7 @@ BLOCK = re.compile(r"(<!-- transcript: begin -->\n```text\n).*?(```\n<!-- transc
 
 
 def write_files() -> pd.DataFrame:
-    """Write runs and past judgments into the current folder.
+    """Write runs, topics, texts and past judgments into the current folder.
 
     Returns:
         ``qid, docno, label``: the simulated human judgments.
@@ -60,13 +65,17 @@ def write_files() -> pd.DataFrame:
         lines.to_csv(f"{name}.run", sep=" ", header=False, index=False)
     qrels = collection.past_qrels.assign(iteration=0)[["qid", "iteration", "docno", "label"]]
     qrels.to_csv("past.qrels", sep=" ", header=False, index=False)
+    collection.topics.to_csv("topics.tsv", sep="\t", header=False, index=False)
+    collection.documents.to_csv("texts.tsv", sep="\t", header=False, index=False)
     return collection.qrels
 
 
-def judge(worklist: Path, truth: pd.DataFrame, number: int, out: Path) -> None:
+def judge(worklist: Path, truth: pd.DataFrame, number: int) -> None:
     """Fill in the first labels of a worklist with the true ones."""
-    asked = pd.read_csv(worklist, dtype={"qid": str, "docno": str}).drop(columns="label").head(number)
-    asked.merge(truth, how="left", on=["qid", "docno"]).fillna({"label": 0}).astype({"label": int}).to_csv(out)
+    asked = pd.read_csv(worklist, dtype=str, keep_default_na=False).drop(columns="label")
+    judged = asked.merge(truth, how="left", on=["qid", "docno"]).fillna({"label": 0}).astype({"label": int})
+    judged["label"] = judged["label"].astype(str).where(judged.index < number, "")
+    judged.to_csv(worklist, index=False)
 
 
 def transcript() -> str:
@@ -86,7 +95,7 @@ def transcript() -> str:
             shown += [line for line in result.stdout.splitlines() if line.startswith(starts)]
             if step in COMES_IN:
                 number, said = COMES_IN[step]
-                judge(Path("judge-me.csv"), truth, number, Path("judged.csv"))
+                judge(Path("my-plan.csv"), truth, number)
                 shown.append(said)
     return "\n".join(shown) + "\n"
 

@@ -49,7 +49,7 @@ def Experiment(
     correction: str | None = None,
     correction_alpha: float = 0.05,
     highlight: str | None = None,
-    round: int | None = None,
+    round: int | Mapping[str, int] | None = None,
     confidence: float = 0.95,
     missing: str = "error",
     **kwargs: Any,
@@ -75,7 +75,7 @@ def Experiment(
             The test of one baseline against another counts once.
         correction_alpha: Significance level after correction.
         highlight: ``"bold"`` or ``"color"`` marks the best mean of each measure.
-        round: Decimal places.
+        round: Decimal places; or measure → decimal places of its mean and interval.
         confidence: Confidence level of the intervals.
         missing: How to treat a document above a measure's cutoff that has no label: ``"error"`` or ``"nonrelevant"``.
         **kwargs: Passed on to ``pt.Experiment`` (``batch_size``, ``verbose``, ``save_dir``, …).
@@ -120,8 +120,23 @@ def Experiment(
     if all(controls.values()):
         judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
     frame = _summary(judged, controls, baselines, confidence, correction, correction_alpha)
-    frame = frame if round is None else frame.round(round)
-    return frame if highlight is None else _highlighted(frame, [str(m) for m in measures], highlight)
+    names_shown = [str(measure) for measure in measures]
+    frame = frame if round is None else frame.round(_places(round, names_shown, plan.tables.pool.max_grade))
+    return frame if highlight is None else _highlighted(frame, names_shown, highlight)
+
+
+def _places(round: int | Mapping[str, int], known: list[str], max_grade: int) -> int | dict[str, int]:
+    """Decimal places, or those of each column.
+
+    Raises:
+        ValueError: If a measure is not among those evaluated.
+    """
+    if not isinstance(round, Mapping):
+        return round
+    places = {str(parse_measure(name, max_grade)): number for name, number in round.items()}
+    if unknown := [name for name in places if name not in known]:
+        raise ValueError(f"round has {unknown[0]}, which is not evaluated; the measures are {', '.join(known)}")
+    return {f"{name}{end}": number for name, number in places.items() for end in ("", " low", " high")}
 
 
 def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:

@@ -174,3 +174,21 @@ def test_a_list_of_one_baseline_names_it(plan: Plan, qrels: pd.DataFrame, demo: 
 def test_bad_lists_of_baselines(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection, baseline: list) -> None:
     with pytest.raises(ValueError, match="baseline"):
         Experiment(demo.runs, plan, qrels, [DCG @ 10], baseline=baseline)
+
+
+def test_measures_may_have_decimal_places_of_their_own(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    exact = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"])
+    frame = Experiment(demo.runs, plan, qrels, [DCG @ 10, "ERR@5"], round={"DCG@10": 1, "ERR@5": 3})
+    for name, places in (("DCG@10", 1), ("ERR(max_rel=3)@5", 3)):
+        for end in ("", " low", " high"):
+            assert frame[f"{name}{end}"].tolist() == exact[f"{name}{end}"].round(places).tolist()
+    with pytest.raises(ValueError, match="round has P@5, which is not evaluated; the measures are DCG@10"):
+        Experiment(demo.runs, plan, qrels, [DCG @ 10], round={"P@5": 1})
+
+
+def test_a_plan_has_topics_for_a_pipeline(plan: Plan, demo: DemoCollection) -> None:
+    topics = plan.topics
+    assert topics["qid"].tolist() == plan.sample["qid"].tolist()
+    assert set(topics.columns) == set(demo.topics.columns)
+    pd.testing.assert_series_equal(topics.merge(demo.topics, on="qid")["query_x"], topics["query"], check_names=False)
+    assert set(plan.assessments["qid"]) <= set(topics["qid"])

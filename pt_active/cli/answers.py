@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -50,7 +51,9 @@ def estimate(
     loaded, labels, records = read_judged(plan, qrels, so_far, grade_names, rule, ties)
     estimates = loaded.estimate(labels, measure, estimator, confidence, missing, records=records)
     rows = {name: estimate.to_dict() for name, estimate in estimates.items()}
-    return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, so_far))
+    kept = _kept(measure=measure, estimator=estimator, confidence=confidence, missing=missing, so_far=so_far)
+    kept += _kept(grade_names=grade_names, rule=rule, ties=ties)
+    return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, kept))
 
 
 def compare(
@@ -85,7 +88,9 @@ def compare(
         result = loaded.compare(
             labels, measure, estimator, confidence, missing, first=first, second=second, records=records
         )
-    return Answer(result.to_dict(), str(result), _report_next(plan, qrels, so_far))
+    kept = _kept(measure=measure, estimator=estimator, confidence=confidence, missing=missing, so_far=so_far)
+    kept += _kept(first=first, second=second, grade_names=grade_names, rule=rule, ties=ties)
+    return Answer(result.to_dict(), str(result), _report_next(plan, qrels, kept))
 
 
 def status(
@@ -116,11 +121,12 @@ def status(
         missing=missing,
         records=records,
     )
-    asked = given_words(looks=looks, margin=margin, first=first, second=second)
+    asked = _kept(looks=looks, margin=margin, first=first, second=second, confidence=confidence, missing=missing)
+    asked += _kept(grade_names=grade_names, rule=rule, ties=ties)
     one = state if isinstance(state, Status) else state.slowest
     if isinstance(state, PairStatus) and state.resolved:
         return Answer(state.to_dict(), str(state), _one_pair(one, plan, qrels))
-    return Answer(state.to_dict(), str(state), next_step(one, loaded, plan, qrels, asked))
+    return Answer(state.to_dict(), str(state), next_step(one, loaded, plan, qrels, asked, given_words(missing=missing)))
 
 
 def report(
@@ -177,7 +183,27 @@ def report(
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
-def next_step(state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked: list[str]) -> str:
+_DEFAULTS: dict[str, object] = {
+    "estimator": ESTIMATOR,
+    "confidence": 0.95,
+    "missing": MISSING_POLICIES[0],
+    "rule": RULES[0],
+    "ties": TIES[0],
+    "so_far": False,
+}
+"""Options of a report with the values that need not be typed."""
+
+
+def _kept(**values: object) -> list[str]:
+    """The options of an answer that a report of the same labels needs too, as they are typed."""
+    given = {name: value for name, value in values.items() if value != _DEFAULTS.get(name)}
+    flags = [f"--{name.replace('_', '-')}" for name, value in given.items() if value is True]
+    return [*flags, *given_words(**{name: value for name, value in given.items() if value is not True})]
+
+
+def next_step(
+    state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked: list[str], extended: Sequence[str] = ()
+) -> str:
     """The hint below a status: what to do or to type next.
 
     Args:
@@ -186,6 +212,7 @@ def next_step(state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked:
         plan: Its folder.
         qrels: The files with labels.
         asked: Further options that were given.
+        extended: Those of them that an extension takes too.
     """
     if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
@@ -196,13 +223,15 @@ def next_step(state: Status, loaded: Plan, plan: Path, qrels: list[Path], asked:
         order = ["--order", "drawn"] if state.unit != "round" else []
         out = new_path(plan.with_name(f"{plan.name}.csv"))
         worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
-        return f"Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
+        once = f"{_AT_THE_END}\n" if state.looks is None and state.judged < state.drawn else ""
+        return f"{once}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
     if planned:
         return "The planned looks are over."
     out = new_path(plan.with_name(f"{plan.name}-more"))
     lacking = state.needed - extended_from(loaded)
     budget = rounded_up(max(lacking, least_round(loaded))) if lacking > 0 else "BUDGET"
-    more = command_line("extend", plan, *qrels, "--budget", budget, "--out", out)
+    refit = ["--refit"] if any(each.refitted for each in loaded.tables.manifest.rounds) else []
+    more = command_line("extend", plan, *qrels, *refit, *extended, "--budget", budget, "--out", out)
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
 
 
@@ -213,6 +242,9 @@ def _one_pair(state: Status, plan: Path, qrels: list[Path]) -> str:
     return f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
 
 
-def _report_next(plan: Path, qrels: list[Path], so_far: bool) -> str:
-    page, cut = new_path(plan.with_name(f"{plan.name}.html")), ["--so-far"] if so_far else []
-    return f"All of it on one page:\n  {command_line('report', plan, *qrels, *cut, '--out', page)}"
+def _report_next(plan: Path, qrels: list[Path], kept: list[str]) -> str:
+    page = new_path(plan.with_name(f"{plan.name}.html"))
+    return f"All of it on one page:\n  {command_line('report', plan, *qrels, *kept, '--out', page)}"
+
+
+_AT_THE_END = "There is one look, at the end: the labels so far are kept, and are estimated from when all are there."

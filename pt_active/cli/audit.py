@@ -19,12 +19,12 @@ from pt_active.cli.command_line import (
     check_new,
     command_line,
     new_path,
-    printed,
     read_judged,
 )
+from pt_active.cli.commands import printed
 from pt_active.cli.front import AUDIT
 from pt_active.cli.options import one_of, whole
-from pt_active.cli.pools import check_file, with_texts
+from pt_active.cli.pools import judge_files, with_texts
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS, MISSING_POLICIES
@@ -81,7 +81,7 @@ Missing = Annotated[str, one_of(MISSING_LABELS, "What to do about missing labels
 
 
 def plan(
-    judge: Annotated[list[str], typer.Option(metavar="NAME=FILE", help="A judge's labels, as qrels; repeat it.")],
+    judge: Annotated[list[str], typer.Option(metavar="[NAME=]FILE", help="A judge's labels, as qrels; repeat it.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
     budget: Annotated[int, whole("--budget", 1, 10**9, "The number of labels that people can give.")],
     loss: Annotated[str, one_of(LOSSES, "What the sample should tell best: {}.")] = "error",
@@ -142,17 +142,10 @@ def _judges(given: list[str]) -> dict[str, pd.DataFrame]:
         FileNotFoundError: If there is no such file.
         ValueError: If a name is missing or is given twice, or a file is not qrels or has no label.
     """
-    judges: dict[str, pd.DataFrame] = {}
-    for entry in given:
-        name, _, file = entry.partition("=")
-        if not name or not file:
-            raise ValueError(f"--judge needs NAME=FILE, got {shown(entry)}")
-        if name in judges:
-            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken")
-        check_file(file)
-        judges[name] = read_qrels(file)
-        if judges[name].empty:
-            raise ValueError(f"{file}: no document has a label")
+    judges = {name: read_qrels(file) for name, file in judge_files(given).items()}
+    for name, labels in judges.items():
+        if labels.empty:
+            raise ValueError(f"{judge_files(given)[name]}: no document has a label")
     return judges
 
 
@@ -245,7 +238,7 @@ def report(
 def replace(
     plan: options.PlanFolder,
     qrels: options.Judgments,
-    judge: Annotated[str, typer.Option(metavar="NAME=FILE", help="The judge's labels of all documents, as qrels.")],
+    judge: Annotated[str, typer.Option(metavar="[NAME=]FILE", help="The judge's labels of all documents, as qrels.")],
     measure: options.Measure = None,
     confidence: options.Confidence = 0.95,
     missing: options.Missing = MISSING_POLICIES[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -9,9 +10,9 @@ import pandas as pd
 import typer
 
 from pt_active.cli import options
+from pt_active.cli.collection import PoolFiles
 from pt_active.cli.command_line import (
     Answer,
-    check_names,
     command_line,
     extended_from,
     new_path,
@@ -19,16 +20,17 @@ from pt_active.cli.command_line import (
     rounded_up,
 )
 from pt_active.cli.options import one_of
-from pt_active.cli.pools import PoolFiles
 from pt_active.plans.answers.outlook import POWER, Outlook, own_method
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.plans.making.manifest import dropped_lines
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import unit_of
+from pt_active.relevance.costs import Cost, unit_of
 
 
 def budget(
+    source: PoolFiles,
+    prices: options.Prices,
     plan: Annotated[
         Path | None, typer.Argument(metavar="PLAN", help="A plan, instead of runs; with its labels it is a pilot.")
     ] = None,
@@ -43,69 +45,101 @@ def budget(
         bool, typer.Option("--until-known", help="Judging stops at the label that settles the difference.")
     ] = False,
     budget: Annotated[list[float] | None, typer.Option(metavar="X", help="A budget to show; repeat it.")] = None,
-    run: options.Run = None,
-    pool: options.PoolFile = None,
-    seconds_per_document: options.SecondsPerDocument = None,
-    seconds_per_query: options.SecondsPerQuery = 0.0,
-    topics: options.Topics = None,
-    texts: options.Texts = None,
-    train_run: options.TrainRun = None,
-    train_qrels: options.TrainQrels = None,
-    grades: options.Grades = None,
-    judge: options.Judge = None,
-    max_grade: options.MaxGrade = None,
-    unjudged: options.Unjudged = None,
-    cost: options.CostName = options.DEFAULT_COST,
-    per_query: options.PerQuery = 0.0,
-    depth: options.Depth = None,
-    allow_missing_queries: options.AllowMissingQueries = False,
-    lenient: options.Lenient = False,
     confidence: options.Confidence = 0.95,
     seed: options.Seed = 0,
     so_far: options.SoFar = False,
 ) -> Answer:
     """Say how many judgments or hours an answer takes, before the first judgment or after a first round."""
+    _check_asked(width, difference, until_known, budget)
+    cost, words = prices.of_judging(), [*source.words(), *prices.words()]
+    if plan is None:
+        subject = _of_files(source, prices, cost, measure, seed)
+    else:
+        _check_alone([*words, *(["--measure"] if measure else [])])
+        subject = _of_plan(plan, qrels or [], so_far)
+    outlook = subject.outlook
+    if until_known and difference is not None:
+        table = outlook.until_known(difference, power, confidence)
+        hint = "" if plan is not None else _draw_until_known(table, subject.again)
+    elif budget or (width is None and difference is None):
+        table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
+    else:
+        table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
+        if plan is None or subject.plan is None:
+            hint = _draw(table, subject.again)
+        else:
+            hint = _more(table, subject.plan, plan, qrels or [])
+    return _answer(subject, table, hint)
+
+
+@dataclass(frozen=True)
+class _Subject:
+    """What a budget is asked for.
+
+    Attributes:
+        outlook: Forecasts of its errors.
+        priced: Its cost, as it is written in Python.
+        unit: The unit of budgets; empty if there is none.
+        again: The options that make a plan of it; empty for a plan.
+        plan: The plan; None for files.
+        dropped: What was dropped from its runs.
+        grades: What is said of the grade model.
+    """
+
+    outlook: Outlook
+    priced: str
+    unit: str
+    again: list[str]
+    plan: Plan | None = None
+    dropped: list[dict[str, Any]] = field(default_factory=list)
+    grades: str = ""
+
+
+def _check_asked(width: float | None, difference: float | None, until_known: bool, budget: list[float] | None) -> None:
+    """Raise if two questions are asked at once.
+
+    Raises:
+        ValueError: If options exclude each other, or one is missing.
+    """
     if budget and width is not None:
         raise ValueError("say either --budget or --width, and not both")
     if until_known and (width is not None or budget):
         raise ValueError("leave out --width and --budget with --until-known")
     if until_known and difference is None:
         raise ValueError("--until-known needs --difference")
-    check_names({"--cost": (cost, options.cost_names())})
-    learned = train_run, train_qrels, grades, judge, max_grade
-    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient, unjudged)
-    price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
-    prices = options.cost_words(cost, per_query, seconds_per_document, seconds_per_query)
-    if plan is None:
-        source.check()
-        if measure is None:
-            raise ValueError("say what to estimate, such as --measure DCG@10")
-        frame, queries = source.read(cost, price, measure)
-        grades_told = frame.attrs.get("grade_model", "")
-        dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
-        outlook = Outlook.of(frame, queries, measure, price, seed=seed)
-        again, priced, unit = [*source.words(), "--measure", measure, *prices], repr(price), unit_of(price)
-    else:
-        _check_alone([*source.words(), *prices, *(["--measure"] if measure else [])])
-        loaded, labels, _ = read_judged(plan, qrels or [], so_far)
-        dropped, grades_told = [], ""
-        outlook = Outlook.of_plan(loaded, labels if qrels else None)
-        priced, unit = loaded.tables.manifest.arguments.cost, loaded.tables.manifest.arguments.unit.strip()
-    if until_known and difference is not None:
-        table = outlook.until_known(difference, power, confidence)
-        hint = "" if plan is not None else _draw_until_known(table, again)
-    elif budget or (width is None and difference is None):
-        table, hint = outlook.table(budget, difference, power, confidence), "" if difference else _ASK
-    else:
-        table = outlook.budget_for(width=width, difference=difference, power=power, confidence=confidence)
-        hint = _draw(table, again) if plan is None else _more(table, loaded, plan, qrels or [])
-    head: dict[str, Any] = {"measure": str(outlook.measure), "rankers": list(outlook.names)}
-    head |= {"expected_from": outlook.source, "notes": outlook.notes(table)}
-    head |= {"dropped": dropped} if dropped else {}
-    head |= {"grades": grades_told} if grades_told else {}
-    told = f"\n\n{grades_told}" if grades_told else ""
-    counted = f"\nBudgets are {unit} of judging." if unit else ""
-    return Answer(head | {"cost": priced, "rows": plain_rows(table)}, outlook.described(table) + counted + told, hint)
+
+
+def _of_files(source: PoolFiles, prices: options.Prices, cost: Cost, measure: str | None, seed: int) -> _Subject:
+    """What is asked of runs or a pool."""
+    source.check()
+    if measure is None:
+        raise ValueError("say what to estimate, such as --measure DCG@10")
+    frame, queries = source.read(prices, measure)
+    again = [*source.words(), "--measure", measure, *prices.words()]
+    dropped = [each.to_json() for each in dropped_lines(frame.attrs.get("dropped", {}))]
+    outlook = Outlook.of(frame, queries, measure, cost, seed=seed)
+    told = frame.attrs.get("grade_model", "")
+    return _Subject(outlook, repr(cost), unit_of(cost), again, dropped=dropped, grades=told)
+
+
+def _of_plan(folder: Path, qrels: list[Path], so_far: bool) -> _Subject:
+    """What is asked of a plan, which is a pilot if it has labels."""
+    loaded, labels, _ = read_judged(folder, qrels, so_far)
+    arguments = loaded.tables.manifest.arguments
+    outlook = Outlook.of_plan(loaded, labels if qrels else None)
+    return _Subject(outlook, arguments.cost, arguments.unit.strip(), [], loaded)
+
+
+def _answer(subject: _Subject, table: pd.DataFrame, hint: str) -> Answer:
+    outlook = subject.outlook
+    content: dict[str, Any] = {"measure": str(outlook.measure), "rankers": list(outlook.names)}
+    content |= {"expected_from": outlook.source, "notes": outlook.notes(table)}
+    content |= {"dropped": subject.dropped} if subject.dropped else {}
+    content |= {"grades": subject.grades} if subject.grades else {}
+    told = f"\n\n{subject.grades}" if subject.grades else ""
+    counted = f"\nBudgets are {subject.unit} of judging." if subject.unit else ""
+    rows = {"cost": subject.priced, "rows": plain_rows(table)}
+    return Answer(content | rows, outlook.described(table) + counted + told, hint)
 
 
 _ASK = "Next, ask what an interval or a difference takes: --width X, or --difference X."

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import inspect
-import io
 import itertools
 import shlex
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -22,7 +19,6 @@ from typer.core import TyperGroup
 from pt_active.cli.failures import failures_told, in_one_line, naming_stdout
 from pt_active.frames.checks import Argument, ArgumentError, Named, shown
 from pt_active.frames.records import is_records
-from pt_active.frames.sources import limits_lifted
 from pt_active.frames.visible import json_text, visible
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, look_names
@@ -65,6 +61,10 @@ AT_THE_END = "end"
 """The value of ``--looks`` for a single look at the end, which is None in Python."""
 
 
+EARLIER = "EARLIER-LABELS"
+"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in."""
+
+
 class Commands(TyperGroup):
     """The group of all commands, which prints errors and warnings in one line each."""
 
@@ -87,47 +87,6 @@ class Commands(TyperGroup):
 
 _WORDS = "pt_active.words"
 """The key of what was typed in the metadata of a context."""
-
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")]
-
-NoLimit = Annotated[bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")]
-
-
-def printed(function: Callable[..., Answer]) -> Callable[..., None]:
-    """A command that prints the answer of a function.
-
-    It has the function's options, ``--json``, ``--quiet`` and ``--no-limit``.
-    """
-
-    @functools.wraps(function)
-    def run(
-        context: typer.Context,
-        json_output: bool = False,
-        quiet: bool = False,
-        no_limit: bool = False,
-        **arguments: Any,
-    ) -> None:
-        silent = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
-        lifted = limits_lifted() if no_limit else contextlib.nullcontext()
-        with silent, lifted, options_named(context):
-            answer = function(**arguments)
-        answer.show(json_output, quiet)
-        if answer.code:
-            raise typer.Exit(answer.code)
-
-    # Typer reads options from signatures and annotations, which `wraps` copies without the added ones.
-    own = inspect.signature(function, eval_str=True).parameters.values()
-    added = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
-        for name, annotation in (("json_output", Json), ("quiet", Quiet), ("no_limit", NoLimit))
-    ]
-    given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
-    signature = inspect.Signature([given, *own, *added], return_annotation=None)
-    run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    return run
 
 
 def check_names(names: Mapping[str, tuple[str | None, Collection[str]]]) -> None:
@@ -278,7 +237,7 @@ def next_look(plan: Plan, folder: Path, worklist: Path) -> str:
 def _earlier(plan: Plan) -> list[str]:
     manifest = plan.tables.manifest
     longer = sum(each.assessments for each in manifest.rounds) > len(plan.tables.assessments)
-    return ["EARLIER-LABELS"] if longer or manifest.extensions else []
+    return [EARLIER] if longer or manifest.extensions else []
 
 
 @contextlib.contextmanager

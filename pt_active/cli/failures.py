@@ -33,7 +33,7 @@ MAX_MESSAGE = 2000
 _OURS = ("pt_active", "pyterrier", "ir_measures")
 """Packages whose ValueErrors are messages to the user; those of numpy and the like are mistakes in this package."""
 
-_USAGE, _CLICK = typer.BadParameter.__mro__[1:3]  # typer brings its own click, or imports one, and exports neither
+Usage, _CLICK = typer.BadParameter.__mro__[1:3]  # typer brings its own click, or imports one, and exports neither
 
 _DAMAGED = (EOFError, zlib.error, lzma.LZMAError)
 
@@ -130,7 +130,7 @@ def foreseen(error: BaseException, command: str = "pt-active") -> str | None:
     kind = type(error).__module__.partition(".")[0]
     if isinstance(error, _CLICK):
         said = error.format_message().rstrip(".")  # type: ignore[attr-defined]
-        return f"{said}; see {command} --help" if isinstance(error, _USAGE) else said
+        return f"{said}; see {command} --help" if isinstance(error, Usage) else said
     if isinstance(error, OSError):
         return _of_the_system(error)
     if isinstance(error, MemoryError):

@@ -14,23 +14,18 @@ import typer
 
 from pt_active.cli.failures import DEBUG, failures_told
 
+ROAD = "From runs to a verdict"
+FURTHER = "Further answers"
+MUCH = "How much to judge"
+JUDGES = "Judges and other tools"
+
 COMMANDS = {
-    "budget": "budget",
-    "plan": "plans",
-    "export": "judging",
-    "judge": "judge",
-    "import": "judging",
-    "status": "answers",
-    "agreement": "judging",
-    "extend": "plans",
-    "compare": "answers",
-    "estimate": "answers",
-    "gate": "gate",
-    "report": "answers",
-    "simulate": "replays",
-    "demo": "replays",
+    ROAD: {"init": "init", "plan": "plans", "judge": "judge", "status": "answers", "report": "answers"},
+    FURTHER: {"compare": "answers", "estimate": "answers", "gate": "gate"},
+    MUCH: {"budget": "budget", "extend": "plans", "simulate": "replays", "demo": "replays"},
+    JUDGES: {"export": "judging", "import": "judging", "agreement": "judging"},
 }
-"""Command → the file in this folder that holds its function, in the order in which they are used."""
+"""Title in the help → command → the file in this folder that holds its function."""
 
 AUDIT = "How far does an LLM judge agree with people, and may it replace them?"
 """The help of the group ``audit``."""
@@ -49,11 +44,12 @@ def front() -> typer.Typer:
     """The ``pt-active`` command with the names and the help of all its commands, and nothing behind them."""
     app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
     app.callback()(about)
-    for name, file in COMMANDS.items():
-        app.command(name, help=_docstring(file, name))(lambda: None)
+    for title, commands in COMMANDS.items():
+        for name, file in commands.items():
+            app.command(name, help=_docstring(file, name), rich_help_panel=title)(lambda: None)
     audit = typer.Typer(help=AUDIT)
     audit.command()(lambda: None)
-    app.add_typer(audit, name="audit")
+    app.add_typer(audit, name="audit", rich_help_panel=JUDGES)
     return app
 
 
@@ -99,6 +95,5 @@ def about(
 ) -> None:
     """Which ranker is better, and by how much, from as few human judgments as possible.
 
-    The steps: budget, plan, export, let people judge, import, status, compare, report. To see them on simulated data:
-    pt-active demo
+    Begin with pt-active init, which asks for your files. To see everything on simulated data: pt-active demo
     """

@@ -13,12 +13,16 @@ from pt_active.cli import options
 from pt_active.cli.answers import next_step
 from pt_active.cli.command_line import AT_THE_END, Answer, check_names, looks_of, read_judged
 from pt_active.cli.options import one_of
+from pt_active.cli.pools import run_files
 from pt_active.frames.atomic import write_file
+from pt_active.frames.checks import some
+from pt_active.frames.trec import read_run
 from pt_active.frames.visible import visible
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gate import BETTER, FAIL, NON_INFERIOR, PASS, UNRESOLVED, Gate
 from pt_active.plans.making.judgments import RULES
+from pt_active.plans.plan import Plan
 
 CODES = {PASS: 0, FAIL: 1, UNRESOLVED: 3}
 """Outcome → exit code; 2 is bad input."""
@@ -49,6 +53,10 @@ def gate(
         str | None,
         one_of(LOOKS, "How often one may ask: {}; end is once, when all is judged, and the default without an order."),
     ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=FILE", help="A ranker that came after the plan, to decide on from the same labels."),
+    ] = None,
     confidence: options.Confidence = 0.95,
     junit: Annotated[Path | None, typer.Option(metavar="FILE", help="A JUnit file to write.")] = None,
     github: Annotated[bool, typer.Option("--github", help="Print an annotation of a GitHub workflow.")] = False,
@@ -60,7 +68,14 @@ def gate(
     check_names({"--looks": (looks, LOOKS)})
     loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
     often, asked = looks_of(looks, loaded), BETTER if better else NON_INFERIOR
-    decided = loaded.gate(labels, margin, asked, often, confidence, first=first, second=second, records=records)
+    if run is not None:
+        if first is not None or looks is not None:
+            raise ValueError("--run is the first ranker, looked at once: leave out --first and --looks")
+        ((name, file),) = run_files([run]).items()
+        baseline = _baseline(loaded, second)
+        decided, often = loaded.gate_later(labels, read_run(file), baseline, margin, asked, confidence, name=name), None
+    else:
+        decided = loaded.gate(labels, margin, asked, often, confidence, first=first, second=second, records=records)
     if junit is not None:
         write_file(junit, in_junit(decided), replace=True)
     text = f"{in_github(decided)}\n{decided}" if github else str(decided)
@@ -68,6 +83,17 @@ def gate(
     if decided.outcome == UNRESOLVED and often is not None:
         hint = next_step(decided.status, loaded, plan, qrels, [])
     return Answer(decided.to_dict(), text, hint, CODES[decided.outcome])
+
+
+def _baseline(plan: Plan, second: str | None) -> str:
+    """The ranker of the plan that a later one would replace.
+
+    Raises:
+        ValueError: If it is not said and the plan has several.
+    """
+    if second is None and len(plan.rankers) > 1:
+        raise ValueError(f"say --second, the ranker that --run would replace: one of {some(plan.rankers, 20)}")
+    return second or plan.rankers[0]
 
 
 def in_junit(gate: Gate) -> str:

@@ -9,7 +9,16 @@ import pandas as pd
 import typer
 
 from pt_active.cli import options
-from pt_active.cli.command_line import Answer, check_names, check_new, command_line, new_path, next_answer, next_look
+from pt_active.cli.command_line import (
+    EARLIER,
+    Answer,
+    check_names,
+    check_new,
+    command_line,
+    new_path,
+    next_answer,
+    next_look,
+)
 from pt_active.cli.judge import judge_names
 from pt_active.cli.options import one_of
 from pt_active.frames.atomic import write_file
@@ -34,16 +43,19 @@ from pt_active.plans.plan import Plan
 OFFLINE = "html"
 """The value of ``--format`` for a page that works without a server."""
 
-_SHOW_NO_TEXTS = ("trec", "prels", "strata")
+_SHOW_NO_TEXTS = ("trec", "prels")
 """Formats that hold no texts in any case."""
+
+_NO_TEXTS = "The plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made."
 
 _TABLES = ("csv", "xlsx")
 """Formats that come back in the file that was written."""
 
 
 def file_formats() -> tuple[str, ...]:
-    """The values of ``--format``: formats of worklists, tools, and a page that works without a server."""
-    return *FORMATS, *(name for name in TOOLS if name not in FORMATS), OFFLINE
+    """The values of ``--format``: formats of what a plan has, tools, and a page that works without a server."""
+    known = [name for name, format in FORMATS.items() if set(format.design) <= {"inclusion"}]
+    return *known, *(name for name in TOOLS if name not in FORMATS), OFFLINE
 
 
 def export(
@@ -139,15 +151,16 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     if len(written) > 1:
         content["beside"] = [str(each) for each in written[1:]]
         text += f" Beside it, for the tool: {', '.join(content['beside'])}."
-    if not worklist.has_texts and format not in _SHOW_NO_TEXTS:
-        text += "\nThe plan has no texts, so judges see ids alone: say --texts FILE here, or when the plan is made."
+    untold = not worklist.has_texts and format not in _SHOW_NO_TEXTS
     records = new_path(out.with_name(f"{out.stem}-records.jsonl"))
     labels, hint = (out, "") if format in (*FORMATS, *_TABLES) else (records, _import_line(format, plan, records))
     if format == OFFLINE:
         labels, hint = records, "Send it to the judge, who opens it in a browser and sends the saved file back.\n"
+    hint = f"{_NO_TEXTS}\n{hint}" if untold else hint
     answer = next_answer(loaded, plan, labels)
     if has_order(loaded.tables) or len(loaded.tables.rounds) > 1 or loaded.tables.manifest.extensions:
         look = next_look(loaded, plan, labels)
+        hint += f"{EARLIER} stands for the files that were judged before.\n" if EARLIER in look else ""
         return Answer(content, text, f"{hint}Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}")
     return Answer(content, text, f"{hint}Next, when the labels are filled in:\n  {answer}")
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 
-from pt_active.cli.pools import PoolFiles, reads_texts, run_files, with_texts
+from pt_active.cli.collection import PoolFiles
+from pt_active.cli.options import Prices
+from pt_active.cli.pools import reads_texts, run_files, with_texts
 from pt_active.frames.topics import read_topics
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
 from pt_active.logs.planning import Settings
 from pt_active.plans.plan import Plan
-from pt_active.relevance.costs import Cost
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
 
 
@@ -32,21 +33,21 @@ def check_out_of_core(source: PoolFiles, level: str | None, design: str | None, 
         raise ValueError(f"--out-of-core plans whole queries of runs as they are; leave out {', '.join(given)}")
 
 
-def plan_out_of_core(source: PoolFiles, cost: str, price: Cost, settings: Settings) -> tuple[Plan, str]:
+def plan_out_of_core(source: PoolFiles, prices: Prices, settings: Settings) -> tuple[Plan, str]:
     """A plan of queries from the runs of a command, and where its grades come from.
 
     Args:
         source: The files.
-        cost: The name of the cost, for messages.
-        price: The cost.
+        prices: What judging costs.
         settings: How queries are sampled.
 
     Raises:
         FileNotFoundError: If there is no such file.
         ValueError: If a file is malformed, the cost needs texts, or an argument is out of range.
     """
+    price = prices.of_judging()
     if reads_texts(price):
-        raise ValueError(f"--cost {cost} needs the text of every document, which --out-of-core does not read")
+        raise ValueError(f"--cost {prices.cost} needs the text of every document, which --out-of-core does not read")
     queries = None if source.topics is None else read_topics(source.topics)
     model, _, described = source.model(str(settings.measure))
     files = {name: tuple(matching(name, file)) for name, file in run_files(source.run or []).items()}

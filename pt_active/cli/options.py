@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pt_active.cli.command_line import AT_THE_END
+from pt_active.cli.command_line import AT_THE_END, check_names
 from pt_active.cli.pools import DEFAULT_GRADES
 from pt_active.frames.checks import MAX_SEED, MAX_WHOLE, whole_number
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
@@ -23,6 +24,15 @@ from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS
 
+COMPARED = "What to compare"
+"""The title over the options of runs, in the help of commands that have many options."""
+
+LEARNED = "Past judgments and grades"
+
+PRICED = "What judging costs"
+
+SAMPLED = "How to sample"
+
 DEFAULT_COST = "unit"
 """The default of ``--cost``."""
 
@@ -30,12 +40,13 @@ MEASURES = ("DCG@10", "ERR@10", "nDCG@10", "P@10", "RBP", "RR", "AP")
 """The measures that shells offer for ``--measure``; any other name that PyTerrier knows is accepted too."""
 
 
-def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str) -> Any:
+def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str, panel: str | None = None) -> Any:
     """An option whose values have names, which the shell completes.
 
     Args:
         names: The names, or a function that returns them.
         help: The help text; ``{}`` stands for the names.
+        panel: The title that it stands under in the help.
     """
 
     def known() -> Collection[str]:
@@ -44,10 +55,12 @@ def one_of(names: Collection[str] | Callable[[], Collection[str]], help: str) ->
     def completed(incomplete: str) -> list[str]:
         return [name for name in known() if name.startswith(incomplete)]
 
-    return typer.Option(metavar="NAME", help=help.format(", ".join(known())), autocompletion=completed)
+    return typer.Option(
+        metavar="NAME", help=help.format(", ".join(known())), autocompletion=completed, rich_help_panel=panel
+    )
 
 
-def whole(option: str, least: int, most: int, help: str) -> Any:
+def whole(option: str, least: int, most: int, help: str, panel: str | None = None) -> Any:
     """An option that takes a whole number within a range.
 
     Args:
@@ -55,12 +68,13 @@ def whole(option: str, least: int, most: int, help: str) -> Any:
         least: The smallest number.
         most: The largest number, which keeps absurd ones from asking for more memory than there is.
         help: The help text.
+        panel: The title that it stands under in the help.
     """
 
     def check(value: int | None) -> int | None:
         return None if value is None else whole_number(option, value, least, most)
 
-    return typer.Option(metavar="N", callback=check, help=help)
+    return typer.Option(metavar="N", callback=check, help=help, rich_help_panel=panel)
 
 
 def cost_names() -> list[str]:
@@ -126,81 +140,131 @@ Margin = Annotated[
 
 Seed = Annotated[int, whole("--seed", 0, MAX_SEED, "The random seed.")]
 
-PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.")]
+PerQuery = Annotated[float, typer.Option(metavar="X", help="Cost of opening a query.", rich_help_panel=PRICED)]
 
-CostName = Annotated[str, one_of(cost_names, "The cost of a document: {}.")]
+CostName = Annotated[str, one_of(cost_names, "The cost of a document: {}.", panel=PRICED)]
 
 SecondsPerDocument = Annotated[
-    float | None, typer.Option(metavar="X", help="Time to judge a document; costs and budgets are then in hours.")
+    float | None,
+    typer.Option(
+        metavar="X", help="Time to judge a document; costs and budgets are then in hours.", rich_help_panel=PRICED
+    ),
 ]
 
 SecondsPerQuery = Annotated[
-    float, typer.Option(metavar="X", help="Time to understand a query, with --seconds-per-document.")
+    float,
+    typer.Option(metavar="X", help="Time to understand a query, with --seconds-per-document.", rich_help_panel=PRICED),
 ]
 
-Run = Annotated[list[str] | None, typer.Option(metavar="NAME=FILE", help="A ranker's run; repeat it.")]
+Run = Annotated[
+    list[str] | None, typer.Option(metavar="NAME=FILE", help="A ranker's run; repeat it.", rich_help_panel=COMPARED)
+]
 
 PoolFile = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="A Parquet frame with grade columns, instead of runs.")
+    Path | None,
+    typer.Option(metavar="FILE", help="A Parquet frame with grade columns, instead of runs.", rich_help_panel=COMPARED),
 ]
 
-Topics = Annotated[Path | None, typer.Option(metavar="FILE", help="The queries; default: those of the runs.")]
+Topics = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The queries; default: those of the runs.", rich_help_panel=COMPARED)
+]
 
 Texts = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Document texts, for the judges and --cost log-length.")
+    Path | None,
+    typer.Option(
+        metavar="FILE", help="Document texts, for the judges and --cost log-length.", rich_help_panel=COMPARED
+    ),
 ]
 
-TrainRun = Annotated[list[Path] | None, typer.Option(metavar="FILE", help="A run that has been judged; repeat it.")]
+TrainRun = Annotated[
+    list[Path] | None,
+    typer.Option(metavar="FILE", help="A run that has been judged; repeat it.", rich_help_panel=LEARNED),
+]
 
-TrainQrels = Annotated[Path | None, typer.Option(metavar="FILE", help="The judgments of the training runs.")]
+TrainQrels = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="The judgments of the training runs.", rich_help_panel=LEARNED)
+]
 
-Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.")]
+Grades = Annotated[str | None, one_of(GRADES, f"The grade model: {{}}; default {DEFAULT_GRADES}.", panel=LEARNED)]
 
 Judge = Annotated[
-    list[Path] | None,
-    typer.Option(metavar="FILE", help="Labels, votes or probabilities of another judge, such as an LLM; repeat it."),
+    list[str] | None,
+    typer.Option(
+        metavar="[NAME=]FILE",
+        help="Labels, votes or probabilities of another judge, such as an LLM; repeat it.",
+        rich_help_panel=LEARNED,
+    ),
 ]
 
 Unjudged = Annotated[
     str | None,
-    one_of(UNJUDGED_POLICIES, "What training documents without a label are: {}; missing ones are not learned from."),
+    one_of(
+        UNJUDGED_POLICIES,
+        "What training documents without a label are: {}; missing ones are not learned from.",
+        panel=LEARNED,
+    ),
 ]
 
 MaxGrade = Annotated[
-    int | None, whole("--max-grade", 1, HIGHEST_LABEL, "The highest grade; default: that in training.")
+    int | None, whole("--max-grade", 1, HIGHEST_LABEL, "The highest grade; default: that in training.", panel=LEARNED)
 ]
 
-Depth = Annotated[int | None, whole("--depth", 1, MAX_WHOLE, "Documents to keep of each ranking.")]
+Depth = Annotated[int | None, whole("--depth", 1, MAX_WHOLE, "Documents to keep of each ranking.", panel=COMPARED)]
 
 AllowMissingQueries = Annotated[
-    bool, typer.Option("--allow-missing-queries", help="A ranker scores 0 on queries that it does not answer.")
+    bool,
+    typer.Option(
+        "--allow-missing-queries",
+        help="A ranker scores 0 on queries that it does not answer.",
+        rich_help_panel=COMPARED,
+    ),
 ]
 
 Lenient = Annotated[
-    bool, typer.Option("--lenient", help="Drop and count lines of runs that do not fit; keep the first of duplicates.")
+    bool,
+    typer.Option(
+        "--lenient",
+        help="Drop and count lines of runs that do not fit; keep the first of duplicates.",
+        rich_help_panel=COMPARED,
+    ),
 ]
 
 
-def cost_of(
-    name: str, per_query: float, seconds_per_document: float | None = None, seconds_per_query: float = 0.0
-) -> Cost:
-    """The cost that was asked for.
+@dataclass(frozen=True)
+class Prices:
+    """What judging costs, as it is typed.
 
-    Raises:
-        ValueError: If seconds are given beside another cost, or seconds per query without seconds per document.
+    Attributes:
+        cost: One of `cost_names`.
+        per_query: The cost of opening a query.
+        seconds_per_document: The time to judge a document; None unless costs are in hours.
+        seconds_per_query: The time to understand a query.
     """
-    if seconds_per_document is None:
-        if seconds_per_query:
-            raise ValueError("--seconds-per-query goes with --seconds-per-document")
-        return COSTS[name](per_query=per_query)
-    if name != DEFAULT_COST or per_query:
-        raise ValueError("--seconds-per-document is a cost of its own; leave out --cost and --per-query")
-    return TimeCost(seconds_per_document, seconds_per_query)
 
+    cost: CostName = DEFAULT_COST
+    per_query: PerQuery = 0.0
+    seconds_per_document: SecondsPerDocument = None
+    seconds_per_query: SecondsPerQuery = 0.0
 
-def cost_words(name: str, per_query: float, seconds_per_document: float | None, seconds_per_query: float) -> list[str]:
-    """The options of a cost as they are typed."""
-    given = {"--per-query": per_query, "--seconds-per-document": seconds_per_document}
-    given |= {"--seconds-per-query": seconds_per_query}
-    words = [word for option, value in given.items() if value for word in (option, f"{value:g}")]
-    return words if name == DEFAULT_COST else ["--cost", name, *words]
+    def of_judging(self) -> Cost:
+        """The cost that is asked for.
+
+        Raises:
+            ValueError: If the cost is unknown, seconds are given beside another cost, or seconds per query without
+                seconds per document.
+        """
+        check_names({"--cost": (self.cost, cost_names())})
+        if self.seconds_per_document is None:
+            if self.seconds_per_query:
+                raise ValueError("--seconds-per-query goes with --seconds-per-document")
+            return COSTS[self.cost](per_query=self.per_query)
+        if self.cost != DEFAULT_COST or self.per_query:
+            raise ValueError("--seconds-per-document is a cost of its own; leave out --cost and --per-query")
+        return TimeCost(self.seconds_per_document, self.seconds_per_query)
+
+    def words(self) -> list[str]:
+        """The options as they are typed."""
+        given = {"--per-query": self.per_query, "--seconds-per-document": self.seconds_per_document}
+        given |= {"--seconds-per-query": self.seconds_per_query}
+        words = [word for option, value in given.items() if value for word in (option, f"{value:g}")]
+        return words if self.cost == DEFAULT_COST else ["--cost", self.cost, *words]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pt_active.cli import options
+from pt_active.cli.collection import PoolFiles
 from pt_active.cli.command_line import (
     Answer,
     check_names,
@@ -16,8 +18,8 @@ from pt_active.cli.command_line import (
     new_path,
 )
 from pt_active.cli.logs import check_out_of_core, plan_out_of_core
-from pt_active.cli.options import design_choices, one_of, whole
-from pt_active.cli.pools import PoolFiles, read_pool
+from pt_active.cli.options import SAMPLED, design_choices, one_of, whole
+from pt_active.cli.pools import read_pool
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
@@ -34,97 +36,103 @@ from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
 
 MAX_ROUNDS = 100
 
+IN_SAMPLED: dict[str, Any] = {"rich_help_panel": SAMPLED}
 
-def plan(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
-    measure: Annotated[str, one_of(options.MEASURES, "What to estimate, such as DCG@10 or nDCG@10.")],
-    run: options.Run = None,
-    pool: options.PoolFile = None,
-    budget: Annotated[
-        float | None, typer.Option(metavar="X", help="The most to spend, in the unit of the cost.")
-    ] = None,
-    draws: Annotated[
-        int | None,
-        whole("--draws", 1, MAX_DRAWS, "The number of queries to draw, instead of a budget."),
-    ] = None,
-    seed: options.Seed = 0,
-    topics: options.Topics = None,
-    texts: options.Texts = None,
-    train_run: options.TrainRun = None,
-    train_qrels: options.TrainQrels = None,
-    grades: options.Grades = None,
-    judge: options.Judge = None,
-    max_grade: options.MaxGrade = None,
-    unjudged: options.Unjudged = None,
-    cost: options.CostName = options.DEFAULT_COST,
-    per_query: options.PerQuery = 0.0,
-    seconds_per_document: options.SecondsPerDocument = None,
-    seconds_per_query: options.SecondsPerQuery = 0.0,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Draw with replacement: a query can be drawn more than once.")
-    ] = False,
+
+@dataclass(frozen=True)
+class Sampling:
+    """How a plan samples, as it is typed.
+
+    Attributes:
+        level: One of `LEVELS`; None to choose.
+        design: A design of queries, or a way to draw documents; None to choose.
+        defensive: How much to guard against a wrong grade model; None for the default.
+        replace: Whether queries are drawn with replacement.
+        rounds: The number of rounds of documents.
+        objective: One of `OBJECTIVES`.
+    """
+
     level: Annotated[
         str | None,
         one_of(
             LEVELS,
             f"What to sample: {' or '.join(LEVELS)}; default: documents, unless queries are expected to be better.",
+            SAMPLED,
         ),
-    ] = None,
+    ] = None
     design: Annotated[
         str | None,
-        one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}."),
-    ] = None,
+        one_of(design_choices, f"Queries: {', '.join(DESIGNS)}. Documents: {', '.join(DOCUMENT_DRAWINGS)}.", SAMPLED),
+    ] = None
     defensive: Annotated[
-        float | None, typer.Option(metavar="X", help="How much to guard against a wrong grade model; 0 trusts it.")
-    ] = None,
+        float | None,
+        typer.Option(metavar="X", help="How much to guard against a wrong grade model; 0 trusts it.", **IN_SAMPLED),
+    ] = None
+    replace: Annotated[
+        bool, typer.Option("--replace", help="Draw with replacement: queries may come more than once.", **IN_SAMPLED)
+    ] = False
     rounds: Annotated[
-        int, whole("--rounds", 1, MAX_ROUNDS, "Rounds of documents; the first has its share of the budget.")
-    ] = 1,
+        int, whole("--rounds", 1, MAX_ROUNDS, "Rounds of documents; the first has its share of the budget.", SAMPLED)
+    ] = 1
     objective: Annotated[
-        str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.")
-    ] = OBJECTIVES[0],
-    depth: options.Depth = None,
-    allow_missing_queries: options.AllowMissingQueries = False,
-    lenient: options.Lenient = False,
+        str, one_of(OBJECTIVES, f"For documents of many rankers: {' or '.join(OBJECTIVES)} variance.", SAMPLED)
+    ] = OBJECTIVES[0]
+
+    def for_a_plan(self) -> dict[str, Any]:
+        """The arguments of `Plan.create`.
+
+        Raises:
+            ValueError: If a level is unknown, a design is for the other level, or rounds are not of documents.
+        """
+        check_names({"--level": (self.level, LEVELS)})
+        _check_level(self.level, self.design)
+        level = self.level if self.rounds == 1 else _level_of_rounds(self.level, self.design)
+        return {
+            "level": level,
+            "design": self.design,
+            "defensive": self.defensive,
+            "replace": self.replace,
+            "objective": self.objective,
+        }
+
+
+def plan(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to make.")],
+    measure: Annotated[str, one_of(options.MEASURES, "What to estimate, such as DCG@10 or nDCG@10.")],
+    source: PoolFiles,
+    prices: options.Prices,
+    sampling: Sampling,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", help="The most to spend, in the unit of the cost.")
+    ] = None,
+    draws: Annotated[
+        int | None, whole("--draws", 1, MAX_DRAWS, "The number of queries to draw, instead of a budget.", SAMPLED)
+    ] = None,
+    seed: options.Seed = 0,
     out_of_core: Annotated[
         bool,
-        typer.Option("--out-of-core", help="Runs do not fit into memory: whole queries; FILE may be a pattern."),
+        typer.Option(
+            "--out-of-core", help="Runs do not fit into memory: whole queries; FILE may be a pattern.", **IN_SAMPLED
+        ),
     ] = False,
 ) -> Answer:
     """Choose the queries or documents to judge, and keep the choice in a folder."""
     check_new(out)
-    if (budget is None) == (draws is None):
+    if budget is None and draws is None:
+        raise ValueError("say --budget, the most to spend, such as the number of documents that people can judge")
+    if budget is not None and draws is not None:
         raise ValueError("say either --budget or --draws, and not both")
-    check_names({"--cost": (cost, options.cost_names()), "--level": (level, LEVELS)})
-    _check_level(level, design)
-    learned = train_run, train_qrels, grades, judge, max_grade
-    source = PoolFiles(run, pool, topics, texts, *learned, depth, allow_missing_queries, lenient, unjudged)
+    cost, how = prices.of_judging(), sampling.for_a_plan()
     source.check(patterns=out_of_core)
-    price = options.cost_of(cost, per_query, seconds_per_document, seconds_per_query)
     if out_of_core:
-        check_out_of_core(source, level, design, objective, rounds)
-        settings = Settings(measure, price, budget, draws, design, seed, replace, defensive)
-        streamed, described = plan_out_of_core(source, cost, price, settings)
+        check_out_of_core(source, sampling.level, sampling.design, sampling.objective, sampling.rounds)
+        settings = Settings(measure, cost, budget, draws, sampling.design, seed, sampling.replace, sampling.defensive)
+        streamed, described = plan_out_of_core(source, prices, settings)
         return _planned(streamed.save(out), out, described)
-    if rounds > 1:
-        level = _level_of_rounds(level, design)
-    frame, queries = source.read(cost, price, measure)
-    share = budget if budget is None else budget / rounds
-    made = Plan.create(
-        frame,
-        queries,
-        measure,
-        cost=price,
-        budget=share,
-        draws=draws,
-        replace=replace,
-        level=level,
-        design=design,
-        defensive=defensive,
-        objective=objective,
-        seed=seed,
-    ).save(out)
-    return _planned(made, out, frame.attrs.get("grade_model", ""), rounds)
+    frame, queries = source.read(prices, measure)
+    share = budget if budget is None else budget / sampling.rounds
+    made = Plan.create(frame, queries, measure, cost=cost, budget=share, draws=draws, seed=seed, **how).save(out)
+    return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds)
 
 
 def extend(
@@ -156,7 +164,7 @@ def extend(
     text = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
     made = loaded.extend(budget, labels, REFIT if refit else refitted, texts=text, seed=seed, missing=missing).save(out)
-    return _planned(made, out)
+    return _planned(made, out, refitted=qrels if refit else None)
 
 
 def _check_level(level: str | None, design: str | None) -> None:
@@ -183,7 +191,16 @@ def _level_of_rounds(level: str | None, design: str | None) -> str:
     return "document"
 
 
-def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1) -> Answer:
+def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1, refitted: list[Path] | None = None) -> Answer:
+    """The answer that a plan was made.
+
+    Args:
+        made: The plan.
+        out: Its folder.
+        grades: What is said of the grade model.
+        rounds: The number of rounds that the budget was split into.
+        refitted: The labels of earlier rounds, if the grades were fitted to them.
+    """
     worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
     export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
     hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
@@ -191,5 +208,15 @@ def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1) -> Answer
         again = ["--refit", "--budget", f"{made.tables.manifest.arguments.budget:g}"]
         more = command_line("extend", out, worklist, *again, "--out", new_path(out.with_name(f"{out.name}-2")))
         hint += f"\nIt is the first of {rounds} rounds. When it is judged, draw the next:\n  {more}"
+    if refitted is not None:
+        again = ["--refit", "--budget", f"{made.tables.manifest.rounds[-1].budget:g}"]
+        more = command_line("extend", out, *refitted, worklist, *again, "--out", new_path(_numbered(out)))
+        hint += f"\nWhen it is judged, the grades can be fitted once more, for another round:\n  {more}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
     return Answer(content, f"{made}\n\n{grades}" if grades else str(made), hint)
+
+
+def _numbered(folder: Path) -> Path:
+    """The folder of the next round: ``plan-2`` after ``plan``, ``plan-3`` after ``plan-2``."""
+    stem, dash, number = folder.name.rpartition("-")
+    return folder.with_name(f"{stem}-{int(number) + 1}" if dash and number.isdecimal() else f"{folder.name}-2")

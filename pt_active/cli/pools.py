@@ -7,7 +7,6 @@ import inspect
 import os
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,19 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active.cli.command_line import check_names
-from pt_active.frames.checks import Argument, ArgumentError, how_many, shown, some
+from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, shown, some
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.topics import read_texts, read_topics
+from pt_active.frames.topics import read_texts
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
-from pt_active.relevance.grades.guards import UNJUDGED_POLICIES, TrainingWarning, Words
+from pt_active.relevance.grades.guards import TrainingWarning, Words
 from pt_active.relevance.grades.judges import JudgeGrades
-from pt_active.relevance.grades.models import ColdGrades, FittedGrades
+from pt_active.relevance.grades.models import FittedGrades
 from pt_active.relevance.grades.report import GradeReport
+from pt_active.relevance.grades.validation import out_of_fold
 from pt_active.relevance.measures import parse_measure
 from pt_active.transformers import Runs
 
@@ -130,7 +130,7 @@ def united(
 
 def grade_model(
     name: str | None,
-    judge: list[Path] | None,
+    judge: list[str] | None,
     max_grade: int | None,
     runs: list[Path],
     qrels: Path | None,
@@ -143,7 +143,7 @@ def grade_model(
 
     Args:
         name: A key of `auto.GRADES`; None for `DEFAULT_GRADES`.
-        judge: The files of other judges, for a `JudgeGrades` instead; None or empty for none.
+        judge: ``FILE`` or ``NAME=FILE`` of other judges, for a `JudgeGrades` instead; None or empty for none.
         max_grade: The highest grade; None for that of the training qrels.
         runs: The runs that have been judged.
         qrels: The judgments of these runs.
@@ -185,13 +185,35 @@ def grade_model(
     return fitted, training
 
 
-def _of_judges(files: list[Path], max_grade: int) -> JudgeGrades:
-    """One judge, or several with the names of their files."""
-    if len(files) == 1:
-        return JudgeGrades(files[0], max_grade)
-    named: dict[str, Any] = {file.name.partition(".")[0]: file for file in files}
-    if len(named) < len(files):
-        raise ValueError(f"the files of --judge need different names, got {', '.join(map(str, files))}")
+def judge_files(given: list[str]) -> dict[str, Path]:
+    """The file of each judge's labels, by the name of the judge.
+
+    Args:
+        given: ``NAME=FILE`` for each, or ``FILE``, whose name up to the first dot is then that of the judge.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a name or a file is missing, or two judges have one name.
+    """
+    files: dict[str, Path] = {}
+    for entry in given:
+        name, equals, file = entry.partition("=")
+        if not equals or Path(entry).is_file():
+            name, file = Path(entry).name.partition(".")[0], entry
+        if not name or not file:
+            raise ValueError(f"--judge needs NAME=FILE, got {shown(entry)}")
+        if name in files:
+            raise ValueError(f"--judge {entry}: the name {shown(name)} is taken; say NAME={file}, with another name")
+        check_file(file)
+        files[name] = Path(file)
+    return files
+
+
+def _of_judges(given: list[str], max_grade: int) -> JudgeGrades:
+    """One judge, or several with their names."""
+    named: dict[str, Any] = dict(judge_files(given))
+    if len(named) == 1:
+        return JudgeGrades(next(iter(named.values())), max_grade)
     return JudgeGrades(max_grade=max_grade, **named)
 
 
@@ -280,6 +302,56 @@ def labelled_pool(path: Path, name: str | None, train_fold: int | None) -> pd.Da
     return (model.fit(past, labels) if hasattr(model, "fit") else model).transform(rest)
 
 
+def cross_graded_pool(
+    run: list[str], qrels: Path, name: str | None, depth: int | None, unjudged: str | None, lenient: bool = False
+) -> pd.DataFrame:
+    """Unite runs that have been judged, with the labels of their documents and grades that have not seen these labels.
+
+    The queries are cut into folds, and each is graded by a model that learned from the labels of the other folds.
+
+    Args:
+        run: ``NAME=FILE`` of each ranker.
+        qrels: The judgments.
+        name: A key of `auto.GRADES`, or None.
+        depth: Documents to keep of each ranking.
+        unjudged: ``"nonrelevant"`` to take documents without a label as grade 0, or None.
+        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
+
+    Returns:
+        A graded pool with ``label``. Queries without any label are left out, with a warning.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If a file is malformed, fewer than two queries have labels, or documents have none and are not to
+            be taken as grade 0.
+    """
+    check_names({"--unjudged": (unjudged, ("nonrelevant",))})
+    known = read_qrels(qrels)
+    frame = united(read_runs(run, lenient), None, depth, True)
+    asked = frame["qid"].drop_duplicates()
+    idle = asked[~asked.isin(known["qid"])]
+    if len(asked) - len(idle) < 2:
+        judged = len(asked) - len(idle)
+        raise ValueError(f"{qrels}: a replay needs labels of at least 2 queries of the runs, got {judged}")
+    if len(idle):
+        warnings.warn(f"{how_many('query', len(idle), 'is')} left out, without a label: {some(idle)}", stacklevel=2)
+    frame = frame[~frame["qid"].isin(idle)].merge(known, how="left", on=["qid", "docno"])
+    absent = frame.loc[frame["label"].isna(), ["qid", "docno"]]
+    if len(absent) and unjudged is None:
+        raise ValueError(
+            f"{len(absent)} of {how_many('document', len(frame))} of the runs {agreeing('has', len(absent))} no label: "
+            f"{some(absent.itertuples(index=False, name=None))}; say --depth N, how deep was judged, or --unjudged "
+            "nonrelevant to take them as grade 0"
+        )
+    frame["label"] = frame["label"].fillna(0).astype(np.int64)
+    model = GRADES[name or DEFAULT_GRADES](_top_grade(known, qrels, _grade_the_pool))
+    if not hasattr(model, "fit"):
+        return model.transform(frame)
+    documents = frame.drop(columns="label").reset_index(drop=True)
+    grades = out_of_fold(model, documents, frame["label"].to_numpy())
+    return frame.reset_index(drop=True).assign(**{f"grade_{g}": column for g, column in enumerate(grades.T)})
+
+
 def _folds(frame: pd.DataFrame) -> str:
     return some(sorted(frame["fold"].unique().tolist()), 20)
 
@@ -298,136 +370,13 @@ def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     texts = read_texts(path, docnos=frame["docno"])
     text = frame["docno"].map(texts.set_index("docno")["text"])
     absent = frame["docno"][text.isna()].unique()
+    if len(absent) and text.isna().all():
+        raise ValueError(
+            f"{path}: no document of the pool has a text there; the file is of {some(texts['docno'])}, "
+            f"the pool of {some(absent)}"
+        )
     if len(absent):
         warnings.warn(
             f"{path}: no text for {how_many('document', len(absent))} of the pool: {some(absent)}", stacklevel=2
         )
     return frame.assign(text=text)
-
-
-@dataclass(frozen=True)
-class PoolFiles:
-    """The source of a graded pool: the options that `plan` and `budget` have in common.
-
-    Attributes:
-        run: ``NAME=FILE`` of each ranker; None if there is a pool.
-        pool: A Parquet frame with grades; None if there are runs.
-        topics: A file of queries.
-        texts: A file of document texts.
-        train_run: Runs that have been judged.
-        train_qrels: The judgments of the training runs.
-        grades: A key of `auto.GRADES`.
-        judge: The files of other judges.
-        max_grade: The highest grade.
-        depth: Documents to keep of each ranking.
-        allow_missing_queries: Whether a ranker may leave queries unanswered.
-        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
-        unjudged: What training documents without a label are; None if unsaid.
-    """
-
-    run: list[str] | None
-    pool: Path | None
-    topics: Path | None
-    texts: Path | None
-    train_run: list[Path] | None
-    train_qrels: Path | None
-    grades: str | None
-    judge: list[Path] | None
-    max_grade: int | None
-    depth: int | None
-    allow_missing_queries: bool
-    lenient: bool = False
-    unjudged: str | None = None
-
-    def words(self) -> list[str]:
-        """The options as they are typed."""
-        words: list[str] = []
-        for name, value in vars(self).items():
-            option = f"--{name.replace('_', '-')}"
-            if value is True:
-                words.append(option)
-            elif value:
-                each = value if isinstance(value, list) else [value]
-                words += [word for one in each for word in (option, str(one))]
-        return words
-
-    def check(self, patterns: bool = False) -> None:
-        """Raise early for errors that would otherwise show only after the files are read.
-
-        Args:
-            patterns: Whether runs may be patterns, such as ``runs/*.parquet``, which are looked up later.
-
-        Raises:
-            FileNotFoundError: If there is no file for a run.
-            ValueError: If there are both runs and a pool or neither, or options do not go together.
-        """
-        if bool(self.run) == (self.pool is not None):
-            raise ValueError("say either --run (one for each ranker) or --pool, and not both")
-        of_runs = (
-            "train_run",
-            "train_qrels",
-            "grades",
-            "judge",
-            "max_grade",
-            "depth",
-            "allow_missing_queries",
-            "lenient",
-            "unjudged",
-        )
-        given = [f"--{name.replace('_', '-')}" for name in of_runs if getattr(self, name)]
-        if self.pool is not None and given:
-            raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
-        check_names({"--grades": (self.grades, GRADES), "--unjudged": (self.unjudged, UNJUDGED_POLICIES)})
-        for file in run_files(self.run or []).values() if not patterns else ():
-            check_file(file)
-
-    @property
-    def is_cold(self) -> bool:
-        """Whether the grades come from ranks alone: a highest grade is given, but no labels and no model."""
-        learned = self.pool or self.train_run or self.train_qrels or self.grades or self.judge
-        return self.max_grade is not None and not learned
-
-    def model(self, measure: str) -> tuple[pt.Transformer, dict[str, pd.DataFrame], str]:
-        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty.
-
-        Args:
-            measure: The measure, whose cutoff says which training documents should be judged.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If a file is malformed or something is missing.
-        """
-        learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
-        name = COLD_GRADES if self.is_cold else self.grades
-        model, training = grade_model(name, self.judge, self.max_grade, *learned)
-        return model, training, model.described() if isinstance(model, (AutoGrades, ColdGrades)) else ""
-
-    def read(self, cost: str, price: Cost, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
-        """The graded pool, and the topics if there are any.
-
-        Args:
-            cost: The name of the cost, for messages.
-            price: The cost, which may need texts.
-            measure: The measure, whose cutoff says which training documents should be judged.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-            ValueError: If a file is malformed or something is missing.
-        """
-        queries = None if self.topics is None else read_topics(self.topics)
-        if self.pool is not None:
-            frame = read_pool(self.pool)
-        else:
-            model, training, described = self.model(measure)
-            runs = read_runs(self.run or [], self.lenient)
-            frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
-            if described:
-                frame.attrs["grade_model"] = described
-            runs |= {f"{file} (training)": run for file, run in training.items()}
-            frame.attrs["dropped"] = {
-                name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs
-            }
-        frame = frame if self.texts is None else with_texts(frame, self.texts)
-        if reads_texts(price) and "text" not in frame.columns:
-            raise ValueError(f"--cost {cost} needs the texts of the documents: --texts FILE")
-        return frame, queries

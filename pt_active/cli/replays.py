@@ -10,7 +10,7 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, check_names, check_new, command_line
 from pt_active.cli.options import design_choices, one_of, whole
-from pt_active.cli.pools import labelled_pool, reads_texts
+from pt_active.cli.pools import cross_graded_pool, labelled_pool, reads_texts
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import MAX_SEED
 from pt_active.frames.visible import guarded
@@ -18,16 +18,30 @@ from pt_active.inference.estimators import ESTIMATORS
 from pt_active.plans.making.artifact import plain_rows
 from pt_active.relevance.costs import COSTS
 from pt_active.relevance.grades.auto import GRADES
+from pt_active.relevance.grades.validation import FOLDS
 from pt_active.studies import simulate as replayed
 from pt_active.studies.simulate import DESIGN_NAMES, ESTIMATOR_NAMES, in_short
+
+_FOLDS = f"\nEach query was graded by a model that learned from the others, in {FOLDS} folds."
 
 MAX_REPETITIONS = 1_000_000
 """The most samples of a design: all estimates are kept until the end."""
 
 
 def simulate(
-    pool: Annotated[Path, typer.Argument(metavar="POOL", help="A Parquet pool with a label for each document.")],
     measure: Annotated[str, one_of(options.MEASURES, "The measure to estimate, such as DCG@10.")],
+    pool: Annotated[
+        Path | None, typer.Argument(metavar="POOL", help="A Parquet pool with a label for each document; or --run.")
+    ] = None,
+    run: options.Run = None,
+    qrels: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The judgments of the runs; grades are cross-validated.")
+    ] = None,
+    depth: options.Depth = None,
+    unjudged: Annotated[
+        str | None, one_of(("nonrelevant",), "What documents without a label are: {}; default: refused.")
+    ] = None,
+    lenient: options.Lenient = False,
     ranker: Annotated[
         list[str] | None, typer.Option(metavar="NAME", help="One ranker, or two to compare; default: all of the pool.")
     ] = None,
@@ -51,12 +65,25 @@ def simulate(
     seed: options.Seed = 0,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="A CSV file to make, with every column.")] = None,
 ) -> Answer:
-    """Replay designs and estimators on judged data, to see what they would have saved."""
+    """Replay designs and estimators on judged data, to see what they would have saved.
+
+    The data are runs with their judgments, or a Parquet pool.
+    """
     if out is not None:
         check_new(out)
-    check_names({"--cost": (cost, options.cost_names()), "--grades": (grades, GRADES)})
-    frame = labelled_pool(pool, grades, train_fold)
-    price = options.cost_of(cost, per_query)
+    check_names({"--grades": (grades, GRADES)})
+    if pool is not None:
+        if run or qrels is not None or depth is not None or unjudged is not None:
+            raise ValueError("say either a pool, or --run and --qrels with --depth and --unjudged, and not both")
+        frame = labelled_pool(pool, grades, train_fold)
+    else:
+        if not run or qrels is None:
+            raise ValueError("say --run, once for each ranker, and --qrels; or a Parquet pool with labels")
+        if train_fold is not None:
+            raise ValueError("--train-fold is for a pool; runs are cut into folds by themselves")
+        frame = cross_graded_pool(run, qrels, grades, depth, unjudged, lenient)
+    told = "" if pool is not None else _FOLDS
+    price = options.Prices(cost, per_query).of_judging()
     if reads_texts(price) and "length" in frame.columns:
         price = COSTS[cost](per_query=per_query, column="length")
     table = replayed.simulate(
@@ -69,7 +96,7 @@ def simulate(
     )
     if out is not None:
         write_file(out, table.apply(guarded).to_csv(index=False))
-    return Answer({"rows": plain_rows(table)}, in_short(table))
+    return Answer({"rows": plain_rows(table)}, f"{in_short(table)}{told}")
 
 
 def demo(

@@ -11,8 +11,8 @@ import pandas as pd
 
 from pt_active.frames.checks import shown
 
-PREFIX = "ir_datasets:"
-"""Before the id of a data set that stands in the place of a file, such as ``ir_datasets:msmarco-passage``."""
+PREFIXES = ("irds:", "ir_datasets:")
+"""Before the id of a data set that stands in the place of a file, such as ``irds:msmarco-passage``."""
 
 _ABOUT = ("description", "narrative")
 """Further columns of queries that judges are shown."""
@@ -21,7 +21,7 @@ _ABOUT = ("description", "narrative")
 def dataset_id(path: str | Path) -> str | None:
     """The id of the data set that stands in the place of a file; None if it is a file."""
     text = str(path)
-    return text.removeprefix(PREFIX) if text.startswith(PREFIX) else None
+    return next((text.removeprefix(prefix) for prefix in PREFIXES if text.startswith(prefix)), None)
 
 
 def dataset_texts(name: str, docnos: Collection[str] | None = None) -> pd.DataFrame:

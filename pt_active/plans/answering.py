@@ -288,15 +288,19 @@ class Answering(KeptArtifact[PlanTables]):
                 Argument("looks", None),
             )
         if looks is None:
-            state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
-            if state.judged < state.drawn:
-                return gate_at_the_end(state, None, asked)
-            one, other = (self.rankers[each] for each in pair)
-            found = self.compare(labels, confidence=confidence, first=one, second=other)
+            state, found = self._once(pair, labels, confidence)
             return gate_at_the_end(state, found, asked)
         said = qrels if records is None and is_records(qrels) else records
         gate = gate_at_any_time(self.tables, labels, Question(pair, self.measure, ALWAYS, None, confidence), asked)
         return gate.with_gaps(gaps_of(self.tables, labels, said))
+
+    def _once(self, pair: tuple[int, int], labels: pd.DataFrame, confidence: float) -> tuple[Status, Comparison | None]:
+        """The one look at the end: the state, and what all labels say of a pair, None before all are there."""
+        state = plan_status(self.tables, labels, Question(pair, self.measure, None, None, confidence))
+        if state.judged < state.drawn:
+            return state, None
+        one, other = (self.rankers[each] for each in pair)
+        return state, self.compare(labels, confidence=confidence, first=one, second=other)
 
     def follow(
         self,

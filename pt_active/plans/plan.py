@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,16 @@ import pyterrier as pt
 
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, truth_value, whole_number
-from pt_active.frames.columns import grade_columns
+from pt_active.frames.columns import grade_columns, query_columns
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.forewarned import forewarning
+from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.level import level_chosen, level_told
+from pt_active.plans.answers.next_release import reach_of
 from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.unanswered import unanswered
 from pt_active.plans.making.documents import first_round
@@ -37,7 +40,7 @@ from pt_active.plans.making.queries import (
     in_drawing_order,
     plan_of_queries,
 )
-from pt_active.plans.making.rankers import Pairs, listed_weights, pair_weights, with_rankers
+from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pair_weights, with_rankers
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
@@ -175,6 +178,11 @@ class Plan(Answering):
         return self.tables.queries.query("q_draws > 0").reset_index(drop=True)
 
     @property
+    def topics(self) -> pd.DataFrame:
+        """``qid, query`` (+ other columns of the topics) of the queries in which something is judged."""
+        return self.sample[query_columns(self.sample.columns)]
+
+    @property
     def assessments(self) -> pd.DataFrame:
         """The documents that a person judges: ``qid, docno`` (+ ``query``, ``text``), ``inclusion``.
 
@@ -262,6 +270,44 @@ class Plan(Answering):
             ValueError: If a name is taken, or a run is malformed or answers none of the queries.
         """
         return self._of(with_rankers(self.tables, self.measure, runs))
+
+    def gate_later(
+        self,
+        qrels: pd.DataFrame,
+        run: pd.DataFrame,
+        baseline: str,
+        margin: float | None = None,
+        rule: str = NON_INFERIOR,
+        confidence: float = 0.95,
+        *,
+        name: str = "next",
+    ) -> Gate:
+        """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
+
+        One looks once, when all of the plan is judged. The gate is unresolved if the labels do not reach the ranker:
+        if too much of it lies in documents that the plan never asks for, or documents outside its pool could change
+        the outcome. The ranker must not have been made with these labels.
+
+        Args:
+            qrels: The labels, or records of judgments.
+            run: ``qid, docno, score`` of the ranker.
+            baseline: The ranker of the plan that it would replace.
+            margin: As `gate` takes it.
+            rule: ``"non-inferior"`` or ``"better"``.
+            confidence: A wrong pass, and a wrong fail, has at most half of the probability ``1 − confidence``.
+            name: What the ranker is called; a name that the plan does not have.
+
+        Raises:
+            ValueError: If an argument is out of range, a name is taken or unknown, or the run or the labels are
+                malformed.
+        """
+        asked, labels = Rule.of(rule, margin), as_qrels(qrels)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # What they say is part of the answer.
+            later = self.with_rankers(**{name: run})
+            state, found = later._once(named_pair(later.rankers, name, baseline, or_all=False), labels, confidence)
+        gate = gate_at_the_end(state, found, asked)
+        return gate if found is None else gate.with_reach(reach_of(self.tables.pool, self.measure, name, run, found))
 
     def export(
         self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None

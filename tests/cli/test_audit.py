@@ -122,7 +122,7 @@ def test_a_plan_says_which_grades_it_has_room_for(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("plan --judge gpt --budget 9 --out b", "--judge needs NAME=FILE, got 'gpt'"),
+        ("plan --judge gpt --budget 9 --out b", "gpt: No such file or directory"),
         ("plan --judge a=gpt.qrels --judge a=gpt.qrels --budget 9 --out b", "the name 'a' is taken"),
         ("plan --judge a=none.qrels --budget 9 --out b", "none.qrels: No such file or directory"),
         ("plan --judge a=gpt.qrels --budget 9 --max-grade 2 --out b", "'a' gives the grade 3, above the highest grade"),

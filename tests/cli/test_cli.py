@@ -15,15 +15,17 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
-from pt_active.cli.app import app
+from pt_active import DCG, OrderedLogitGrades, Outlook, Plan, Runs, measure_values
+from pt_active.cli.app import EXAMPLES, app
 from pt_active.cli.command_line import typed
+from pt_active.cli.pools import cross_graded_pool
 from pt_active.frames import sources
 from pt_active.frames.checks import Argument, ArgumentError, Method
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.studies.simulate import labelled_population
 
 COMMANDS = (
+    "init",
     "budget",
     "plan",
     "export",
@@ -279,6 +281,24 @@ def test_a_stray_label_of_a_pool_is_not_the_top_grade(labelled, files):
     assert said.endswith("if this is meant to be, give the pool its own grades, in columns grade_0 to grade_9")
 
 
+def test_a_plan_without_a_budget_asks_for_it(files):
+    said = complaint("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--out", "p")
+    assert said == "say --budget, the most to spend, such as the number of documents that people can judge"
+
+
+def test_later_rounds_say_how_to_go_on(files):
+    run("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "3")
+    run("export", "p", "--out", "p.csv", "--format", "csv")
+    fill("p.csv")
+    said = run("extend", "p", "p.csv", "--refit", "--budget", "20", "--out", "p-2")
+    assert said.splitlines()[-1] == "  pt-active extend p-2 p.csv p-2.csv --refit --budget 20 --out p-3"
+    run("export", "p-2", "--out", "p-2.csv", "--format", "csv")
+    fill("p-2.csv")
+    run(*shlex.split(said.splitlines()[-1])[1:])
+    asked = run("status", "p-2", "p.csv", "p-2.csv", "--margin", "0.0001").splitlines()[-1]
+    assert "--refit" in asked.split() or "pt-active report" in asked
+
+
 def test_rounds_say_which_option_is_too_many(files):
     asked = (*RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "2")
     assert complaint("plan", *asked, "--design", "hedged") == "--rounds are of documents: leave out --design hedged"
@@ -453,6 +473,76 @@ def test_help_has_an_example(command):
     said = run(command, "--help")
     assert f"pt-active {command} " in said.split("Example:")[1]
     assert "--json" in said
+
+
+def test_the_examples_of_the_help_run(files, monkeypatch):
+    """Each with files of the names that it has, in the order in which they are used; some need more than files."""
+    examples = {command.__name__: text for commands in EXAMPLES.values() for command, text in commands.items()}
+    for old, new in {"a.run.gz": "a.run", "past.run": "old.run", "past.qrels.gz": "old.qrels"}.items():
+        opened = gzip.open if old.endswith(".gz") else open
+        with opened(old, "rt", encoding="utf-8") as stream:
+            write(files / new, stream.read())
+    write(files / "judged.qrels", qrels_lines(QUERIES))
+    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: None)
+
+    def example(name):
+        return run(*shlex.split(examples.pop(name).replace("\\\n", " "))[1:])
+
+    example("init")
+    (files / "pt-active.toml").unlink()
+    for name in ("budget", "plan", "export", "judge"):
+        example(name)
+    fill("judge-me.csv")
+    for copy in ("judged.csv", "judged-so-far.csv"):
+        (files / copy).write_text((files / "judge-me.csv").read_text())
+    for name in ("status", "compare", "estimate", "report", "extend"):
+        example(name)
+    gate = invoke(*shlex.split(examples.pop("gate"))[1:])
+    assert gate.exit_code in (0, 1, 3), gate.output
+    examples["simulate"] += " --repetitions 5 --depth 6"
+    example("simulate")
+    assert set(examples) == {"import_", "agreement", "demo"}
+
+
+def test_hints_keep_the_options(files):
+    planned(*TRAINING)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    words = ("--confidence", "0.9", "--missing", "nonrelevant")
+    for command in ("compare", "estimate"):
+        assert " ".join(("report plan plan.csv", *words, "--out")) in run(command, "plan", "plan.csv", *words)
+        assert "report plan plan.csv --out" in run(command, "plan", "plan.csv", "--confidence", "0.95")
+    kept = (*words[2:], "--rule", "median", "--first", "b", "--second", "a", "--measure", "P(rel=1)@3")
+    proposed = shlex.split(run("compare", "plan", "plan.csv", *kept).splitlines()[-1])
+    assert (
+        dict(zip(kept[::2], kept[1::2], strict=True)).items()
+        <= dict(zip(proposed[4::2], proposed[5::2], strict=True)).items()
+    )
+    run(*proposed[1:])
+    more = run("status", "plan", "plan.csv", "--confidence", "0.999999", "--missing", "nonrelevant").splitlines()[-1]
+    assert more.split()[1:6] == ["extend", "plan", "plan.csv", "--missing", "nonrelevant"]
+
+
+def test_an_export_in_quiet_is_one_line(files):
+    planned(*UNIFORM)
+    said = run("export", "plan", "--out", "plan.csv", "--format", "csv", "--quiet")
+    assert re.fullmatch(r"\d+ documents to judge are in plan.csv.\n", said)
+
+
+def test_strata_are_not_offered_to_plans_that_have_none(files):
+    planned(*UNIFORM)
+    assert complaint("export", "plan", "--out", "x", "--format", "strata").startswith("unknown --format 'strata'")
+
+
+def test_a_look_at_the_end_says_that_it_comes(files):
+    planned(*TRAINING)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    pd.read_csv("plan.csv", dtype=str).head(20).to_csv("part.csv", index=False)
+    assert "There is one look, at the end: the labels so far are kept" in run(
+        "status", "plan", "part.csv", "--looks", "end"
+    )
+    assert "There is one look" not in run("status", "plan", "plan.csv", "--looks", "end")
 
 
 def test_help_and_version():
@@ -638,6 +728,49 @@ def test_simulate_replays_a_labelled_pool(labelled, files):
     text = run("simulate", "pool.parquet", "--measure", "DCG@5", *words)
     assert "label-equivalents" in text
     assert "\n    40 " in text
+
+
+ON_RUNS = ("simulate", *RUNS, "--measure", "DCG@5", "--repetitions", "10")
+
+
+def test_simulate_makes_folds_of_judged_runs(files):
+    (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
+    words = (*ON_RUNS, "--qrels", "all.qrels", "--grades", "ordered-logit", "--budget", "60")
+    assert "Each query was graded by a model that learned from the others, in 5 folds." in run(*words)
+    row, *_ = json.loads(run(*words, "--json"))["rows"]
+    labels = read_qrels("all.qrels")
+    values = [measure_values(read_run(file), labels, DCG @ 5)["value"] for file in ("a.run.gz", "b.run")]
+    assert row["truth"] == pytest.approx(np.mean(values[0]) - np.mean(values[1]))
+    alone = json.loads(run(*ON_RUNS[:3], *ON_RUNS[5:], "--qrels", "all.qrels", *UNIFORM[:2], "--json"))["rows"]
+    assert alone[0]["truth"] == pytest.approx(np.mean(values[0]))
+
+
+def test_no_query_is_graded_by_a_model_that_has_seen_its_labels(files):
+    (files / "all.qrels").write_text(qrels_lines(QUERIES), encoding="utf-8")
+    graded = cross_graded_pool(list(RUNS[1::2]), files / "all.qrels", "ordered-logit", None, None)
+    columns = ["qid", "docno", "grade_0", "grade_1", "grade_2"]
+    for qid in QUERIES[:3]:
+        other = "".join(f"{qid} 0 D-{d} {2 - label(qid, d)}\n" for d in range(DOCUMENTS))
+        (files / "other.qrels").write_text(qrels_lines([q for q in QUERIES if q != qid]) + other, encoding="utf-8")
+        again = cross_graded_pool(list(RUNS[1::2]), files / "other.qrels", "ordered-logit", None, None)
+        own, rest = graded["qid"] == qid, graded["qid"] != qid
+        pd.testing.assert_frame_equal(again.loc[own, columns], graded.loc[own, columns])
+        assert not np.allclose(again.loc[rest, "grade_0"], graded.loc[rest, "grade_0"])
+
+
+def test_simulate_says_what_runs_lack(files):
+    (files / "some.qrels").write_text(qrels_lines(QUERIES[:20]).replace("D-3 ", "D-x "), encoding="utf-8")
+    said = complaint(*ON_RUNS, "--qrels", "some.qrels")
+    assert re.match(r"\d+ of \d+ documents of the runs have no label: \('née-", said)
+    assert said.endswith("say --depth N, how deep was judged, or --unjudged nonrelevant to take them as grade 0")
+    result = invoke(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "nonrelevant", "--grades", "ordered-logit")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.startswith("warning: 10 queries are left out, without a label: 'née-")
+    assert complaint(*ON_RUNS) == "say --run, once for each ranker, and --qrels; or a Parquet pool with labels"
+    assert "at least 2 queries of the runs, got 0" in complaint(*ON_RUNS, "--qrels", "past.qrels.gz")
+    assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--unjudged", "missing").startswith("unknown --unjudged")
+    assert complaint(*ON_RUNS, "--qrels", "some.qrels", "--train-fold", "1").startswith("--train-fold is for a pool")
+    assert complaint(*ON_RUNS[:1], "x.parquet", *ON_RUNS[1:]).startswith("say either a pool, or --run and --qrels")
 
 
 def test_simulate_takes_grades_as_they_are_and_one_ranker(labelled, files):
@@ -1001,4 +1134,6 @@ def test_several_judges_make_one_model(files):
     same = complaint(
         "plan", *RUNS, *TRAINING[2:], "--judge", "judge.qrels", "--judge", "./judge.qrels", *MEASURED[:-1], "p"
     )
-    assert same.startswith("the files of --judge need different names")
+    assert same == ("--judge ./judge.qrels: the name 'judge' is taken; say NAME=./judge.qrels, with another name")
+    named = ("--judge", "judge.qrels", "--judge", "again=judge.qrels")
+    run("plan", *RUNS, *TRAINING[2:], *named, *MEASURED[:-1], "named")

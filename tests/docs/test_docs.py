@@ -25,6 +25,7 @@ from typer.testing import CliRunner
 
 import pt_active
 from pt_active.cli import app, options
+from pt_active.cli.project import KEYS
 from pt_active.frames import qrels, worklists
 from pt_active.inference import documents as document_estimators
 from pt_active.inference.estimators import ESTIMATORS
@@ -134,6 +135,11 @@ def test_there_are_examples():
     assert languages <= {"python", "sh", "text"}
 
 
+def test_the_workflow_of_the_gate_is_the_file():
+    text = (ROOT / "examples" / "release-gate.yml").read_text(encoding="utf-8")
+    assert text in [block.text for block in blocks(DOCS / "gate.md")]
+
+
 # --- links and references -------------------------------------------------------------------------------------------
 
 
@@ -209,6 +215,11 @@ LISTED = {
     "populations": ("stopping", POPULATIONS),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
+    "keys of the project file": ("quickstart", KEYS),
+    "designs in short": ("glossary", (*designs.DESIGNS, *document_design.DOCUMENT_DRAWINGS)),
+    "estimators in short": ("glossary", ESTIMATORS),
+    "looks in short": ("glossary", look_names()),
+    "missing in short": ("glossary", qrels.MISSING_POLICIES),
 }
 
 
@@ -219,6 +230,27 @@ def test_every_registered_name_has_its_row(what):
     rows = [row for cell in cells for row in re.findall(r"`([^`]+)`", cell)]
     for name in names:
         assert any(re.match(rf"{re.escape(name)}\b", row) for row in rows), f"{page}.md has no row of {name!r}"
+
+
+def printed_labels():
+    """The labels of what is printed: the first of each pair in the functions that collect facts, and those of plans."""
+    for path in (ROOT / "pt_active").rglob("*.py"):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and "facts" in function.name:
+                for pair in ast.walk(function):
+                    if isinstance(pair, ast.Tuple) and len(pair.elts) == 2 and isinstance(pair.elts[0], ast.Constant):
+                        yield pair.elts[0].value
+    for page in PAGES:
+        for block in blocks(page):
+            if block.text.startswith(("Plan for ", "Grades of ", "Grade model on ")):
+                yield from re.findall(r"^  ([a-z][a-z ]*?) {2,}\S", block.text, flags=re.MULTILINE)
+
+
+def test_every_label_is_in_the_glossary():
+    rows = re.findall(r"^\| `([^`]+)` \|", (DOCS / "glossary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    labels = {label for label in printed_labels() if isinstance(label, str)}
+    assert len(labels) > 30
+    assert labels <= set(rows)
 
 
 def test_every_method_has_its_name_test_and_example():

@@ -75,7 +75,7 @@ class Agreement(Printed):
         for first, second, documents, same, kappa in zip(
             *(self.pairs.head(_MAX_PRINTED)[name].tolist() for name in self.pairs), strict=True
         ):
-            said = f"kappa {kappa:.3f}, " if np.isfinite(kappa) else ""
+            said = f"quadratic kappa {kappa:.3f}, " if np.isfinite(kappa) else ""
             facts.append(("pair", f"{first}, {second}: {said}{how_many('document', documents)}, {same:.0%} the same"))
         for judge in self.judges[self.judges["far"]].itertuples(index=False):
             facts.append(

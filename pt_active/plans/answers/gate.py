@@ -14,6 +14,7 @@ from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.foresight import Claim
 from pt_active.inference.stopping.looks import ALWAYS
 from pt_active.plans.answers.gaps import Gap
+from pt_active.plans.answers.next_release import Reach
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.sequence import Proof, sequence_of
@@ -101,16 +102,29 @@ class Gate(Printed):
         rule: What the candidate has to be.
         outcome: ``"pass"`` or ``"fail"`` if it is proved, otherwise ``"unresolved"``.
         decided_at: What had been spent when it was proved; None while unresolved.
+        reach: How much of a candidate that came after the plan its labels can tell; None for one of the plan.
     """
 
     status: Status
     rule: Rule
     outcome: str
     decided_at: float | None
+    reach: Reach | None = None
 
     def with_gaps(self, gaps: tuple[Gap, ...]) -> Gate:
         """The gate with the documents that were passed over."""
         return replace(self, status=self.status.with_gaps(gaps, given=False))
+
+    def with_reach(self, reach: Reach) -> Gate:
+        """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough."""
+        if self.outcome == UNRESOLVED or reach.allows(self.outcome == PASS):
+            return replace(self, reach=reach)
+        return replace(self, outcome=UNRESOLVED, decided_at=None, reach=reach)
+
+    @property
+    def _is_beyond(self) -> bool:
+        """Whether the plan's labels do not reach the candidate."""
+        return self.outcome == UNRESOLVED and self.reach is not None and not self.reach.is_whole
 
     @property
     def question(self) -> str:
@@ -123,6 +137,8 @@ class Gate(Printed):
         state = self.status
         if self.outcome != UNRESOLVED:
             return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
+        if self._is_beyond:
+            return f"{self.outcome}: the labels of this plan do not reach {state.first} far enough"
         return f"{self.outcome}: the labels so far do not decide it"
 
     @property
@@ -132,6 +148,8 @@ class Gate(Printed):
             return f"release {self.status.first}"
         if self.outcome == FAIL:
             return f"keep {self.status.second}"
+        if self._is_beyond:
+            return f"make a new plan with {self.status.first} and {self.status.second}, and judge what is new"
         if self.status.looks is None:
             return (
                 "judge the rest of the plan, then ask again"
@@ -154,6 +172,7 @@ class Gate(Printed):
             "question": self.question,
             "answer": self.answer,
             "advice": self.advice,
+            **({} if self.reach is None else {"reach": vars(self.reach)}),
         }
 
     def facts(self) -> Facts:
@@ -162,6 +181,8 @@ class Gate(Printed):
         facts = [each for each in self.status.facts() if each[0] in shown]
         since = "" if self.decided_at is None else f", after {self.decided_at:.6g}{self.status.cost_unit}"
         facts.append(("threshold", f"{self.rule.threshold:+g}" if self.rule.margin else "0"))
+        if self.reach is not None and not self.reach.is_whole:
+            facts.append(("reach", str(self.reach)))
         return [*facts, ("answer", f"{self.answer}{since}"), ("next", self.advice)]
 
     def __str__(self) -> str:

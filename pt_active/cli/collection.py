@@ -1,0 +1,156 @@
+"""Which files is a plan made from, and what is the graded pool of them?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+import pyterrier as pt
+
+from pt_active.cli import options
+from pt_active.cli.command_line import check_names
+from pt_active.cli.options import Prices
+from pt_active.cli.pools import (
+    COLD_GRADES,
+    check_file,
+    grade_model,
+    read_pool,
+    read_runs,
+    reads_texts,
+    run_files,
+    united,
+    with_texts,
+)
+from pt_active.frames.topics import read_topics
+from pt_active.relevance.grades.auto import GRADES, AutoGrades
+from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
+from pt_active.relevance.grades.models import ColdGrades
+
+OF_RUNS = (
+    "train_run",
+    "train_qrels",
+    "grades",
+    "judge",
+    "max_grade",
+    "depth",
+    "allow_missing_queries",
+    "lenient",
+    "unjudged",
+)
+"""The options that a graded pool does not take."""
+
+
+@dataclass(frozen=True)
+class PoolFiles:
+    """The source of a graded pool: the options that `plan`, `budget` and `init` have in common.
+
+    Attributes:
+        run: ``NAME=FILE`` of each ranker; None if there is a pool.
+        pool: A Parquet frame with grades; None if there are runs.
+        topics: A file of queries.
+        texts: A file of document texts.
+        train_run: Runs that have been judged.
+        train_qrels: The judgments of the training runs.
+        grades: A key of `auto.GRADES`.
+        judge: The files of other judges.
+        max_grade: The highest grade.
+        depth: Documents to keep of each ranking.
+        allow_missing_queries: Whether a ranker may leave queries unanswered.
+        lenient: Whether to drop lines of runs that do not fit, rather than refuse the run.
+        unjudged: What training documents without a label are; None if unsaid.
+    """
+
+    run: options.Run = None
+    pool: options.PoolFile = None
+    topics: options.Topics = None
+    texts: options.Texts = None
+    train_run: options.TrainRun = None
+    train_qrels: options.TrainQrels = None
+    grades: options.Grades = None
+    judge: options.Judge = None
+    max_grade: options.MaxGrade = None
+    depth: options.Depth = None
+    allow_missing_queries: options.AllowMissingQueries = False
+    lenient: options.Lenient = False
+    unjudged: options.Unjudged = None
+
+    def words(self) -> list[str]:
+        """The options as they are typed."""
+        words: list[str] = []
+        for name, value in vars(self).items():
+            option = f"--{name.replace('_', '-')}"
+            if value is True:
+                words.append(option)
+            elif value:
+                each = value if isinstance(value, list) else [value]
+                words += [word for one in each for word in (option, str(one))]
+        return words
+
+    def check(self, patterns: bool = False) -> None:
+        """Raise early for errors that would otherwise show only after the files are read.
+
+        Args:
+            patterns: Whether runs may be patterns, such as ``runs/*.parquet``, which are looked up later.
+
+        Raises:
+            FileNotFoundError: If there is no file for a run.
+            ValueError: If there are both runs and a pool or neither, or options do not go together.
+        """
+        if bool(self.run) == (self.pool is not None):
+            raise ValueError("say either --run (one for each ranker) or --pool, and not both")
+        given = [f"--{name.replace('_', '-')}" for name in OF_RUNS if getattr(self, name)]
+        if self.pool is not None and given:
+            raise ValueError(f"--pool already has grades; leave out {', '.join(given)}")
+        check_names({"--grades": (self.grades, GRADES), "--unjudged": (self.unjudged, UNJUDGED_POLICIES)})
+        for file in run_files(self.run or []).values() if not patterns else ():
+            check_file(file)
+
+    @property
+    def is_cold(self) -> bool:
+        """Whether the grades come from ranks alone: a highest grade is given, but no labels and no model."""
+        learned = self.pool or self.train_run or self.train_qrels or self.grades or self.judge
+        return self.max_grade is not None and not learned
+
+    def model(self, measure: str) -> tuple[pt.Transformer, dict[str, pd.DataFrame], str]:
+        """The grade model, file → training run, and a sentence on where the grades come from, which may be empty.
+
+        Args:
+            measure: The measure, whose cutoff says which training documents should be judged.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If a file is malformed or something is missing.
+        """
+        learned = self.train_run or [], self.train_qrels, self.depth, self.lenient, self.unjudged, measure
+        name = COLD_GRADES if self.is_cold else self.grades
+        model, training = grade_model(name, self.judge, self.max_grade, *learned)
+        return model, training, model.described() if isinstance(model, (AutoGrades, ColdGrades)) else ""
+
+    def read(self, prices: Prices, measure: str) -> tuple[pd.DataFrame, pd.DataFrame | None]:
+        """The graded pool, and the topics if there are any.
+
+        Args:
+            prices: The cost, which may need texts.
+            measure: The measure, whose cutoff says which training documents should be judged.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If a file is malformed or something is missing.
+        """
+        queries = None if self.topics is None else read_topics(self.topics)
+        if self.pool is not None:
+            frame = read_pool(self.pool)
+        else:
+            model, training, described = self.model(measure)
+            runs = read_runs(self.run or [], self.lenient)
+            frame = model.transform(united(runs, queries, self.depth, self.allow_missing_queries))
+            if described:
+                frame.attrs["grade_model"] = described
+            runs |= {f"{file} (training)": run for file, run in training.items()}
+            frame.attrs["dropped"] = {
+                name: run.attrs["dropped"] for name, run in runs.items() if "dropped" in run.attrs
+            }
+        frame = frame if self.texts is None else with_texts(frame, self.texts)
+        if reads_texts(prices.of_judging()) and "text" not in frame.columns:
+            raise ValueError(f"--cost {prices.cost} needs the texts of the documents: --texts FILE")
+        return frame, queries

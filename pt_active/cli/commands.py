@@ -1,0 +1,138 @@
+"""How does a function become a command?"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, get_args
+
+import typer
+
+from pt_active.cli.command_line import Answer, options_named
+from pt_active.cli.failures import Usage
+from pt_active.cli.project import FILE, Project, key_of
+from pt_active.frames.sources import limits_lifted
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only: no progress, warnings or hints.")]
+
+NoLimit = Annotated[bool, typer.Option("--no-limit", help="Read files of any size, however long their lines are.")]
+
+ProjectFile = Annotated[
+    Path | None,
+    typer.Option("--project", metavar="FILE", help=f"Where options that are left out stand; default: {FILE}, if here."),
+]
+
+_ADDED = {"json_output": (False, Json), "quiet": (False, Quiet), "no_limit": (False, NoLimit)}
+"""Arguments of every command, with their defaults and options."""
+
+
+def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Callable[..., None]:
+    """A command that prints the answer of a function.
+
+    It has the function's options, ``--json``, ``--quiet`` and ``--no-limit``. An argument of the function whose type is
+    a dataclass stands for the options that are the dataclass's fields.
+
+    Args:
+        function: Answers the command.
+        takes: The arguments that may come from the project file. If there are any, the command has ``--project``.
+    """
+    own = inspect.signature(function, eval_str=True).parameters.values()
+    bundles: dict[str, Any] = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+    options = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for each in own for option in _options_of(each)]
+    required = [option.name for option in options if option.name in takes and option.default is option.empty]
+
+    @functools.wraps(function)
+    def run(
+        context: typer.Context,
+        json_output: bool = False,
+        quiet: bool = False,
+        no_limit: bool = False,
+        project: Path | None = None,
+        **arguments: Any,
+    ) -> None:
+        silent = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
+        lifted = limits_lifted() if no_limit else contextlib.nullcontext()
+        with silent, lifted, options_named(context):
+            if takes:
+                arguments |= _from_project(context, arguments, project)
+                _check_given(context, arguments, required)
+            answer = function(**_bundled(arguments, bundles))
+        answer.show(json_output, quiet)
+        if answer.code:
+            raise typer.Exit(answer.code)
+
+    # Typer reads options from signatures and annotations, which `wraps` copies without the added ones.
+    given = inspect.Parameter("context", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+    added = _ADDED | ({"project": (None, ProjectFile)} if takes else {})
+    more = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for name, (default, annotation) in added.items()
+    ]
+    options = [_optional(option) if option.name in required else option for option in options]
+    signature = inspect.Signature([given, *options, *more], return_annotation=None)
+    run.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()}
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    return run
+
+
+def _options_of(parameter: inspect.Parameter) -> Iterable[inspect.Parameter]:
+    """The options for a parameter of a function: itself, or the fields of its dataclass."""
+    kind: Any = parameter.annotation
+    bundled = is_dataclass(kind)
+    return inspect.signature(kind, eval_str=True).parameters.values() if bundled else [parameter]
+
+
+def _optional(option: inspect.Parameter) -> inspect.Parameter:
+    """An option that need not be typed, since the project file may have it."""
+    kind, *notes = get_args(option.annotation)
+    return option.replace(default=None, annotation=Annotated[(kind | None, *notes)])
+
+
+def _bundled(arguments: dict[str, Any], bundles: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a function, with options put together into dataclasses."""
+    made = {}
+    for name, kind in bundles.items():
+        made[name] = kind(**{field: arguments.pop(field) for field in inspect.signature(kind).parameters})
+    return arguments | made
+
+
+def _from_project(context: typer.Context, arguments: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
+    """What a command takes from the project file: argument → value; nothing if there is no such file."""
+    if file is None and not FILE.is_file():
+        return {}
+    project = Project.read(file or FILE)
+    named = {str(each.name): each for each in context.command.params}
+    typed = {name: value for name, value in arguments.items() if _is_typed(context, name)}
+    command = str(context.info_name)
+    taken = project.options(command, typed)
+    if taken:
+        typer.echo(f"from {project.file}: {', '.join(key_of(command, name) for name in taken)}", err=True)
+    # Values that are no files are checked as if they had been typed; typer itself makes files of texts.
+    return {
+        name: value if isinstance(value, (Path, list)) else named[name].process_value(context, value)
+        for name, value in taken.items()
+    }
+
+
+def _is_typed(context: typer.Context, name: str) -> bool:
+    source = context.get_parameter_source(name)
+    return source is not None and source.name != "DEFAULT"
+
+
+def _check_given(context: typer.Context, arguments: Mapping[str, Any], required: Collection[str]) -> None:
+    """Raise if neither the command line nor the project file has an argument that is needed.
+
+    Raises:
+        Usage: If one is missing.
+    """
+    for each in context.command.params:
+        if each.name in required and arguments[each.name] is None:
+            what = f"option '{each.opts[0]}'" if each.param_type_name == "option" else f"argument '{each.metavar}'"
+            raise Usage(f"Missing {what}")

@@ -1,0 +1,171 @@
+"""The command that begins: init looks at the files and writes the project file."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pt_active.cli import options
+from pt_active.cli.collection import OF_RUNS, PoolFiles
+from pt_active.cli.command_line import Answer, check_new, command_line
+from pt_active.cli.fits import Files, Finding, findings
+from pt_active.cli.options import one_of
+from pt_active.cli.pools import run_files
+from pt_active.cli.project import FILE, project_text
+from pt_active.frames.atomic import write_file
+from pt_active.frames.checks import how_many, positive
+from pt_active.frames.datasets import dataset_id
+from pt_active.frames.trec import read_qrels
+from pt_active.frames.visible import visible
+
+MEASURE = "DCG@10"
+"""The measure that is proposed: its documents come one after the other, so that one may stop at any label."""
+
+PLAN = Path("my-plan")
+
+ROAD = ("plan", "judge", "status", "report")
+"""The commands that take everything from the project file, in the order in which they are used."""
+
+COMMENTS = (
+    "What pt-active plan, judge, status and report use. Options that are typed come first.",
+    "Keys are called as the options are; names of files are relative to this file. Labels are looked for where",
+    'pt-active judge keeps them; if they are elsewhere: labels = "judged.csv"',
+)
+
+
+def init(
+    source: PoolFiles,
+    measure: Annotated[str | None, one_of(options.MEASURES, f"What to estimate; default {MEASURE}.")] = None,
+    budget: Annotated[
+        float | None, typer.Option(metavar="X", help="How many documents people can judge at most.")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--plan", metavar="DIR", help="The folder that pt-active plan is to make.")
+    ] = PLAN,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The project file to make.")] = FILE,
+) -> Answer:
+    """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
+    check_new(out)
+    if source == PoolFiles() and measure is None and budget is None:
+        source, measure, budget = _asked()
+    source, measure = _with_past_runs(source), measure or MEASURE
+    source.check()
+    if budget is None:
+        raise ValueError("say --budget, how many documents people can judge at most")
+    if not (source.pool or source.train_qrels or source.max_grade):
+        raise ValueError("say --train-qrels, past judgments; or without any --max-grade N, the highest grade")
+    found = findings(Files.read(source), source, measure, positive("budget", budget))
+    values = _values(source, measure, budget, folder, out)
+    write_file(out, project_text(values, COMMENTS))
+    content = {"file": str(out), **values, "findings": [vars(each) for each in found]}
+    doubts = sum(each.wrong for each in found)
+    first = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
+    elsewhere: list[str | Path] = [] if out == FILE else ["--project", out]
+    road = "\n".join(f"  {command_line(each, *elsewhere)}" for each in ROAD)
+    hint = (
+        f"{first}Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
+    )
+    return Answer(content, f"{_told(found)}\n\nThis is kept in {out}.", f"{hint}\n{road}")
+
+
+def _told(found: list[Finding]) -> str:
+    wide = max(len(each.about) for each in found)
+    return "\n".join(f"{'!' if each.wrong else ' '} {each.about:{wide}}  {each.said}" for each in found)
+
+
+def _with_past_runs(source: PoolFiles) -> PoolFiles:
+    """The files, with the runs to compare as past runs too if no others are given and the judgments are of them.
+
+    Raises:
+        ValueError: If there are judgments, but no runs that they are of.
+    """
+    if source.train_qrels is None or source.train_run or source.judge or not source.run:
+        return source
+    files = [Path(file) for file in run_files(source.run).values()]
+    judged, alone = set(read_qrels(source.train_qrels)["qid"]), replace(source, train_qrels=None)
+    if not judged & set(Files.read(alone).queries):
+        raise ValueError(f"{source.train_qrels} judges no query of the runs: say --train-run, the run that it judges")
+    return replace(source, train_run=files)
+
+
+def _values(source: PoolFiles, measure: str, budget: float, plan: Path, out: Path) -> dict[str, Any]:
+    """The keys of the project file; names of files are relative to its folder."""
+    report = plan.with_name(f"{plan.name}.html")
+    values: dict[str, Any] = {
+        "plan": _from(plan, out),
+        "report": _from(report, out),
+        "measure": measure,
+        "budget": _plain(budget),
+    }
+    for name in ("topics", "texts", "pool", *OF_RUNS):
+        value = getattr(source, name)
+        if value not in (None, False, []):
+            values[name.replace("_", "-")] = _in_file(name, value, out)
+    runs = {name: _from(file, out) for name, file in run_files(source.run or []).items()}
+    return values | ({"runs": runs} if runs else {})
+
+
+def _in_file(name: str, value: Any, out: Path) -> Any:
+    if name == "judge":
+        return [_judge(each, out) for each in value]
+    if isinstance(value, list):
+        return [_from(each, out) for each in value]
+    return _from(value, out) if isinstance(value, Path) else value
+
+
+def _judge(given: str, out: Path) -> str:
+    name, equals, file = given.partition("=")
+    return f"{name}={_from(file, out)}" if equals and not Path(given).is_file() else _from(given, out)
+
+
+def _from(file: str | Path, out: Path) -> str:
+    """The name of a file as seen from the folder of the project file."""
+    if dataset_id(file) is not None or os.path.isabs(file):
+        return str(file)
+    return str(file) if out.parent == Path() else os.path.relpath(file, out.parent)
+
+
+def _plain(number: float) -> float | int:
+    return int(number) if float(number).is_integer() else number
+
+
+def _asked() -> tuple[PoolFiles, str, float]:
+    """What a user answers."""
+    runs: list[str] = []
+    while given := _file(f"Run {len(runs) + 1} to compare, NAME=FILE{' (empty: no more)' if runs else ''}", named=True):
+        runs.append(given if "=" in given else f"{Path(given).name.partition('.')[0]}={given}")
+    topics = _file("Topics, a file or irds:ID (empty: none)")
+    texts = _file("Texts of the documents, a file or irds:ID (empty: none)")
+    qrels = _file("Past judgments, qrels (empty: none)")
+    past = _file("The run that they judge (empty: the runs above)") if qrels else ""
+    highest = None if qrels else typer.prompt("The highest grade", default=3, type=int, err=True)
+    measure = str(typer.prompt("Measure", default=MEASURE, err=True)).strip()
+    budget = typer.prompt("How many documents can people judge", default=300, type=float, err=True)
+    source = PoolFiles(
+        run=runs,
+        topics=Path(topics) if topics else None,
+        texts=Path(texts) if texts else None,
+        train_run=[Path(past)] if past else None,
+        train_qrels=Path(qrels) if qrels else None,
+        max_grade=highest,
+    )
+    return source, measure, budget
+
+
+def _file(question: str, named: bool = False) -> str:
+    """The name of a file that exists or of a data set, asked for until it is one; empty if there is none.
+
+    Args:
+        question: What is asked.
+        named: Whether ``NAME=`` may stand before the file.
+    """
+    while True:
+        given = str(typer.prompt(question, default="", show_default=False, err=True)).strip()
+        file = given.partition("=")[2] if named and "=" in given else given
+        if not given or dataset_id(file) is not None or Path(file).is_file():
+            return given
+        typer.echo(f"there is no file {visible(file)}", err=True)

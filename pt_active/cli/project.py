@@ -1,0 +1,289 @@
+"""What does the project file, pt-active.toml, say, and what of it does a command take?"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import os
+import re
+import sys
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pt_active.cli.command_line import new_path
+from pt_active.frames.checks import shown
+from pt_active.frames.datasets import dataset_id
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+FILE = Path("pt-active.toml")
+"""The project file that commands take their options from, if it is in the current folder."""
+
+TEXT, NUMBER, WHOLE, FLAG, WORDS = "a text", "a number", "a whole number", "true or false", "a text or a list of texts"
+
+INPUT, INPUTS, OUTPUT = "the name of a file", "the name of a file or a list of them", "a name"
+
+RUNS = "a table of NAME = FILE"
+
+KEYS = {
+    "plan": OUTPUT,
+    "labels": INPUTS,
+    "report": OUTPUT,
+    "measure": TEXT,
+    "budget": NUMBER,
+    "draws": WHOLE,
+    "seed": WHOLE,
+    "topics": INPUT,
+    "texts": INPUT,
+    "pool": INPUT,
+    "train-run": INPUTS,
+    "train-qrels": INPUT,
+    "grades": TEXT,
+    "judge": WORDS,
+    "max-grade": WHOLE,
+    "unjudged": TEXT,
+    "depth": WHOLE,
+    "allow-missing-queries": FLAG,
+    "lenient": FLAG,
+    "cost": TEXT,
+    "per-query": NUMBER,
+    "seconds-per-document": NUMBER,
+    "seconds-per-query": NUMBER,
+    "level": TEXT,
+    "design": TEXT,
+    "rounds": WHOLE,
+    "judges": WORDS,
+    "guideline": INPUT,
+    "grade-names": TEXT,
+    "margin": NUMBER,
+    "looks": TEXT,
+    "confidence": NUMBER,
+    "missing": TEXT,
+    "rule": TEXT,
+    "ties": TEXT,
+    "slice": WORDS,
+    "runs": RUNS,
+}
+"""Key of the file → what its value must be. A key is called as the option is, but for those of `_OTHER_NAMES`."""
+
+_OTHER_NAMES = {"run": "runs", "qrels": "labels"}
+"""Argument of a command → key, where the key is not the name of the option."""
+
+_COLLECTION = (
+    "run",
+    "pool",
+    "topics",
+    "texts",
+    "train_run",
+    "train_qrels",
+    "grades",
+    "judge",
+    "max_grade",
+    "unjudged",
+    "depth",
+    "allow_missing_queries",
+    "lenient",
+    "cost",
+    "per_query",
+    "seconds_per_document",
+    "seconds_per_query",
+)
+
+_LABELLED = ("plan", "qrels", "confidence", "grade_names", "rule", "ties")
+
+COMMANDS = {
+    "plan": ("out", "measure", "budget", "draws", "seed", "level", "design", "rounds", *_COLLECTION),
+    "budget": ("measure", "confidence", *_COLLECTION),
+    "judge": ("plan", "texts", "judges", "guideline", "grade_names", "margin"),
+    "export": ("plan", "texts", "grade_names"),
+    "status": (*_LABELLED, "missing", "margin", "looks"),
+    "report": (*_LABELLED, "missing", "out", "slice"),
+    "compare": (*_LABELLED, "missing"),
+    "estimate": (*_LABELLED, "missing"),
+    "gate": _LABELLED,
+}
+"""Command → the arguments that it takes from the project file if they are not typed."""
+
+_RIVALS = (
+    ("pool", "run", "train_run", "train_qrels", "grades", "judge", "max_grade", "unjudged", "depth", "lenient"),
+    ("pool", "allow_missing_queries"),
+    ("run", "pool"),
+    ("budget", "draws"),
+    ("draws", "budget"),
+    ("grades", "judge"),
+    ("judge", "grades"),
+    ("design", "level"),
+    ("cost", "seconds_per_document", "seconds_per_query"),
+    ("per_query", "seconds_per_document", "seconds_per_query"),
+    ("seconds_per_document", "cost", "per_query"),
+)
+"""An argument that is typed, and the arguments that are then not taken from the file, since both do not go together."""
+
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
+"""Keys that TOML needs no quotes for."""
+
+
+def key_of(command: str, argument: str) -> str:
+    """The key of the project file that an argument of a command is taken from."""
+    return command if argument == "out" else _OTHER_NAMES.get(argument, argument.replace("_", "-"))
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project file that was read.
+
+    Attributes:
+        file: The file.
+        values: Key → value, of the kind that `KEYS` says. The names of files are as they stand in the file.
+    """
+
+    file: Path
+    values: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, file: Path) -> Project:
+        """Read a project file.
+
+        Raises:
+            FileNotFoundError: If there is no such file.
+            ValueError: If it is not TOML, or a key or the kind of a value is wrong.
+        """
+        try:
+            values = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ValueError(f"{file}: this is not TOML: {error}") from error
+        for key, value in values.items():
+            if key not in KEYS:
+                near = difflib.get_close_matches(key.lower().replace("_", "-"), KEYS, n=1)
+                ask = f"did you mean {near[0]}?" if near else f"it is one of {', '.join(KEYS)}"
+                raise ValueError(f"{file}: unknown key {shown(key)}; {ask}")
+            if not _fits(value, KEYS[key]):
+                raise ValueError(f"{file}: {key} must be {KEYS[key]}, got {shown(value)}")
+        return cls(file, values)
+
+    def options(self, command: str, typed: Mapping[str, Any]) -> dict[str, Any]:
+        """What a command takes from the file: argument → value; files are relative to that of the project.
+
+        Nothing is taken if another plan than that of the file is typed.
+
+        Args:
+            command: A key of `COMMANDS`.
+            typed: Argument → value of all that was typed.
+
+        Raises:
+            FileNotFoundError: If a file that the command reads does not exist.
+            ValueError: If the command needs labels and there are none yet.
+        """
+        takes = COMMANDS[command]
+        if "demo" in typed or ("plan" in typed and not ("plan" in takes and self._is_plan(typed["plan"]))):
+            return {}
+        displaced = {each for rival, *others in _RIVALS if rival in typed for each in others}
+        taken = {}
+        for argument in takes:
+            key = key_of(command, argument)
+            if key in self.values and argument not in typed and argument not in displaced:
+                taken[argument] = new_path(self._value(key)) if key == "report" else self._value(key)
+        if "qrels" in takes and "qrels" not in typed and "qrels" not in taken and "plan" in self.values:
+            taken["qrels"] = [self._kept_labels()]
+        return taken
+
+    def _is_plan(self, folder: Path) -> bool:
+        return "plan" in self.values and os.path.abspath(folder) == os.path.abspath(self._value("plan"))
+
+    def _value(self, key: str) -> Any:
+        """A value as the argument of a command."""
+        kind, value = KEYS[key], self.values[key]
+        if kind == INPUT:
+            return self._existing(key, value)
+        if kind == INPUTS:
+            return [self._existing(key, each) for each in _listed(value)]
+        if kind == OUTPUT:
+            return self.file.parent / value
+        if kind == RUNS:
+            return [f"{name}={self._existing(f'run {name}', file)}" for name, file in value.items()]
+        if key == "judges":
+            return ",".join(_listed(value))
+        if key == "judge":
+            return [self._judge(each) for each in _listed(value)]
+        return _listed(value) if kind == WORDS else value
+
+    def _judge(self, given: str) -> str:
+        """Another judge's file, which may have a name before it."""
+        name, equals, file = given.partition("=")
+        return f"{name}={self._existing('judge', file)}" if equals else str(self._existing("judge", given))
+
+    def _existing(self, key: str, name: str) -> Path:
+        """The path of a file that the project names; ids of data sets stay as they are."""
+        if dataset_id(name) is not None:
+            return Path(name)
+        path = self.file.parent / name
+        if not path.exists():
+            raise FileNotFoundError(f"{self.file}: {key}: there is no file {path}")
+        return path
+
+    def _kept_labels(self) -> Path:
+        """The file in which `judge` keeps labels, or else the worklist that people fill in."""
+        plan = self._value("plan")
+        places = [plan.with_name(f"{plan.name}{ending}") for ending in (".sqlite", ".csv")]
+        for place in places:
+            if place.exists():
+                return place
+        raise ValueError(
+            f"nothing is judged yet: there is no {' or '.join(map(str, places))}; let people judge with "
+            f'pt-active judge, or name the file of the labels in {self.file}: labels = "FILE"'
+        )
+
+
+def _listed(value: str | list[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)
+
+
+def _fits(value: Any, kind: str) -> bool:
+    """Whether a value of the file is of a kind."""
+    if kind in (TEXT, INPUT, OUTPUT):
+        return isinstance(value, str) and value != ""
+    if kind in (WORDS, INPUTS):
+        return value != [] and all(_fits(each, TEXT) for each in (value if isinstance(value, list) else [value]))
+    if kind == FLAG:
+        return isinstance(value, bool)
+    if kind == RUNS:
+        return isinstance(value, dict) and bool(value) and all(_fits(each, TEXT) for each in value.values())
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    return whole or (kind == NUMBER and isinstance(value, float) and math.isfinite(value))
+
+
+def project_text(values: Mapping[str, Any], comments: Collection[str] = ()) -> str:
+    """The text of a project file.
+
+    Args:
+        values: Key of `KEYS` → value.
+        comments: Lines that stand at the beginning.
+    """
+    lines = [f"# {comment}" for comment in comments]
+    lines += [f"{key} = {_in_toml(value)}" for key, value in values.items() if KEYS[key] != RUNS]
+    for key, value in values.items():
+        if KEYS[key] == RUNS:
+            lines += ["", f"[{key}]", *(f"{_key_in_toml(name)} = {_in_toml(file)}" for name, file in value.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _key_in_toml(name: str) -> str:
+    return name if _BARE.fullmatch(name) else _in_toml(name)
+
+
+def _in_toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (int, float)):
+        return repr(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_toml, value))}]"
+    escaped = re.sub(
+        r"[\x00-\x1f\x7f]", lambda found: f"\\u{ord(found.group()):04x}", re.sub(r'["\\]', r"\\\g<0>", value)
+    )
+    return f'"{escaped}"'

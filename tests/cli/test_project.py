@@ -1,0 +1,380 @@
+"""The project file: five commands without options, flags before it, and one line for whatever is wrong in it."""
+
+import functools
+import json
+import sys
+
+import pandas as pd
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from pt_active.cli.app import app
+from pt_active.cli.project import COMMANDS, FILE, KEYS, Project, key_of, project_text
+from pt_active.plans.plan import Plan
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+QUERIES = [f"q{i}" for i in range(12)]
+PAST = [f"p{i}" for i in range(10)]
+DEPTH = 6
+
+COMMAND_OF = functools.cache(typer.main.get_command)
+
+
+@pytest.fixture(autouse=True)
+def made_once(monkeypatch):
+    """The command of the app, which ``CliRunner`` would make anew at each call."""
+    monkeypatch.setattr("typer.testing._get_command", COMMAND_OF)
+
+
+def grade(qid, document):
+    return (int(qid[1:]) + document) % 3
+
+
+def ranking(qids, shift, depth=DEPTH):
+    return "".join(f"{q} Q0 d{(rank * shift + 1) % 11} {rank} {20 - rank} x\n" for q in qids for rank in range(depth))
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """A folder with two runs, topics, texts, and a judged past run."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "new.run").write_text(ranking(QUERIES, 2))
+    (tmp_path / "old.run").write_text(ranking(QUERIES, 3))
+    (tmp_path / "past.run").write_text(ranking(PAST, 2))
+    (tmp_path / "past.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in PAST for d in range(11)))
+    (tmp_path / "topics.tsv").write_text("".join(f"{q}\twords of {q}\n" for q in QUERIES))
+    (tmp_path / "texts.tsv").write_text("".join(f"d{d}\ttext of {d}\n" for d in range(11)))
+    return tmp_path
+
+
+RUNS = ("--run", "new=new.run", "--run", "old=old.run")
+PAST_FILES = ("--train-run", "past.run", "--train-qrels", "past.qrels")
+ALL = (*RUNS, "--topics", "topics.tsv", "--texts", "texts.tsv", *PAST_FILES, "--budget", "40")
+
+
+def invoke(*words, answers=None):
+    return CliRunner().invoke(app, [str(w) for w in words], input=answers)
+
+
+def run(*words, answers=None):
+    """The standard output of a command that succeeds."""
+    result = invoke(*words, answers=answers)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def complaint(*words):
+    """The message of a command that ends in exit code 2, one line on stderr and nothing on stdout."""
+    result = invoke(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    *before, last = result.stderr.splitlines()
+    assert all(line.startswith(("warning: ", "from ")) for line in before)
+    return last.removeprefix("error: ")
+
+
+def judged(path, number=None):
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    labels = [str(grade(q, int(d[1:]))) for q, d in zip(table.qid, table.docno, strict=True)]
+    table["label"] = [label if number is None or i < number else "" for i, label in enumerate(labels)]
+    table.to_csv(path, index=False)
+
+
+# --- the road -------------------------------------------------------------------------------------------------------
+
+
+def test_five_commands_need_no_options(files, monkeypatch):
+    said = run("init", *ALL)
+    assert [line.strip() for line in said.splitlines()[-4:]] == [
+        "pt-active plan",
+        "pt-active judge",
+        "pt-active status",
+        "pt-active report",
+    ]
+    assert run("plan").startswith("Plan for DCG@10 of new, old\n")
+    plan = Plan.load("my-plan")
+    assert plan.tables.manifest.arguments.budget == 40
+    assert plan.assessments["text"].str.startswith("text of ").all()
+    assert complaint("status").startswith(
+        "nothing is judged yet: there is no my-plan.sqlite or my-plan.csv; let people"
+    )
+    served = []
+    monkeypatch.setattr("pt_active.cli.judge._serve", lambda site, where: served.append(site.campaign.plan.id))
+    assert "pt-active status my-plan my-plan.sqlite" in run("judge", "--judges", "ann")
+    assert served == [plan.id]
+    (files / "my-plan.sqlite").unlink()
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    judged("my-plan.csv")
+    assert json.loads(run("status", "--json")) == json.loads(run("status", "my-plan", "my-plan.csv", "--json"))
+    assert json.loads(run("compare", "--json")) == json.loads(run("compare", "my-plan", "my-plan.csv", "--json"))
+    run("report")
+    assert (files / "my-plan.html").is_file()
+    assert "The report is my-plan-2.html." in run("report")
+
+
+def test_init_asks_if_nothing_is_said(files):
+    answers = "new.run\nold=old.run\n\nnone.tsv\ntopics.tsv\n\npast.qrels\npast.run\nP@5\n30\n"
+    result = invoke("init", answers=answers)
+    assert result.exit_code == 0, result.output
+    assert "there is no file none.tsv" in result.stderr
+    values = tomllib.loads(FILE.read_text())
+    assert values["runs"] == {"new": "new.run", "old": "old.run"}
+    assert (values["measure"], values["budget"], values["topics"]) == ("P@5", 30, "topics.tsv")
+    assert (values["train-qrels"], values["train-run"]) == ("past.qrels", ["past.run"])
+    assert "texts" not in values
+
+
+def test_init_asks_for_the_highest_grade_without_judgments(files):
+    run("init", answers="new.run\nold.run\n\n\n\n\n2\n\n25\n")
+    values = tomllib.loads(FILE.read_text())
+    assert (values["max-grade"], values["budget"], values["measure"]) == (2, 25, "DCG@10")
+    assert "Grade model: none" in run("plan")
+
+
+def test_init_writes_over_nothing(files):
+    FILE.write_text("# mine\n")
+    assert complaint("init", *ALL) == "pt-active.toml exists; choose another --out"
+    assert FILE.read_text() == "# mine\n"
+
+
+def test_judgments_of_the_queries_themselves_need_no_past_run(files):
+    (files / "some.qrels").write_text("".join(f"{q} 0 d{d} {grade(q, d)}\n" for q in QUERIES for d in range(11)))
+    said = json.loads(run("init", *RUNS, "--train-qrels", "some.qrels", "--budget", "40", "--json"))
+    assert said["train-run"] == ["new.run", "old.run"]
+    assert run("plan").startswith("Plan for DCG@10")
+    FILE.unlink()
+    said = complaint("init", *RUNS, "--train-qrels", "past.qrels", "--budget", "40")
+    assert said == "past.qrels judges no query of the runs: say --train-run, the run that it judges"
+
+
+# --- what init finds ------------------------------------------------------------------------------------------------
+
+
+def findings(*words):
+    found = json.loads(run("init", *words, "--json"))["findings"]
+    return [(each["about"], each["said"], each["wrong"]) for each in found]
+
+
+def test_files_that_fit_leave_no_doubt(files):
+    found = findings(*ALL)
+    assert not any(wrong for *_, wrong in found)
+    assert found[:3] == [
+        ("new", "12 queries, 6 documents each", False),
+        ("old", "12 queries, 6 documents each", False),
+        ("queries", "the same 12 queries in every run", False),
+    ]
+    assert ("topics", "every query has one", False) in found
+    assert ("past", "100% of the top 10 of the past runs has a label", False) in found
+    pool = {(q, (rank * shift + 1) % 11) for q in QUERIES for shift in (2, 3) for rank in range(DEPTH)}
+    share = f"40 of {len(pool)} documents that count for DCG@10 ({40 / len(pool):.0%})"
+    assert ("budget", share, False) in found
+    assert ("measure", "new has fewer than 10 documents for 12 queries; the ranks below count as empty", False) in found
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "about", "said"),
+    [
+        (
+            "old.run",
+            ranking(QUERIES[:-2], 3),
+            "old",
+            "nothing for 2 queries ('q10', 'q11'): say --allow-missing-queries",
+        ),
+        ("topics.tsv", "q0\ta\nq1\tb\n", "topics", "no topic for 10 queries ('q2', 'q3'"),
+        ("texts.tsv", "".join(f"d{d}\tx\n" for d in range(9)), "texts", "none for 2 of 9 documents (22%): "),
+        ("past.qrels", "p0 0 d1 1\np0 0 d3 0\n", "past", "3% of the top 10 of the past runs has a label"),
+        ("past.qrels", "".join(f"p{q} 0 d{d} 1\n" for q in range(10) for d in range(11)), "past", "110 labels"),
+    ],
+)
+def test_what_is_missing_is_named(files, file, text, about, said):
+    (files / file).write_text(text)
+    assert any(wrong and name == about and found.startswith(said) for name, found, wrong in findings(*ALL))
+    FILE.unlink()
+    shown = run("init", *ALL)
+    assert any(line.startswith(f"! {about} ") for line in shown.splitlines())
+    assert "exclamation mark" in shown
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "said"),
+    [
+        ("old.run", ranking(PAST, 3), "the runs have no query in common: new has 'q0', 'q1'"),
+        ("topics.tsv", "x\ta\n", "topics.tsv: none of the queries of the runs is among the topics"),
+        ("texts.tsv", "x\ta\n", "texts.tsv: no document of the runs has a text there; the file is of 'x', the runs of"),
+        ("past.qrels", "x 0 d1 1\n", "past.qrels: no document of past.run has a label"),
+    ],
+)
+def test_files_with_nothing_in_common_are_refused(files, file, text, said):
+    (files / file).write_text(text)
+    assert said in complaint("init", *ALL)
+    assert not FILE.exists()
+
+
+def test_a_measure_of_whole_pools_says_what_it_costs(files):
+    whole = [said for about, said, _ in findings(*ALL, "--measure", "nDCG@5") if about == "measure"]
+    pool = {(q, (rank * shift + 1) % 11) for q in QUERIES for shift in (2, 3) for rank in range(DEPTH)}
+    assert whole == [
+        f"nDCG@5 depends on a query's whole pool, {len(pool) / 12:.3g} documents on average: a plan of whole queries "
+        "judges them all; the default judges some of them"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (RUNS, "say --budget"),
+        (("--budget", "9"), "say either --run (one for each ranker) or --pool, and not both"),
+        ((*RUNS, "--budget", "9"), "say --train-qrels, past judgments; or without any --max-grade N"),
+        ((*RUNS, "--budget", "-1", "--max-grade", "2"), "--budget must be a positive number, got -1.0"),
+        ((*ALL, "--measure", "nDGC@5"), "did you mean nDCG@5?"),
+    ],
+)
+def test_what_init_needs_is_said(files, words, said):
+    assert said in complaint("init", *words)
+
+
+# --- flags before the file -------------------------------------------------------------------------------------------
+
+
+def planned(*words):
+    return json.loads(run("plan", *words, "--json"))
+
+
+def test_flags_beat_the_file(files):
+    run("init", *ALL)
+    made = planned("--budget", "20", "--out", "other", "--measure", "P(rel=1)@5")
+    assert (made["plan"], made["arguments"]["budget"], made["arguments"]["measure"]) == ("other", 20, "P@5")
+    assert made["rankers"] == ["new", "old"]
+    made = planned("--run", "alone=old.run", "--out", "alone")
+    assert made["rankers"] == ["alone"]
+
+
+def test_what_does_not_go_with_a_flag_is_not_taken(files):
+    run("init", *ALL)
+    Plan.load(planned()["plan"]).tables.pool.document_frame()
+    assert planned("--draws", "5", "--level", "query", "--out", "draws")["counts"]["draws"] == 5
+    graded = pd.DataFrame({"qid": ["q0", "q1"], "docno": ["d1", "d2"], "rank_x": [0, 0], "rank_y": [-1, 0]})
+    graded.assign(grade_0=0.4, grade_1=0.6).to_parquet("graded.parquet")
+    assert planned("--pool", "graded.parquet", "--budget", "1", "--out", "p")["rankers"] == ["x", "y"]
+
+
+def test_nothing_is_taken_for_another_plan(files):
+    run("init", *ALL)
+    run("plan")
+    run("export", "--out", "my-plan.csv", "--format", "csv")
+    judged("my-plan.csv")
+    FILE.write_text(FILE.read_text().replace("budget = 40", "budget = 40\nconfidence = 0.5"))
+    assert json.loads(run("status", "--json"))["confidence"] == 0.5
+    assert json.loads(run("status", "./my-plan", "my-plan.csv", "--json"))["confidence"] == 0.5
+    (files / "my-plan").rename("elsewhere")
+    said = run("status", "elsewhere", "my-plan.csv", "--json")
+    assert json.loads(said)["confidence"] == 0.95
+    assert "from pt-active.toml" not in invoke("status", "elsewhere", "my-plan.csv").stderr
+    run("budget", "elsewhere", "--budget", "30")
+
+
+def test_files_are_relative_to_the_project(files, monkeypatch):
+    (files / "inside").mkdir()
+    run("init", *ALL, "--out", "inside/job.toml", "--plan", "inside/p")
+    values = tomllib.loads((files / "inside/job.toml").read_text())
+    assert (values["plan"], values["topics"], values["runs"]["new"]) == ("p", "../topics.tsv", "../new.run")
+    monkeypatch.chdir(files / "inside")
+    assert planned("--project", "job.toml")["plan"] == "p"
+    monkeypatch.chdir(files)
+    assert planned("--project", "inside/job.toml", "--out", "again")["rankers"] == ["new", "old"]
+
+
+def test_what_is_taken_is_said_unless_quiet(files):
+    run("init", *ALL)
+    assert invoke("plan").stderr.splitlines()[0].startswith("from pt-active.toml: plan, measure, budget, runs, topics")
+    assert "from " not in invoke("plan", "--out", "x", "--quiet").stderr
+
+
+def test_without_a_project_arguments_are_missing(files):
+    assert complaint("status") == "Missing argument 'PLAN'; see pt-active status --help"
+    assert complaint("plan", *RUNS) == "Missing option '--out'; see pt-active plan --help"
+    assert complaint("status", "--project", "none.toml") == "none.toml: No such file or directory"
+
+
+# --- what is wrong in the file ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("budgt = 3\n", "pt-active.toml: unknown key 'budgt'; did you mean budget?"),
+        ("max_grade = 3\n", "pt-active.toml: unknown key 'max_grade'; did you mean max-grade?"),
+        ("zzz = 3\n", "pt-active.toml: unknown key 'zzz'; it is one of plan, labels, "),
+        ("budget = 'many'\n", "pt-active.toml: budget must be a number, got 'many'"),
+        ("budget = nan\n", "pt-active.toml: budget must be a number, got nan"),
+        ("budget = true\n", "pt-active.toml: budget must be a number, got True"),
+        ("depth = 2.5\n", "pt-active.toml: depth must be a whole number, got 2.5"),
+        ("lenient = 'yes'\n", "pt-active.toml: lenient must be true or false, got 'yes'"),
+        ("runs = ['a.run']\n", "pt-active.toml: runs must be a table of NAME = FILE, got ['a.run']"),
+        ("measure = ''\n", "pt-active.toml: measure must be a text, got ''"),
+        ("train-run = [1]\n", "pt-active.toml: train-run must be the name of a file or a list of them, got [1]"),
+        ("budget = \n", "pt-active.toml: this is not TOML: "),
+        ("a = 1\na = 2\n", "pt-active.toml: this is not TOML: "),
+        ("topics = 'none.tsv'\n", "pt-active.toml: topics: there is no file none.tsv"),
+        ("[runs]\nx = 'none.run'\n", "pt-active.toml: run x: there is no file none.run"),
+        ("seed = -1\n", "--seed must be at least 0, got -1"),
+        ("max-grade = 0\n", "--max-grade must be at least 1, got 0"),
+    ],
+)
+def test_each_mistake_is_one_line(files, text, said):
+    FILE.write_text(text)
+    assert complaint(
+        "plan", "--out", "p", "--measure", "DCG@5", "--pool" if "zz" in text else "--budget", "5"
+    ).startswith(said)
+
+
+def test_bytes_that_are_not_text_are_one_line(files):
+    FILE.write_bytes(b"plan = '\xff'\n")
+    assert complaint("status").startswith("pt-active.toml: this is not TOML: ")
+
+
+def test_a_data_set_may_stand_for_a_file(files):
+    FILE.write_text("topics = 'irds:no-such-set'\n[runs]\na = 'new.run'\n")
+    said = complaint("plan", "--out", "p", "--measure", "DCG@5", "--budget", "5", "--max-grade", "2")
+    assert said.startswith("ir_datasets has no data set 'no-such-set'")
+
+
+# --- the text of the file ---------------------------------------------------------------------------------------------
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
+
+VALUES = {
+    "plan": NAMES,
+    "budget": st.one_of(st.integers(1, 10**9), st.floats(1e-9, 1e12)),
+    "lenient": st.booleans(),
+    "train-run": st.lists(NAMES, min_size=1),
+    "runs": st.dictionaries(NAMES, NAMES, min_size=1),
+}
+
+
+@given(st.fixed_dictionaries({}, optional=VALUES))
+def test_what_is_written_is_what_is_read(values):
+    assert tomllib.loads(project_text(values, ["a remark"])) == values
+
+
+def test_a_written_file_is_a_project(files):
+    FILE.write_text(project_text({"budget": 3, "runs": {"ü b": "new.run"}}))
+    assert Project.read(FILE).options("plan", {}) == {"budget": 3, "run": ["ü b=new.run"]}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_a_command_takes_is_an_argument_and_a_key(command):
+    parameters = {each.name for each in COMMAND_OF(app).commands[command].params}
+    assert set(COMMANDS[command]) <= parameters
+    assert {key_of(command, argument) for argument in COMMANDS[command]} <= set(KEYS)
+
+
+def test_each_key_is_of_use():
+    assert {key_of(command, argument) for command, taken in COMMANDS.items() for argument in taken} == set(KEYS)
