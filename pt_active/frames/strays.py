@@ -168,12 +168,13 @@ class _Near:
         self.without_zeros: dict[tuple[str, str], tuple[str, str]] = {}
         self.docnos: dict[str, list[str]] = defaultdict(list)
         self.shortened: dict[str, dict[str, set[str]]] = {}
+        forms = {qid: (_folded(qid), _unpadded(qid), _number(qid)) for qid in keys["qid"].unique()}
         for qid, docno in zip(keys["qid"], keys["docno"], strict=True):
-            pair = qid, docno
+            pair, (folded, unpadded, number), short = (qid, docno), forms[qid], _unpadded(docno)
             self.docnos[qid].append(docno)
-            self.folded.setdefault((_folded(qid), _folded(docno)), pair)
-            self.without_zeros.setdefault((_unpadded(qid), _unpadded(docno)), pair)
-            self.without_zeros.setdefault((_number(qid), _unpadded(docno)), pair)
+            self.folded.setdefault((folded, _folded(docno)), pair)
+            self.without_zeros.setdefault((unpadded, short), pair)
+            self.without_zeros.setdefault((number, short), pair)
 
     def meant(self, qid: str, docno: str) -> tuple[str, tuple[str, str] | None]:
         """The kind of slip, and the document that was meant; None if there is none, or more than one."""

@@ -124,7 +124,7 @@ def information(curve: ErrorCurve, spent: np.ndarray, unit: float) -> np.ndarray
     """
     if curve.variance(unit) == 0:
         unit = unit / 2
-    variance = np.array([curve.variance(float(budget)) for budget in spent])
+    variance = curve.variances(spent)
     with np.errstate(divide="ignore"):
         return np.asarray(curve.variance(unit) / variance)
 

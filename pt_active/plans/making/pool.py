@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import ir_measures.measures as irm
 import numpy as np
@@ -127,9 +128,9 @@ class Pool:
         """int64[N], the query that each document belongs to."""
         return np.repeat(np.arange(len(self.queries)), np.diff(self.indptr))
 
-    @property
+    @cached_property
     def keys(self) -> pd.DataFrame:
-        """``qid, docno`` of each document."""
+        """``qid, docno`` of each document; the frame is shared and must not be changed."""
         return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
 
     def keys_of(self, documents: np.ndarray) -> pd.DataFrame:
