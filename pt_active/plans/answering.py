@@ -331,10 +331,12 @@ class Answering(KeptArtifact[PlanTables]):
         second: str | None = None,
         status: Status | None = None,
         records: pd.DataFrame | None = None,
+        texts: pd.DataFrame | None = None,
     ) -> Report:
-        """Write everything that the plan and its labels say into one HTML file.
+        """Write everything that the plan and its labels say into one file.
 
-        ``path`` is a new file; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
+        ``path`` is a new file, which gets Markdown or JSON if its name ends with ``.md`` or ``.json``, and otherwise
+        an HTML page; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
 
         Raises:
             FileExistsError: If the file exists.
@@ -344,6 +346,7 @@ class Answering(KeptArtifact[PlanTables]):
         check_page(Path(path))
         said = qrels if records is None and is_records(qrels) else records
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
+        about["texts"] = texts
         report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report

@@ -237,12 +237,13 @@ class _Inference(Printed):
         level = self._level(confidence_level)
         if self.degenerate:
             return ConfidenceInterval(np.nan, np.nan)
-        low, high, degrees = self._tails
+        low, high, degrees = self.reference_tails
         below, above = (interval(self._point, each * self.standard_error, degrees, level) for each in (low, high))
         return ConfidenceInterval(float(below[0]), float(above[1]))
 
     @property
-    def _tails(self) -> Tails:
+    def reference_tails(self) -> Tails:
+        """How many standard errors away both ends of the interval are, as factors of t, and its degrees of freedom."""
         return self.tails or Tails(1.0, 1.0, self.degrees_of_freedom)
 
     def _level(self, asked: float | None) -> float:
@@ -268,7 +269,7 @@ class _Inference(Printed):
             return "t alone; samples of this kind are not replayed"
         if self.tails is None:
             return ""
-        low, high, degrees = self._tails
+        low, high, degrees = self.reference_tails
         quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
         return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
 
@@ -281,7 +282,7 @@ class _Inference(Printed):
     def _row(self, columns: dict[str, object]) -> pd.DataFrame:
         low, high = self.confidence_interval()
         row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
-        low_factor, high_factor, degrees = self._tails
+        low_factor, high_factor, degrees = self.reference_tails
         row |= {"reference": self.reference, "degrees_of_freedom": self.degrees_of_freedom}
         row |= {"reference_degrees": degrees, "low_factor": low_factor, "high_factor": high_factor}
         unknown = self.basis.unknown
@@ -343,7 +344,7 @@ class Estimate(_Inference):
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
         level = self._level(confidence_level)
-        low, high, degrees = self._tails
+        low, high, degrees = self.reference_tails
         scored = self.value, self.standard_error, degrees, level, self.bounds, self.n_effective
         below, above = (score_interval(*scored, factor=each) for each in (low, high))
         return ConfidenceInterval(float(below[0]), float(above[1]))
@@ -431,12 +432,12 @@ class Comparison(_Inference):
     @property
     def test_error(self) -> float:
         """The standard error, times how much further away than by t the interval's end towards 0 is."""
-        return self._tails.facing(self.difference) * self.standard_error
+        return self.reference_tails.facing(self.difference) * self.standard_error
 
     @property
     def test_degrees(self) -> float:
         """Degrees of freedom of the test."""
-        return self._tails.degrees
+        return self.reference_tails.degrees
 
     @property
     def better(self) -> str:
