@@ -80,7 +80,8 @@ def relative_change(judged: Judged, compared: Comparison, base: Estimate, how: H
     if not base.value > 0 or not np.isfinite(compared.difference):
         return None
     point = RelativeChange(base.name, base.value, compared.difference / base.value)
-    if compared.basis.census and base.basis.census and not (compared.degenerate or base.degenerate):
+    known = compared.basis.census and not compared.degenerate
+    if known and (compared.difference == 0 or (base.basis.census and not base.degenerate)):
         return replace(point, low=point.change, high=point.change)
     if not np.isfinite(compared.confidence_interval()).all() or not base.confidence_interval().low > 0:
         return point

@@ -15,7 +15,8 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.making.artifact import Facts, Printed, printed
+from pt_active.plans.answers.drawn import Drawn, Picture
+from pt_active.plans.making.artifact import Facts, printed
 
 
 class ConfidenceInterval(NamedTuple):
@@ -160,7 +161,7 @@ SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
 
 
 @dataclass(frozen=True)
-class _Inference(Printed):
+class _Inference(Drawn):
     """The common part of `Estimate` and `Comparison`: a standard error, an interval, and what they rest on."""
 
     basis: Basis
@@ -358,6 +359,11 @@ class Estimate(_Inference):
         """The first printed line: what is estimated, and by which estimator."""
         return f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
 
+    def _drawn(self) -> Picture:
+        low, high = self.confidence_interval()
+        row = {"name": self.name, "estimate": self.value, "low": low, "high": high}
+        return Picture(pd.DataFrame([row]), self.basis.measure)
+
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
         return [("estimate", f"{self.value:.4f}   {level} {self.interval_text()}   SE {self.standard_error:.4f}")]
@@ -460,6 +466,12 @@ class Comparison(_Inference):
     def head(self) -> str:
         """The first printed line: what is compared, and by which estimator."""
         return f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
+
+    def _drawn(self) -> Picture:
+        low, high = self.confidence_interval()
+        row = {"name": f"{self.first} − {self.second}", "estimate": self.difference, "low": low, "high": high}
+        sides = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
+        return Picture(pd.DataFrame([row]), f"difference in {self.basis.measure}", sides, compared=True)
 
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"

@@ -18,6 +18,12 @@ from pt_active.plans.answers.report.rounding import MINUS
 
 FIRST, SECOND, INK, FAINT, LINE = "var(--first)", "var(--second)", "var(--ink)", "var(--faint)", "var(--line)"
 
+_COLOURS = (
+    "--first: #0072b2; --second: #c25400; --ink: currentColor; --faint: currentColor; --line: currentColor; "
+    "--ground: transparent"
+)
+"""The colours of charts outside of a report, where text has that of its surroundings."""
+
 _LEFT, _RIGHT = 3.0, 97.0
 """Ends of the scale, in percent of the width: marks and tick labels need room beyond them."""
 
@@ -318,6 +324,11 @@ class Drawing:
         head = f'<svg width="100%" height="{self.height:.0f}" role="img"'
         body = "\n".join(self.parts)
         return f'{head} aria-labelledby="{name}-title {name}-desc">\n{words}{body}\n</svg>'
+
+
+def framed(svg: str) -> str:
+    """A chart with the colours that a report's page has, for a place that has none, such as a notebook."""
+    return f'<div style="max-width: 40rem; {_COLOURS}">{svg}</div>\n'
 
 
 def _heading(drawing: Drawing, row: Row, label: str, top: float, one_line: bool) -> float:

@@ -47,6 +47,23 @@ class Difference:
     certain: bool = False
 
     @property
+    def names(self) -> tuple[str, str]:
+        """The two rankers."""
+        return self.better, self.other
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing was left to chance, and there is no difference."""
+        return self.certain and self.value == 0
+
+    @property
+    def verdict(self) -> str:
+        """Who is better, in a few words."""
+        if self.equal:
+            return "exactly equal"
+        return f"{self.winner} is better" if self.winner else "not told apart"
+
+    @property
     def has_interval(self) -> bool:
         """Whether the error of the difference is known."""
         return bool(np.isfinite([self.low, self.high]).all())
@@ -75,10 +92,16 @@ def differences(
         return (_difference(judged, one, one.winner, how, how.confidence),)
     if not isinstance(result, Ranking):
         return ()
-    each = 1 - result.alpha / len(result.comparisons)
     best, few = result.names[0], len(result.comparisons) <= MAX_PAIRS
     return tuple(
-        _difference(judged, pair, winner, replace(how, confidence=each), how.confidence, few or pair.first == best)
+        _difference(
+            judged,
+            pair,
+            winner,
+            replace(how, confidence=result.pair_confidence),
+            how.confidence,
+            few or pair.first == best,
+        )
         for pair, winner in zip(result.comparisons, result.winners, strict=True)
     )
 

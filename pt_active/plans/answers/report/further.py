@@ -28,12 +28,14 @@ class Further:
         all: The number of labels that are left in the pool.
         better: The better one of the pair that is to be settled; None of one ranker.
         other: The other one.
+        doubled: Half the width of their interval if as much again is spent; NaN if the pool has not as much.
     """
 
     labels: float
     all: float
     better: str | None = None
     other: str | None = None
+    doubled: float = np.nan
 
     @property
     def within_reach(self) -> bool:
@@ -46,10 +48,12 @@ class Further:
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            return (
-                f"Decide on other grounds, such as cost or speed: if {self.better} and {self.other} differ as little "
-                "as it looks now, most of the pool would have to be judged to see it."
+            narrowed = f"As many labels again would narrow the interval to about ±{self.doubled:.2g}. "
+            said = (
+                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to be "
+                "judged to see it: decide on other grounds, such as cost."
             )
+            return narrowed + said if np.isfinite(self.doubled) else said
         return (
             f"Judge about {roughly(self.labels)} more documents. If the true difference of {self.better} and "
             f"{self.other} is what it looks like now, that settles it four times out of five."
@@ -85,5 +89,8 @@ def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | 
     wanted = min(ratio, 1.0) * curve.standard_error(spent)
     budget = curve.budget_for(lambda each: curve.standard_error(each) <= wanted)
     now, then, whole = (curve.counts(each)[0] for each in (spent, max(budget, spent), curve.total))
-    names = (None, None) if pair is None else (pair.better, pair.other)
-    return Further(max(float(then - now), 1.0), float(whole - now), *names)
+    if pair is None:
+        return Further(max(float(then - now), 1.0), float(whole - now))
+    half = (pair.high - pair.low) / 2
+    again = half * curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
+    return Further(max(float(then - now), 1.0), float(whole - now), pair.better, pair.other, float(again))

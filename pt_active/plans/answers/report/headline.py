@@ -115,19 +115,22 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
     best, *rest = result.names
     question = f"Which of {len(result.names)} rankers is best: {', '.join([best, *rest][:-1])} or {rest[-1]}?"
-    joined = [pair.other if pair.better == best else pair.better for pair in pairs if best in (pair.better, pair.other)]
-    open_ones = [
-        name
-        for name, pair in zip(joined, (each for each in pairs if best in (each.better, each.other)), strict=True)
-        if pair.winner is None
-    ]
+    ahead = {pair.other if pair.better == best else pair.better: pair for pair in pairs if best in pair.names}
+    equal = [name for name, pair in ahead.items() if pair.equal]
+    open_ones = [name for name, pair in ahead.items() if pair.winner is None and not pair.equal]
     apart = sum(pair.winner is not None for pair in pairs)
     counted = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart."
-    if not open_ones:
+    if not open_ones and equal:
+        answer = (
+            f"{', '.join([best, *equal[:-1]])} and {equal[-1]} are exactly equal, and the best of {len(result.names)}"
+        )
+        answer += " rankers."
+    elif not open_ones:
         answer = f"{best} is the best of {len(result.names)} rankers."
     else:
-        answer = f"The best is {', '.join([best, *open_ones[:-1]])} or {open_ones[-1]}; these labels do not show which."
-    first = next((pair for pair in pairs if {pair.better, pair.other} == {best, rest[0]}), pairs[0])
+        named = [best, *equal, *open_ones]
+        answer = f"The best is {', '.join(named[:-1])} or {named[-1]}; these labels do not show which."
+    first = ahead[rest[0]]
     number = with_interval(first.value, first.low, first.high, sign=True)
     measure, of = result.basis.measure, f"lead of {first.better} over {first.other}"
     meaning = f"{counted} {_meant(first)}"
@@ -176,7 +179,7 @@ def _next(
         return _next_of_status(status)
     if result.basis.census:
         return "Nothing: all that can change the answer is judged."
-    if pairs and all(pair.winner for pair in pairs):
+    if pairs and all(pair.winner or pair.equal for pair in pairs):
         return "Nothing: the question is settled."
     if more is not None and more.advice:
         return more.advice

@@ -32,7 +32,7 @@ def markdown(report: Findings) -> str:
                 f"{each.better} over {each.other}",
                 with_interval(each.value, each.low, each.high, sign=True),
                 in_percent(each.relative),
-                f"{each.winner} is better" if each.winner else "not told apart",
+                each.verdict,
             )
             for each in report.differences[:_MAX_PAIRS]
         ]

@@ -16,25 +16,24 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.methods import YARDSTICK
-from pt_active.inference.stopping.error_curve import ErrorCurve
-from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.charts import framed
 from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
 from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.markdown import markdown
 from pt_active.plans.answers.report.page import page
 from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
+from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
@@ -128,8 +127,8 @@ class Report(Findings):
     ) -> Report:
         """The report of a result, with everything else that the plan and its labels say."""
         tables, names = labelled.tables, labelled.tables.pool.names
-        pilot, ahead = Pilot.of_labelled(labelled, how.missing), _ahead(tables)
-        budget, budget_note, curve = _budget(tables, ahead, pilot, how)
+        pilot, ahead = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
+        budget, budget_note, curve = budget_table(tables.manifest, ahead, how, pilot)
         pair = _pair(names, result)
         sliced = pair if isinstance(result, Comparison) else None
         groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
@@ -171,6 +170,9 @@ class Report(Findings):
             decided=_decided(labelled, how, self.result),
             texts=known,
         )
+
+    def _picture(self) -> str:
+        return framed(verdict_of(self)[0].svg)
 
     def to_markdown(self) -> str:
         """The verdict and its numbers as Markdown, for a pull request."""
@@ -297,11 +299,6 @@ def _spread(result: Estimate | Comparison) -> tuple[float, float, float]:
     return (result.standard_error, *result.confidence_interval())
 
 
-def _ahead(tables: PlanTables) -> Ahead | None:
-    """The pool and costs for the budget curve and the model check; None if errors cannot or need not be foreseen."""
-    return None if tables.manifest.later_rankers or tables.manifest.census else Ahead.of(tables)
-
-
 def _decided(
     labelled: LabelledPlan[Any], how: How[irm.Measure], result: Estimate | Comparison | Ranking
 ) -> dict[str, pd.DataFrame]:
@@ -314,29 +311,6 @@ def _decided(
         apart = Contributions.of_labelled(labelled, _weights(names, pair), how)
         decided[f"{each.first} − {each.second}"] = apart.queries.head(N_PER_PAIR)
     return decided
-
-
-def _budget(
-    tables: PlanTables, ahead: Ahead | None, pilot: Pilot, how: How[irm.Measure]
-) -> tuple[pd.DataFrame, str, ErrorCurve | None]:
-    """The table of the budget curve, why there is none, and the curve of the plan's own way to sample."""
-    if tables.manifest.later_rankers:
-        return pd.DataFrame(), "rankers were added later, and the costs of their documents are not known", None
-    if ahead is None:
-        return pd.DataFrame(), "everything was judged, so there is no sampling error that a budget could reduce", None
-    own = method_of(tables.manifest.arguments, how.estimator)
-    outlook = Outlook.looked(ahead, [YARDSTICK, own], pilot)
-    if not np.isfinite(list(outlook.optimism.values())).all():
-        said = "the model expects no error at all, so the labels cannot correct its opinion of itself"
-        return pd.DataFrame(), said, None
-    spent, whole = tables.manifest.spent, next(iter(outlook.curves.values())).total
-    grid = sorted(
-        {spent, *(share * whole for share in BUDGET_SHARES), *(spent * f for f in (0.5, 2.0) if spent * f < whole)}
-    )
-    with warnings.catch_warnings():
-        # The smallest shares of a small pool buy next to nothing, which nobody has asked for here.
-        warnings.simplefilter("ignore", UserWarning)
-        return outlook.table(grid, confidence=how.confidence), "", outlook.curves[own]
 
 
 def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:

@@ -60,7 +60,7 @@ def _of_many(report: Findings) -> list[Section]:
     result = report.result
     assert isinstance(result, Ranking)
     best, measure = result.names[0], result.basis.measure
-    to_best = [pair for pair in report.differences if best in (pair.better, pair.other)]
+    to_best = [pair for pair in report.differences if best in pair.names]
     rows = [_behind(best, pair, result.letters) for pair in to_best[:MAX_PAIRS]]
     said = estimates_in_words(report.estimates, report.answer)
     sides = (f"behind {charts.short(best, 14)}", "ahead")
@@ -131,7 +131,7 @@ def _pairs(report: Findings, result: Ranking) -> Section:
             (each.other, False),
             (with_interval(each.value, each.low, each.high, sign=True), True),
             (in_percent(each.relative), False),
-            (f"{each.winner} is better" if each.winner else "not told apart", False),
+            (each.verdict, False),
         ]
         for each in pairs
     ]
