@@ -59,6 +59,7 @@ NAMES = {
         Plan.compare
         Plan.rank
         Plan.gate
+        Plan.gate_later
         Plan.status
         Plan.agreement
         Plan.without_judges
@@ -69,6 +70,9 @@ NAMES = {
         Plan.with_rankers
         Plan.judged
         Plan.model_means
+        Plan.topics
+        Plan.assessments
+        Plan.plot
     """,
     "Budgets": """
         Outlook.of
@@ -91,7 +95,11 @@ NAMES = {
         Status
         Status.to_dict
         Report.of
+        Report.headline
         Report.save
+        Report.to_html
+        Report.to_markdown
+        Report.to_json
         Report.to_dict
         ModelCheck.of
         Experiment
@@ -176,6 +184,11 @@ MODULES: dict[str, str] = {
     "pt_active.risk.report": "AuditReport.of",
     "pt_active.risk.page": "page",
     "pt_active.risk.replacing": "replacement Replacement",
+    "pt_active.logs": "scan ScannedRuns.plan",
+    "pt_active.logs.on_dask": "plan",
+    "pt_active.logs.on_spark": "plan",
+    "pt_active.logs.partition": "query_rows Question",
+    "pt_active.logs.planning": "plan_from Settings",
     "pt_active.rounds": "ActiveTest CrossEntropy AUC AP",
     "pt_active.judging.server.store": "Store stored_records",
     "pt_active.judging.server.order": "JudgingOrder",
@@ -210,7 +223,7 @@ def summary(thing: object) -> str:
 
 def signature(name: str, thing: object) -> str:
     """The signature without types; empty for what nobody calls."""
-    if name in RESULTS | WITHOUT_ARGUMENTS:
+    if name in RESULTS | WITHOUT_ARGUMENTS or not callable(thing):
         return ""
     parameters = [
         each.replace(annotation=inspect.Parameter.empty)

@@ -23,12 +23,14 @@ from pt_active.cli.command_line import (
 )
 from pt_active.cli.options import look_choices, one_of
 from pt_active.frames.qrels import MISSING_POLICIES
+from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.report.report import format_of
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.judgments import RULES
@@ -132,7 +134,11 @@ def status(
 def report(
     plan: options.PlanFolder,
     qrels: options.Judgments,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to make.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
+    format: options.ReportFormat = None,
+    texts: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Document texts, to show; default: those that the plan keeps.")
+    ] = None,
     slice: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Groups of queries by a column of the plan; repeat it.")
     ] = None,
@@ -151,10 +157,11 @@ def report(
     first: options.First = None,
     second: options.Second = None,
 ) -> Answer:
-    """Write everything that a plan and its labels say into one HTML file."""
+    """Write everything that a plan and its labels say into one file: a page, Markdown or JSON."""
     from pt_active.plans.answers.report.report import Report
 
     check_new(out)
+    kind = format_of(out, format)
     if not so_far and (looks is not None or margin is not None):
         raise ValueError("--looks and --margin are for --so-far")
     loaded, labels, records = read_judged(plan, qrels, False, grade_names, rule, ties)
@@ -178,8 +185,9 @@ def report(
         second=second,
         status=state,
         records=records,
+        texts=None if texts is None else read_texts(texts, docnos=set(loaded.tables.pool.docno)),
     )
-    made.save(out)
+    made.save(out, kind)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 

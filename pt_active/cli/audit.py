@@ -39,11 +39,12 @@ from pt_active.judging.files import read_labels, write_worklist
 from pt_active.judging.grade_names import GradeNames
 from pt_active.judging.tools.registry import TOOLS
 from pt_active.judging.worklist import Worklist
+from pt_active.plans.answers.report.report import format_of
 from pt_active.plans.making.judgments import RULES, qrels_of
 from pt_active.relevance.losses import F1, Accuracy, Loss, Precision, Recall, Squared, ZeroOne
 from pt_active.risk.audit import DESIGN, Audit
 from pt_active.risk.judges import judged_pool, with_beliefs
-from pt_active.risk.page import page
+from pt_active.risk.page import written
 from pt_active.risk.replacing import replacement
 from pt_active.risk.report import AuditReport
 from pt_active.sampling.designs import audit_designs
@@ -185,7 +186,7 @@ def estimate(
     ties: options.Ties = TIES[0],
 ) -> Answer:
     """Estimate how often each judge is wrong: error, precision, recall, F1, and agreement beyond chance."""
-    loaded, labels = _labelled(audit, qrels, grade_names, rule, ties)
+    loaded, labels, _ = _labelled(audit, qrels, grade_names, rule, ties)
     found = AuditReport.of(loaded, labels, rel, estimator, confidence, missing, by_grade=False)
     return Answer(found.to_dict(), str(found), _page_next(audit, qrels, rel))
 
@@ -203,7 +204,7 @@ def compare(
     ties: options.Ties = TIES[0],
 ) -> Answer:
     """Compare two judges, or two versions of one, by the loss of the audit. Without two names, rank all of many."""
-    loaded, labels = _labelled(audit, qrels, grade_names, rule, ties)
+    loaded, labels, _ = _labelled(audit, qrels, grade_names, rule, ties)
     if len(loaded.predictors) == 1:
         raise ValueError(f"the audit has one judge, {shown(loaded.predictors[0])}: use pt-active audit estimate")
     many = len(loaded.predictors) > 2 and first is None and second is None
@@ -218,7 +219,8 @@ def compare(
 def report(
     audit: AuditFolder,
     qrels: Labels,
-    out: Annotated[Path, typer.Option(metavar="FILE", help="The HTML file to make.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The file to make.")],
+    format: options.ReportFormat = None,
     rel: Rel = 1,
     estimator: Estimator = None,
     confidence: options.Confidence = 0.95,
@@ -227,11 +229,12 @@ def report(
     rule: options.Rule = RULES[0],
     ties: options.Ties = TIES[0],
 ) -> Answer:
-    """Write all that an audit and its labels say into one HTML file: errors, agreement, drift, agreement by grade."""
+    """Write all that an audit and its labels say into one file: errors, agreement, drift, agreement by grade."""
     check_new(out)
-    loaded, labels = _labelled(audit, qrels, grade_names, rule, ties)
-    made = AuditReport.of(loaded, labels, rel, estimator, confidence, missing)
-    write_file(out, page(made))
+    kind = format_of(out, format)
+    loaded, labels, records = _labelled(audit, qrels, grade_names, rule, ties)
+    made = AuditReport.of(loaded, labels, rel, estimator, confidence, missing, records=records)
+    write_file(out, written(made, kind))
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
 
 
@@ -253,8 +256,10 @@ def replace(
     return Answer(found.to_dict(), str(found))
 
 
-def _labelled(folder: Path, paths: list[Path], names: str | None, rule: str, ties: str) -> tuple[Audit, pd.DataFrame]:
-    """An audit and its labels.
+def _labelled(
+    folder: Path, paths: list[Path], names: str | None, rule: str, ties: str
+) -> tuple[Audit, pd.DataFrame, pd.DataFrame | None]:
+    """An audit, its labels, and the records that they follow from; None if the files do not say who judged.
 
     Raises:
         FileNotFoundError: If there is no such audit or file.
@@ -263,12 +268,13 @@ def _labelled(folder: Path, paths: list[Path], names: str | None, rule: str, tie
     check_names({"--rule": (rule, RULES), "--ties": (ties, TIES)})
     loaded = Audit.load(folder)
     labels = read_labels(paths, None, GradeNames.parsed(names))
-    qrels = qrels_of(labels, rule, ties) if is_records(labels) else labels
+    records = labels if is_records(labels) else None
+    qrels = labels if records is None else qrels_of(records, rule, ties)
     restored, changes = restored_zeros(loaded.tables.pairs.keys, qrels)
     if changes:
         counted = how_many("id", len(changes), "has")
         warnings.warn(f"{counted} lost leading zeros; taken as {'; '.join(changes[:3])}", stacklevel=2)
-    return loaded, restored
+    return loaded, restored, records
 
 
 def _page_next(audit: Path, qrels: list[Path], rel: int) -> str:

@@ -17,6 +17,7 @@ from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_POLICIES
 from pt_active.inference.estimators import ESTIMATORS
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import look_names
+from pt_active.plans.answers.report.report import FORMATS as REPORT_FORMATS
 from pt_active.plans.making.judgments import RULES
 from pt_active.relevance.costs import COSTS, Cost, TimeCost
 from pt_active.relevance.grades.auto import GRADES
@@ -114,6 +115,10 @@ Estimator = Annotated[str, one_of(ESTIMATORS, "One of {}.")]
 Confidence = Annotated[float, typer.Option(metavar="X", help="Level of the intervals.")]
 
 Missing = Annotated[str, one_of(MISSING_POLICIES, "What to do about missing labels: {}.")]
+
+ReportFormat = Annotated[
+    str | None, one_of(REPORT_FORMATS, "The form of the report: {}; default: what the file's name ends with, or html.")
+]
 
 SoFar = Annotated[
     bool, typer.Option("--so-far", help="The labels are those so far: cut the plan to what is judged without a gap.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ir_measures.measures as irm
 import numpy as np
@@ -26,6 +26,8 @@ from pt_active.plans.answers.labelled_plan import asked, labelled_plan
 from pt_active.plans.answers.pairwise import PairStatus, check_pairs_asked, pair_status
 from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.budgets import budget_table, foreseen
+from pt_active.plans.answers.report.plots import plot_budget
 from pt_active.plans.answers.report.report import Report, check_page
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
@@ -37,6 +39,9 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.making.rankers import named_pair
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Answering(KeptArtifact[PlanTables]):
@@ -335,10 +340,12 @@ class Answering(KeptArtifact[PlanTables]):
         second: str | None = None,
         status: Status | None = None,
         records: pd.DataFrame | None = None,
+        texts: pd.DataFrame | None = None,
     ) -> Report:
-        """Write everything that the plan and its labels say into one HTML file.
+        """Write everything that the plan and its labels say into one file.
 
-        ``path`` is a new file; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
+        ``path`` is a new file, which gets Markdown or JSON if its name ends with ``.md`` or ``.json``, and otherwise
+        an HTML page; ``qrels`` are the labels of `assessments`. The other arguments are those of `Report.of`.
 
         Raises:
             FileExistsError: If the file exists.
@@ -348,9 +355,25 @@ class Answering(KeptArtifact[PlanTables]):
         check_page(Path(path))
         said = qrels if records is None and is_records(qrels) else records
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
+        about["texts"] = texts
         report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report
+
+    def plot(self) -> Figure:
+        """The half-width of the interval to expect over the budget, as a matplotlib figure, before anything is judged.
+
+        It is what the grade model expects, for this way to sample and for plain random queries; the plan's own budget
+        is marked.
+
+        Raises:
+            ValueError: If everything is to be judged, or rankers were added later.
+        """
+        made = self.tables.manifest
+        budgets = budget_table(made, foreseen(self.tables), asked(self.tables))
+        if budgets.note:
+            raise ValueError(f"there is nothing to draw: {budgets.note}")
+        return plot_budget(budgets.table, made.spent, made.arguments.unit.strip())
 
     def judged(
         self, qrels: pd.DataFrame, measure: str | irm.Measure | None = None, missing: str = "error"

@@ -1,17 +1,24 @@
-"""How does the report of an audit become one HTML page?"""
+"""How does the report of an audit become one HTML page, or Markdown?"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from pt_active.frames.visible import json_text
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.report import plots
-from pt_active.plans.answers.report.page import Section, rendered, shown_table
-from pt_active.plans.answers.report.svg import inline_svg
-from pt_active.plans.answers.report.words import number
-from pt_active.risk.report import KNOWN, AuditReport, labels_in_words
+from pt_active.plans.answers.report import charts
+from pt_active.plans.answers.report.charts import Row
+from pt_active.plans.answers.report.headline import MEASURED, OPEN, SETTLED, Headline
+from pt_active.plans.answers.report.markdown import escaped, first_screen, table
+from pt_active.plans.answers.report.page import rendered
+from pt_active.plans.answers.report.rounding import from_to, minus, number, with_interval
+from pt_active.plans.answers.report.shown import Section, shown_table
+from pt_active.plans.answers.results import Comparison
+from pt_active.risk.report import KNOWN, AuditReport
 
 _GROUPS = {
     "How often is a judge wrong?": ("error", "precision", "recall", "f1"),
@@ -32,26 +39,133 @@ def page(report: AuditReport) -> str:
     sections = [_quantities(report, title) for title in _GROUPS]
     sections += [*_which(report), *_drift(report), *_by_grade(report)]
     return rendered(
-        title=f"Audit of {', '.join(report.judges)} by {labels_in_words(report)}",
-        answer=report.answer,
+        title=f"Audit of {', '.join(report.judges)}",
+        head=headline(report),
+        verdict=[_verdict(report)],
         sections=sections,
         made="audit",
-        manifest=report.manifest,
-        data=report.to_dict(),
+        data=content(report),
     )
+
+
+def written(report: AuditReport, format: str) -> str:
+    """The report as text.
+
+    Args:
+        report: All that the labels of an audit say.
+        format: ``html``, ``md`` or ``json``.
+    """
+    return {"html": page, "md": markdown, "json": lambda told: json_text(content(told), indent=2) + "\n"}[format](
+        report
+    )
+
+
+def content(report: AuditReport) -> dict[str, Any]:
+    """Every number of the page, ready for JSON."""
+    return report.to_dict() | {"headline": headline(report).to_dict(), "manifest": report.manifest}
+
+
+def markdown(report: AuditReport) -> str:
+    """The first screen and all quantities as Markdown, for a pull request."""
+    rows = [
+        (str(row["quantity"]), str(row["judge"]), with_interval(row["estimate"], row["low"], row["high"]))
+        if np.isfinite(row["estimate"])
+        else (str(row["quantity"]), str(row["judge"]), "not defined")
+        for row in _records(report.table())
+    ]
+    lines = [*first_screen(headline(report)), *table(("quantity", "judge", "estimate"), rows)]
+    lines += [f"- {escaped(minus(note))}" for note in _notes(report.table().assign(name=_named))]
+    return "\n".join(lines) + "\n"
+
+
+def headline(report: AuditReport) -> Headline:
+    """The first screen of an audit."""
+    campaign = report.campaign
+    facts = [("judged", campaign.extent), ("by", campaign.people), ("when", campaign.days)]
+    facts.append(("next", _next(report)))
+    judges = report.judges
+    if len(judges) == 1:
+        one = report.estimates["error"][judges[0]]
+        question = f"How often does {judges[0]} give another grade than people?"
+        value, low, high = (100 * each for each in (one.value, *one.confidence_interval()))
+        meaning = _range_in_words(low, high, one.confidence_level)
+        shown = with_interval(value, low, high, " %")
+        return Headline(question, MEASURED, report.answer, "", shown, "of the pairs", "", meaning, facts)
+    question = f"Which judge errs least often: {', '.join(judges[:-1])} or {judges[-1]}?"
+    state = SETTLED if len(report.kept) == 1 else OPEN
+    pair = _first_pair(report)
+    value, low, high = (100 * each for each in (pair.difference, *pair.confidence_interval()))
+    shown = with_interval(value, low, high, " points", sign=True) if np.isfinite(value) else ""
+    of = f"error of {pair.first} minus error of {pair.second}, in points of percent"
+    meaning = _range_in_words(low, high, pair.confidence_level, sign=True)
+    return Headline(question, state, report.answer, "", shown, of, "", meaning, facts)
+
+
+def _first_pair(report: AuditReport) -> Comparison:
+    if isinstance(report.ranking, Ranking):
+        return report.ranking.comparisons[0]
+    assert isinstance(report.ranking, Comparison)
+    return report.ranking
+
+
+def _range_in_words(low: float, high: float, level: float, sign: bool = False) -> str:
+    if not np.isfinite([low, high]).all():
+        return "How far off that is cannot be said from these labels."
+    if low == high:
+        return "That is known of all pairs." if sign else "Everything was judged, so this is exact."
+    ends = from_to(low, high, sign=sign).replace(" to ", " and ")
+    return f"The true number lies between {ends} with {100 * level:g} % confidence."
+
+
+def _next(report: AuditReport) -> str:
+    """What to do next, in a sentence."""
+    basis = report.estimates["error"][report.judges[0]].basis
+    if basis.census:
+        return "Nothing: every pair is judged."
+    if len(report.judges) == 1:
+        return "Decide whether so many errors are acceptable; more labels narrow the interval."
+    if len(report.kept) == 1:
+        return f"Keep {report.kept[0]}; nothing more is to be judged for this question."
+    return "Judge more pairs, or choose among those that cannot be told apart by their price."
+
+
+def _verdict(report: AuditReport) -> Section:
+    """The errors of all judges."""
+    named = report.table()
+    errors = [each.basis.measure for each in report.estimates["error"].values()]
+    named = named[named["quantity"].isin(errors)].assign(name=lambda rows: rows["judge"])
+    section = _chart(
+        "Errors of the judges", named, [], "verdict", axis="share of pairs with another grade than people's"
+    )
+    return Section("", svg=section.svg, caption=section.caption, tables=section.tables)
 
 
 def _quantities(report: AuditReport, title: str) -> Section:
     """One chart of all judges for related quantities."""
     measures = [each.basis.measure for name in _GROUPS[title] for each in report.estimates[name].values()]
-    table = report.table()
-    table = table[table["quantity"].isin(measures)]
-    named = table.assign(name=table["quantity"] + " of " + table["judge"])
-    words = [_WORDS[title], *(f"{row['name']}: {row['note']}." for row in _records(named) if row["note"])]
-    return _chart(title, named, words, "agreement" if "kappa" in _GROUPS[title] else "errors")
+    rows = report.table()
+    named = rows[rows["quantity"].isin(measures)].assign(name=_named)
+    return _chart(title, named, [_WORDS[title], *_notes(named)], "agreement" if "kappa" in _GROUPS[title] else "errors")
 
 
-def _chart(title: str, named: pd.DataFrame, words: list[str], name: str, null: float | None = None) -> Section:
+def _named(rows: pd.DataFrame) -> pd.Series:
+    return rows["quantity"] + " of " + rows["judge"]
+
+
+def _notes(named: pd.DataFrame) -> list[str]:
+    """What limits the trust in numbers, each once, with the numbers that it is on."""
+    on: dict[str, list[str]] = {}
+    for row in _records(named):
+        for part in filter(None, str(row["note"]).split("; ")):
+            on.setdefault(part, []).append(str(row["name"]))
+    every = [part for part, names in on.items() if len(names) == len(named) > 1]
+    rest = [f"{', '.join(names)}: {part}." for part, names in on.items() if part not in every]
+    return [*([f"All of these numbers: {'; '.join(every)}."] if every else []), *rest]
+
+
+def _chart(
+    title: str, named: pd.DataFrame, words: list[str], name: str, null: float | None = None, axis: str = "estimate"
+) -> Section:
     """A section with a chart of estimates; a table alone if none has a value."""
     shown = [shown_table(named[["name", "estimate", "low", "high"]], title)]
     drawn = named[named["estimate"].notna()]
@@ -64,21 +178,28 @@ def _chart(title: str, named: pd.DataFrame, words: list[str], name: str, null: f
         f"{row['name']} {number(row['estimate'])}, interval {number(row['low'])} to {number(row['high'])}"
         for row in _records(drawn)
     )
-    svg = inline_svg(plots.plot_estimates(drawn, "estimate", null), name, title, said)
-    return Section(title, words, svg, "Points are estimates, arms their intervals.", shown)
+    rows = [
+        Row(str(row["name"]), row["estimate"], row["low"], row["high"], _in_numbers(row)) for row in _records(drawn)
+    ]
+    svg = charts.intervals(rows, null, axis).svg(name, title, said)
+    return Section(title, words, svg, "Points are estimates, bars their intervals.", shown)
+
+
+def _in_numbers(row: dict[str, Any]) -> str:
+    return with_interval(row["estimate"], row["low"], row["high"])
 
 
 def _which(report: AuditReport) -> list[Section]:
     """Which of many judges to keep."""
     if not isinstance(report.ranking, Ranking):
         return []
-    table = report.ranking.to_frame().assign(groups=list(report.ranking.letters.values()))
+    rows = report.ranking.to_frame().assign(groups=list(report.ranking.letters.values()))
     pairs = report.ranking.pairs().drop(columns="note")
     words = [
         "Judges that share a letter cannot be told apart by their errors, in view of the number of tests.",
         *([f"{report.ranking.note}."] if report.ranking.note else []),
     ]
-    tables = [shown_table(table, "Judges by their errors, best first"), shown_table(pairs, "All pairs of judges")]
+    tables = [shown_table(rows, "Judges by their errors, best first"), shown_table(pairs, "All pairs of judges")]
     return [Section("Which judge errs least often?", words, tables=tables)]
 
 
@@ -93,7 +214,7 @@ def _drift(report: AuditReport) -> list[Section]:
         for row in _records(report.drift[known])
     ]
     named = report.drift[~known].rename(columns={"what": "name"})
-    words += [f"{row['name']}: {row['note']}." for row in _records(named) if row["note"]]
+    words += _notes(named)
     return [_chart(f"How do {report.judges[0]} and {report.judges[1]} differ?", named, words, "drift", 0.0)]
 
 
@@ -112,15 +233,17 @@ def _by_grade(report: AuditReport) -> list[Section]:
 
 def _wide(rows: pd.DataFrame) -> pd.DataFrame:
     """One row for each grade of a judge, one column for each grade of people."""
-    cells = [
-        f"{number(round(row['share'], 3))} [{number(round(row['low'], 3))}, {number(round(row['high'], 3))}]"
-        for row in _records(rows)
-    ]
+    cells = [_share(*(round(row[name], 3) for name in ("share", "low", "high"))) for row in _records(rows)]
     wide = rows.assign(cell=cells, label="people: " + rows["label"].astype(str))
     wide = wide.pivot(index=["said", "pairs", "labelled"], columns="label", values="cell").reset_index()
     return wide.rename(columns={"said": "judge"}).rename_axis(columns=None)
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
+def _share(value: float, low: float, high: float) -> str:
+    ends = f" [{number(low)}, {number(high)}]" if np.isfinite([low, high]).all() else ", no interval"
+    return f"{number(value)}{ends}"
+
+
+def _records(rows: pd.DataFrame) -> Iterable[dict[str, Any]]:
     """The rows of a table by column."""
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+    return [{str(name): value for name, value in row.items()} for row in rows.to_dict("records")]

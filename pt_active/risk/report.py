@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import how_many
 from pt_active.frames.visible import visible
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
@@ -69,6 +69,7 @@ class AuditReport(Printed):
         drift: ``what, estimate, low, high, note``: how two judges differ; without rows unless there are two.
         rel: The lowest grade that counts as relevant.
         manifest: The manifest of the audit.
+        campaign: Who judged how much, and when.
     """
 
     estimates: Mapping[str, Mapping[str, Estimate]]
@@ -77,6 +78,7 @@ class AuditReport(Printed):
     drift: pd.DataFrame
     rel: int
     manifest: dict[str, Any]
+    campaign: Campaign
 
     @classmethod
     def of(
@@ -88,6 +90,7 @@ class AuditReport(Printed):
         confidence: float = 0.95,
         missing: str = "error",
         by_grade: bool = True,
+        records: pd.DataFrame | None = None,
     ) -> AuditReport:
         """Ask the labels of an audit for all quantities.
 
@@ -99,6 +102,7 @@ class AuditReport(Printed):
             confidence: Level of all intervals.
             missing: How to treat a drawn pair without a label: ``"error"`` or ``"nonrelevant"`` (grade 0).
             by_grade: Whether to estimate the agreement at every grade, which takes most of the time.
+            records: The records that the qrels follow from, which say who judged and when.
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the audit, or the sample leaves out pairs that
@@ -119,6 +123,7 @@ class AuditReport(Printed):
             drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
             rel=rel,
             manifest=audit.manifest,
+            campaign=_campaign(judged, audit.manifest, records),
         )
 
     @property
@@ -260,7 +265,7 @@ def _lines(table: pd.DataFrame) -> str:
     return table.to_string(index=False, float_format=lambda value: f"{value:.4f}", na_rep="–")
 
 
-def labels_in_words(report: AuditReport) -> str:
-    """How many labels a report rests on."""
-    basis = report.estimates["error"][report.judges[0]].basis
-    return f"{how_many('label', basis.n_judged)} of {report.manifest['counts']['pairs']} pairs"
+def _campaign(judged: JudgedPairs, manifest: dict[str, Any], records: pd.DataFrame | None) -> Campaign:
+    """The judging of an audit; its pool is counted in pairs alone."""
+    pairs, basis = int(manifest["counts"]["pairs"]), judged.basis
+    return Campaign.counted((basis.n_judged, pairs, basis.n_queries, 0, basis.level), records)

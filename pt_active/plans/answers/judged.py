@@ -219,6 +219,20 @@ class Judged(ABC):
             ValueError: If the estimator is unknown, or does not fit the sample.
         """
 
+    def error_of(self, contrast: Contrast, how: How[Any]) -> tuple[float, float]:
+        """The estimate of a contrast and its standard error, with the error of the judges if it is known.
+
+        Args:
+            contrast: A weighted sum of the systems.
+            how: The estimator.
+
+        Raises:
+            ValueError: If the estimator is unknown, or does not fit the sample.
+        """
+        measured = self.measured(contrast, how)
+        fields = self._with_judges(contrast, inferred(measured, replace(how, reference="effective")))
+        return measured.value, float(fields["standard_error"])
+
     def _with_judges(self, contrast: Contrast, fields: dict[str, Any]) -> dict[str, Any]:
         return fields if self.judges is None else self.judges(self, contrast, fields)
 

@@ -21,9 +21,10 @@ from pt_active.inference.significance import (
     indistinct_groups,
     tukey_pvalues,
 )
+from pt_active.plans.answers.drawn import Drawn, Picture
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.results import Basis, Comparison, Estimate
-from pt_active.plans.making.artifact import Printed, plain_rows, printed
+from pt_active.plans.making.artifact import plain_rows, printed
 
 _MAX_PRINTED = 20
 """Rankers or predictors that are printed, at most."""
@@ -42,7 +43,7 @@ _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
 
 
 @dataclass(frozen=True)
-class Ranking(Printed):
+class Ranking(Drawn):
     """All rankers of a plan, or predictors of an audit, best estimate first, and the tests of all their differences.
 
     Attributes:
@@ -66,6 +67,11 @@ class Ranking(Printed):
     def alpha(self) -> float:
         """Level of all tests together."""
         return 1 - self.estimates[0].confidence_level
+
+    @property
+    def pair_confidence(self) -> float:
+        """The level of each pair's interval at which those of all pairs hold at once (Bonferroni)."""
+        return 1 - self.alpha / len(self.comparisons)
 
     @property
     def basis(self) -> Basis:
@@ -118,6 +124,15 @@ class Ranking(Printed):
             if winner == each.second:
                 notes.append(f"{each.first} stands above {each.second}, but their comparison finds {winner} better")
         return "; ".join(notes)
+
+    def _drawn(self) -> Picture:
+        """All pairs with intervals that hold at once; sure are those that are told apart."""
+        ends = [each.confidence_interval(self.pair_confidence) for each in self.comparisons]
+        columns: dict[str, object] = {"name": [f"{each.first} − {each.second}" for each in self.comparisons]}
+        columns |= {"estimate": [each.difference for each in self.comparisons]}
+        columns |= {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
+        table = pd.DataFrame(columns | {"sure": [winner is not None for winner in self.winners]})
+        return Picture(table, f"difference in {self.basis.measure}", compared=True)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per ranker or predictor, best first: ``name, estimate, low, high, groups``."""

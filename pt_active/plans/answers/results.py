@@ -15,7 +15,8 @@ from pt_active.frames.strays import Strays
 from pt_active.inference.intervals import interval, score_interval
 from pt_active.inference.reference import Tails
 from pt_active.inference.significance import two_sided_pvalue
-from pt_active.plans.making.artifact import Facts, Printed, printed
+from pt_active.plans.answers.drawn import Drawn, Picture
+from pt_active.plans.making.artifact import Facts, printed
 
 
 class ConfidenceInterval(NamedTuple):
@@ -160,7 +161,7 @@ SAMPLED = {"query": "queries", "document": "documents", "pair": "pairs"}
 
 
 @dataclass(frozen=True)
-class _Inference(Printed):
+class _Inference(Drawn):
     """The common part of `Estimate` and `Comparison`: a standard error, an interval, and what they rest on."""
 
     basis: Basis
@@ -237,12 +238,13 @@ class _Inference(Printed):
         level = self._level(confidence_level)
         if self.degenerate:
             return ConfidenceInterval(np.nan, np.nan)
-        low, high, degrees = self._tails
+        low, high, degrees = self.reference_tails
         below, above = (interval(self._point, each * self.standard_error, degrees, level) for each in (low, high))
         return ConfidenceInterval(float(below[0]), float(above[1]))
 
     @property
-    def _tails(self) -> Tails:
+    def reference_tails(self) -> Tails:
+        """How many standard errors away both ends of the interval are, as factors of t, and its degrees of freedom."""
         return self.tails or Tails(1.0, 1.0, self.degrees_of_freedom)
 
     def _level(self, asked: float | None) -> float:
@@ -268,7 +270,7 @@ class _Inference(Printed):
             return "t alone; samples of this kind are not replayed"
         if self.tails is None:
             return ""
-        low, high, degrees = self._tails
+        low, high, degrees = self.reference_tails
         quantile, own = (interval(0.0, 1.0, d, self.confidence_level)[1] for d in (degrees, self.degrees_of_freedom))
         return f"simulated; the interval is {(low + high) / 2 * quantile / own:.2f} times as wide as that of t"
 
@@ -281,7 +283,7 @@ class _Inference(Printed):
     def _row(self, columns: dict[str, object]) -> pd.DataFrame:
         low, high = self.confidence_interval()
         row = columns | {"low": low, "high": high, "confidence_level": self.confidence_level}
-        low_factor, high_factor, degrees = self._tails
+        low_factor, high_factor, degrees = self.reference_tails
         row |= {"reference": self.reference, "degrees_of_freedom": self.degrees_of_freedom}
         row |= {"reference_degrees": degrees, "low_factor": low_factor, "high_factor": high_factor}
         unknown = self.basis.unknown
@@ -343,7 +345,7 @@ class Estimate(_Inference):
         if self.degenerate or self.basis.census or not np.isfinite(self.bounds[0]):
             return super().confidence_interval(confidence_level)
         level = self._level(confidence_level)
-        low, high, degrees = self._tails
+        low, high, degrees = self.reference_tails
         scored = self.value, self.standard_error, degrees, level, self.bounds, self.n_effective
         below, above = (score_interval(*scored, factor=each) for each in (low, high))
         return ConfidenceInterval(float(below[0]), float(above[1]))
@@ -356,6 +358,11 @@ class Estimate(_Inference):
     def head(self) -> str:
         """The first printed line: what is estimated, and by which estimator."""
         return f"{self.basis.measure} of {self.name} ({self.basis.estimator})"
+
+    def _drawn(self) -> Picture:
+        low, high = self.confidence_interval()
+        row = {"name": self.name, "estimate": self.value, "low": low, "high": high}
+        return Picture(pd.DataFrame([row]), self.basis.measure)
 
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"
@@ -431,12 +438,12 @@ class Comparison(_Inference):
     @property
     def test_error(self) -> float:
         """The standard error, times how much further away than by t the interval's end towards 0 is."""
-        return self._tails.facing(self.difference) * self.standard_error
+        return self.reference_tails.facing(self.difference) * self.standard_error
 
     @property
     def test_degrees(self) -> float:
         """Degrees of freedom of the test."""
-        return self._tails.degrees
+        return self.reference_tails.degrees
 
     @property
     def better(self) -> str:
@@ -459,6 +466,12 @@ class Comparison(_Inference):
     def head(self) -> str:
         """The first printed line: what is compared, and by which estimator."""
         return f"{self.basis.measure}: {self.first} − {self.second} ({self.basis.estimator})"
+
+    def _drawn(self) -> Picture:
+        low, high = self.confidence_interval()
+        row = {"name": f"{self.first} − {self.second}", "estimate": self.difference, "low": low, "high": high}
+        sides = (self.first, self.second) if self.lower_is_better else (self.second, self.first)
+        return Picture(pd.DataFrame([row]), f"difference in {self.basis.measure}", sides, compared=True)
 
     def _numbers(self) -> Facts:
         level = f"{self.confidence_level:.0%} interval"

@@ -31,10 +31,14 @@ Facts = list[tuple[str, str]]
 
 
 class Printed:
-    """Base of results that a notebook shows as printed text."""
+    """Base of results that a notebook shows as printed text, some of them below a chart."""
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(str(self))}</pre>"
+        return f"{self._picture()}<pre>{html.escape(str(self))}</pre>"
+
+    def _picture(self) -> str:
+        """A chart as HTML; empty if there is none."""
+        return ""
 
 
 def printed(head: str, facts: Facts) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 
 import numpy as np
 import pandas as pd
@@ -61,6 +62,10 @@ def everything(graded: pd.DataFrame, demo: DemoCollection) -> dict[str, object]:
 
 
 WHAT = ["plan", "estimate", "comparison", "ranking", "audit", "share", "audit's comparison", "audit's ranking"]
+CHARTED = {"estimate", "comparison", "ranking", "share", "audit's comparison", "audit's ranking", "report"}
+CHARTED |= {"active estimate"}
+"""What a notebook shows below a chart."""
+
 WHAT += ["status", "outlook", "report", "active test", "active estimate", "learners"]
 
 
@@ -69,7 +74,35 @@ def test_notebooks_show_the_text_escaped(everything: dict[str, object], what: st
     shown = everything[what]._repr_html_()
     assert EVIL in str(everything[what])
     assert EVIL not in shown
-    assert shown == f"<pre>{html.escape(str(everything[what]))}</pre>"
+    chart, _, text = shown.partition("<pre>")
+    assert f"<pre>{text}" == f"<pre>{html.escape(str(everything[what]))}</pre>"
+    assert chart == "" if what not in CHARTED else re.fullmatch(r"<div [^>]*><svg .*</svg></div>\n", chart, re.DOTALL)
+
+
+@pytest.mark.parametrize("what", sorted(set(CHARTED) - {"report"}))
+def test_results_have_a_figure(everything: dict[str, object], what: str) -> None:
+    result = everything[what]
+    (axes,) = result.plot().axes
+    drawn = axes.lines[0].get_xdata()
+    if what == "comparison":
+        np.testing.assert_allclose(drawn, [result.difference])
+        assert axes.get_xlabel() == f"difference in DCG@10\n← for other · for {EVIL} →"
+    elif "ranking" in what:
+        np.testing.assert_allclose(drawn, [each.difference for each in result.comparisons])
+    elif what == "audit's comparison":
+        assert axes.get_xlabel().endswith(f"← for {EVIL} · for other →")  # the one that errs less
+    else:
+        np.testing.assert_allclose(drawn, [result.value])
+
+
+def test_a_plan_shows_what_to_expect(everything: dict[str, object], graded: pd.DataFrame) -> None:
+    plan = everything["plan"]
+    (axes,) = plan.plot().axes
+    assert {each.get_label() for each in axes.lines} >= {"queries, passive", "queries, hedged"}
+    assert [each.get_xdata()[0] for each in axes.lines if each.get_linestyle() == ":"][-1] == plan.manifest["spent"]
+    census = Plan.create(graded, None, "DCG@10", budget=1e6, level="query")
+    with pytest.raises(ValueError, match="nothing to draw: everything was judged"):
+        census.plot()
 
 
 @pytest.mark.parametrize("what", WHAT)

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.visible import visible
+from pt_active.inference.stopping.error_curve import ErrorCurve
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.differences import Difference
+from pt_active.plans.answers.report.further import Further
+from pt_active.plans.answers.report.headline import Headline, headline
+from pt_active.plans.answers.report.side_by_side import Beside
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Printed, plain_rows
@@ -44,6 +52,14 @@ class Findings(Printed):
         slices: One row per group of queries and result: a comparison, or each of more than two rankers.
         made: The manifest of the plan.
         status: The state of the judging if it goes on, whose sentence is then the answer; else None.
+        campaign: Who judged how much, and when.
+        differences: All pairs with intervals that hold at once, best pair first; empty if one ranker is estimated.
+        further: What to judge next; None if nothing is to be, or nobody can say.
+        beside: The judged queries in which the two rankers of `pair` differ most.
+        decided: Pair in words → its largest contributions, as in ``contributions.queries``; empty unless many are
+            ranked.
+        texts: The texts of documents by docno, as far as they are known.
+        curve: The expected error over the budget of the plan's own way to sample; None if there is none.
     """
 
     answer: str
@@ -58,6 +74,27 @@ class Findings(Printed):
     slices: pd.DataFrame
     made: Manifest
     status: Status | None = None
+    campaign: Campaign = field(default_factory=lambda: Campaign(0, 0, 0, 0, "query"))
+    differences: tuple[Difference, ...] = ()
+    further: Further | None = None
+    beside: tuple[Beside, ...] = ()
+    decided: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    curve: ErrorCurve | None = field(default=None, repr=False, compare=False)
+
+    @cached_property
+    def headline(self) -> Headline:
+        """The first screen: question, answer, number, and what to do next."""
+        return headline(self.result, self.differences, self.status, self.campaign, self.further)
+
+    @property
+    def shown_estimates(self) -> pd.DataFrame:
+        """`estimates`; beside a status with an interval, that of the status, which is valid at all looks."""
+        status, table = self.status, self.estimates
+        if status is None or len(table) != 1 or not np.isfinite(status.value):
+            return table
+        now = {"estimate": status.value, "standard_error": status.standard_error}
+        return table.assign(**now, low=status.low, high=status.high)
 
     @property
     def note(self) -> str:
@@ -102,6 +139,9 @@ class Findings(Printed):
         basis, apart = self.result.basis, self.contributions
         return {
             "answer": self.answer,
+            "headline": self.headline.to_dict(),
+            "campaign": self.campaign.to_dict(),
+            "differences": [each.to_dict() for each in self.differences],
             "note": self.note,
             "status": None if self.status is None else self.status.to_dict(),
             "result": self.result.to_dict(),
@@ -112,6 +152,8 @@ class Findings(Printed):
             "deciding_documents": plain_rows(apart.deciding(N_DECIDING_QUERIES)),
             "model_check": plain_rows(self.check.to_frame())[0] | {"bins": plain_rows(self.check.bins)},
             "weights": {"n_effective": _finite(basis.n_effective), "heaviest": plain_rows(self.heaviest)},
+            "decided": {pair: plain_rows(table) for pair, table in self.decided.items()},
+            "side_by_side": [each.to_dict() for each in self.beside],
             "slices": plain_rows(self.slices),
             "missing": {"policy": basis.missing_policy, "pairs": [list(pair) for pair in self.missing]},
             "manifest": self.manifest,

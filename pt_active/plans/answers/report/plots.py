@@ -1,6 +1,6 @@
 """How are the figures of a report drawn? Each function takes a table and returns a matplotlib figure.
 
-The colours are those of Okabe and Ito; markers and lines differ too. The background is transparent, so that a report
+The colours are those of Okabe and Ito; markers and lines differ too. The background is transparent, so that a notebook
 can show the figures light or dark.
 """
 
@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.visible import visible_field
+from pt_active.plans.answers.report.charts import cut_labels, short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 INK = "#323130"
-"""Colour of text and axes; a report replaces it by the page's own."""
+"""Colour of text and axes."""
 
 FIRST, SECOND = "#0072b2", "#d55e00"
 """Colours of the main series, and of the one it is compared with."""
@@ -30,9 +30,6 @@ MAX_CONTRIBUTIONS = 20
 
 MAX_ESTIMATES = 30
 """Estimates shown at most."""
-
-_LABEL_LENGTHS = (34, 44, 60)
-"""Lengths to which labels are cut, in characters: the first at which they stay distinct is used."""
 
 
 def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | None = None) -> Figure:
@@ -210,19 +207,17 @@ def toward(quantity: str, left: str, right: str) -> str:
 
 def _labels(names: pd.Series) -> list[str]:
     """Short labels of the names; distinct names keep distinct labels if possible."""
-    texts = [str(name) for name in names]
-    for length in _LABEL_LENGTHS:
-        cut = [_short(text, length) for text in texts]
-        if len(set(cut)) == len(set(texts)):
-            break
-    return cut
+    return [_plain(label) for label in cut_labels([str(name) for name in names])]
 
 
 def _short(text: str, most: int) -> str:
-    """A label, cut in its middle, with dollar signs escaped: matplotlib takes them for mathematics."""
-    text, half = visible_field(text), (most - 1) // 2
-    text = text if len(text) <= most else f"{text[: most - 1 - half]}…{text[-half:]}"
-    return text.replace("$", r"\$")
+    """A label, cut in its middle."""
+    return _plain(short(text, most))
+
+
+def _plain(label: str) -> str:
+    """A label with dollar signs escaped: matplotlib takes them for mathematics."""
+    return label.replace("$", r"\$")
 
 
 def _need(table: pd.DataFrame, *columns: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +14,26 @@ import pandas as pd
 
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError
+from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
-from pt_active.inference.methods import YARDSTICK
-from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.contributions import Contributions
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
-from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
+from pt_active.plans.answers.report.budgets import budget_table, foreseen
+from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.charts import framed
+from pt_active.plans.answers.report.differences import differences
 from pt_active.plans.answers.report.findings import Findings, compared
+from pt_active.plans.answers.report.further import further
+from pt_active.plans.answers.report.markdown import markdown
 from pt_active.plans.answers.report.page import page
+from pt_active.plans.answers.report.side_by_side import side_by_side, texts_of
+from pt_active.plans.answers.report.verdict import verdict_of
 from pt_active.plans.answers.report.words import answer_in_words, status_in_words
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.slices import slices_of
@@ -34,6 +41,12 @@ from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import KeptArtifact
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.rankers import named_pair
+
+MAX_DECIDED_PAIRS = 15
+"""Pairs of a ranking that are taken apart."""
+
+N_PER_PAIR = 5
+"""Queries listed for each of them."""
 
 N_CLASSES = 8
 """Classes of queries, by cost and by expected performance."""
@@ -63,6 +76,7 @@ class Report(Findings):
         second: str | None = None,
         status: Status | None = None,
         records: pd.DataFrame | None = None,
+        texts: pd.DataFrame | None = None,
     ) -> Report:
         """Gather all results.
 
@@ -81,7 +95,9 @@ class Report(Findings):
             second: The ranker that it is compared with.
             status: The result of `Plan.status` for these labels, which then need not be complete: the report is of
                 `Plan.so_far`, and its answer is that of the status, whose interval is valid at all looks.
-            records: The records that the qrels follow from; the standard errors then contain the judges' variance.
+            records: The records that the qrels follow from; the standard errors then contain the judges' variance, and
+                the report says who judged and when.
+            texts: ``docno, text``, to show documents with their texts; those that the plan keeps if left out.
 
         Raises:
             ValueError: If an argument is unknown, the labels do not fit the plan, a column does not make groups, or the
@@ -92,11 +108,13 @@ class Report(Findings):
         tables = plan.tables if status is None else cut_to_judged(plan.tables, qrels)
         how = asked(tables, measure, estimator, confidence, missing)
         labelled = labelled_plan(tables, qrels)
-        result = _result(judged_with(labelled, records, how), how, first, second)
+        judged = judged_with(labelled, records, how)
+        result = _result(judged, how, first, second)
         _check_status(status, result)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            return cls._gathered(labelled, how, result, slices, status)
+            made = cls._gathered(labelled, how, result, slices, status)
+            return made._told(labelled, how, judged, Campaign.of(result.basis, tables.manifest, records), texts)
 
     @classmethod
     def _gathered(
@@ -110,8 +128,8 @@ class Report(Findings):
         """The report of a result, with everything else that the plan and its labels say."""
         tables, names = labelled.tables, labelled.tables.pool.names
         check_whole(tables, "fill a report", "estimate and compare say what the labels show")
-        pilot, ahead = Pilot.of_labelled(labelled, how.missing), _ahead(tables)
-        budget, budget_note = _budget(tables, ahead, pilot, how)
+        pilot, ahead = Pilot.of_labelled(labelled, how.missing), foreseen(tables)
+        budget, budget_note, curve = budget_table(tables.manifest, ahead, how, pilot)
         pair = _pair(names, result)
         sliced = pair if isinstance(result, Comparison) else None
         groups = [each for column in slices for each in slices_of(labelled, column, sliced, how)]
@@ -129,14 +147,52 @@ class Report(Findings):
             slices=pd.DataFrame([row for each in groups for row in each.rows()], columns=_SLICE_COLUMNS),
             made=tables.manifest,
             status=status,
+            curve=curve,
         )
+
+    def _told(
+        self,
+        labelled: LabelledPlan[Any],
+        how: How[irm.Measure],
+        judged: Judged,
+        campaign: Campaign,
+        texts: pd.DataFrame | None,
+    ) -> Report:
+        """The report with what people ask first: who is better by how much, what is next, and for examples."""
+        tables, pair = labelled.tables, _pair(labelled.tables.pool.names, self.result)
+        pairs, known = differences(judged, self.result, self.status, how), texts_of(tables.assessments, texts)
+        half = float("nan") if pairs else float(np.ptp(self.estimates[["low", "high"]].to_numpy())) / 2
+        return replace(
+            self,
+            campaign=campaign,
+            differences=pairs,
+            further=further(self.curve, tables.manifest.spent, pairs, half),
+            beside=() if pair is None else side_by_side(labelled, pair, how.measure, known),
+            decided=_decided(labelled, how, self.result),
+            texts=known,
+        )
+
+    def _picture(self) -> str:
+        return framed(verdict_of(self)[0].svg)
+
+    def to_markdown(self) -> str:
+        """The verdict and its numbers as Markdown, for a pull request."""
+        return markdown(self)
+
+    def to_json(self) -> str:
+        """`to_dict` as text, for a dashboard."""
+        return json_text(self.to_dict(), indent=2) + "\n"
 
     def to_html(self) -> str:
         """The report as one HTML page that loads no other file."""
         return page(self)
 
-    def save(self, path: str | Path) -> Path:
-        """Write the page to a new file.
+    def save(self, path: str | Path, format: str | None = None) -> Path:
+        """Write the report to a new file.
+
+        Args:
+            path: The file.
+            format: ``html``, ``md`` or ``json``; if left out, what the name of the file ends with, or else ``html``.
 
         Returns:
             The path.
@@ -144,11 +200,35 @@ class Report(Findings):
         Raises:
             FileExistsError: If the path exists.
             FileNotFoundError: If its folder does not.
+            ValueError: If the format is unknown.
         """
         path = Path(path)
         check_page(path)
-        write_file(path, self.to_html())
+        kind = format_of(path, format)
+        write_file(path, {"html": self.to_html, "md": self.to_markdown, "json": self.to_json}[kind]())
         return path
+
+
+FORMATS = ("html", "md", "json")
+"""Forms of a report: a page, Markdown for a pull request, JSON for a dashboard."""
+
+
+def format_of(path: Path, asked: str | None = None) -> str:
+    """The form of a report that is written to a path.
+
+    Args:
+        path: The file.
+        asked: A name in `FORMATS`; None if the name of the file says it.
+
+    Raises:
+        ValueError: If the format is unknown.
+    """
+    if asked is None:
+        ending = path.suffix.removeprefix(".").lower()
+        return ending if ending in FORMATS else FORMATS[0]
+    if asked not in FORMATS:
+        raise ArgumentError("unknown ", Argument("format", asked), f"; it is one of {', '.join(FORMATS)}")
+    return asked
 
 
 def check_page(path: Path) -> None:
@@ -220,29 +300,18 @@ def _spread(result: Estimate | Comparison) -> tuple[float, float, float]:
     return (result.standard_error, *result.confidence_interval())
 
 
-def _ahead(tables: PlanTables) -> Ahead | None:
-    """The pool and costs for the budget curve and the model check; None if errors cannot or need not be foreseen."""
-    return None if tables.manifest.later_rankers or tables.manifest.census else Ahead.of(tables)
-
-
-def _budget(tables: PlanTables, ahead: Ahead | None, pilot: Pilot, how: How[irm.Measure]) -> tuple[pd.DataFrame, str]:
-    """The budget curve and an empty note, or an empty table and why there is no curve."""
-    if tables.manifest.later_rankers:
-        return pd.DataFrame(), "rankers were added later, and the costs of their documents are not known"
-    if ahead is None:
-        return pd.DataFrame(), "everything was judged, so there is no sampling error that a budget could reduce"
-    own = method_of(tables.manifest.arguments, how.estimator)
-    outlook = Outlook.looked(ahead, [YARDSTICK, own], pilot)
-    if not np.isfinite(list(outlook.optimism.values())).all():
-        return pd.DataFrame(), "the model expects no error at all, so the labels cannot correct its opinion of itself"
-    spent, whole = tables.manifest.spent, next(iter(outlook.curves.values())).total
-    grid = sorted(
-        {spent, *(share * whole for share in BUDGET_SHARES), *(spent * f for f in (0.5, 2.0) if spent * f < whole)}
-    )
-    with warnings.catch_warnings():
-        # The smallest shares of a small pool buy next to nothing, which nobody has asked for here.
-        warnings.simplefilter("ignore", UserWarning)
-        return outlook.table(grid, confidence=how.confidence), ""
+def _decided(
+    labelled: LabelledPlan[Any], how: How[irm.Measure], result: Estimate | Comparison | Ranking
+) -> dict[str, pd.DataFrame]:
+    """Pair in words → its largest contributions, for the pairs of a ranking; empty for other results."""
+    if not isinstance(result, Ranking):
+        return {}
+    names, decided = labelled.tables.pool.names, {}
+    for each in result.comparisons[:MAX_DECIDED_PAIRS]:
+        pair = names.index(each.first), names.index(each.second)
+        apart = Contributions.of_labelled(labelled, _weights(names, pair), how)
+        decided[f"{each.first} − {each.second}"] = apart.queries.head(N_PER_PAIR)
+    return decided
 
 
 def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.report.rounding import minus, number
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 
@@ -20,10 +21,10 @@ _N_CONTRIBUTIONS = 10
 
 
 def answer_in_words(result: Estimate | Comparison | Ranking) -> str:
-    """A result in one sentence."""
+    """A result in one sentence, with four decimals."""
     if isinstance(result, Ranking):
         return _ranked(result)
-    return _compared(result) if isinstance(result, Comparison) else _estimated(result)
+    return minus(_compared(result) if isinstance(result, Comparison) else _estimated(result))
 
 
 def status_in_words(status: Status) -> str:
@@ -33,7 +34,7 @@ def status_in_words(status: Status) -> str:
     if not np.isfinite([status.value, status.low]).all():
         return f"{head}, there is no interval yet."
     interval = f"{status.confidence:.0%} interval {status.low:.4f} to {status.high:.4f}, valid {status.valid}"
-    return f"{head}, {status.what} is {status.point} in {status.measure} ({interval})."
+    return f"{head}, {status.what} is {minus(status.point)} in {status.measure} ({minus(interval)})."
 
 
 def _estimated(estimate: Estimate) -> str:
@@ -77,17 +78,6 @@ def _ranked(ranking: Ranking) -> str:
     rest = len(joined) - _MAX_NAMED_RANKERS
     named = ", ".join(joined[:_MAX_NAMED_RANKERS]) + (f" and {rest} more" if rest > 0 else "")
     return f"{head}, but cannot be told apart from {named}; {apart}."
-
-
-def number(value: Any) -> str:
-    """A number as the page shows it: four significant digits, whole numbers in full, and – if there is none."""
-    if isinstance(value, (bool, np.bool_)):
-        return "yes" if value else "no"
-    if isinstance(value, (int, np.integer)):
-        return f"{value}"
-    if value is None or not np.isfinite(value):
-        return "–"
-    return f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
 
 
 def reassures(result: Estimate | Comparison | Ranking) -> bool:

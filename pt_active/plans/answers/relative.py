@@ -1,0 +1,113 @@
+"""By what share of one ranker's value is another better, and how sure is that [Fieller 1954]?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+
+from pt_active.inference.intervals import interval
+from pt_active.plans.answers.judged import Contrast, How, Judged
+from pt_active.plans.answers.results import Comparison, Estimate
+
+_FURTHEST = 64.0
+"""How many standard errors of the difference, as a share, an end of the interval is searched for at most."""
+
+
+@dataclass(frozen=True)
+class Scaled(Contrast):
+    """The first system minus a multiple of the second.
+
+    Attributes:
+        scale: The multiple.
+    """
+
+    scale: float = 1.0
+
+    def of(self, values: np.ndarray) -> np.ndarray:
+        """float64[...], the contrast of float64[..., k], values of all systems."""
+        return np.asarray(values[..., self.first] - self.scale * values[..., self.second])
+
+
+@dataclass(frozen=True)
+class RelativeChange:
+    """The difference of two rankers as a share of the value of one.
+
+    Attributes:
+        of: The ranker whose value is 1.
+        base: The estimate of its value.
+        change: The difference, the other ranker minus this one, over ``base``.
+        low: Lower end of the interval; NaN if there is none.
+        high: Upper end of the interval; NaN if there is none.
+    """
+
+    of: str
+    base: float
+    change: float
+    low: float = np.nan
+    high: float = np.nan
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the error of the share is known, which takes that of ``base`` too."""
+        return bool(np.isfinite([self.low, self.high]).all())
+
+    def to_dict(self) -> dict[str, object]:
+        """The share with its interval, ready for JSON; None stands for no interval."""
+        ends = (self.low, self.high) if self.has_interval else (None, None)
+        return {"of": self.of, "base": self.base, "change": self.change, "low": ends[0], "high": ends[1]}
+
+
+def relative_change(judged: Judged, compared: Comparison, base: Estimate, how: How[Any]) -> RelativeChange | None:
+    """The difference of two rankers as a share of the second's value, with Fieller's interval.
+
+    A share ρ lies in the interval if the labels do not reject ``R_first − (1 + ρ) R_second = 0``, by the estimator, the
+    error and the reference of the comparison itself. So the interval holds 0 just when that of the difference does, and
+    the error of the denominator and its covariance with the difference are in it.
+
+    Args:
+        judged: The sample with its labels.
+        compared: The comparison of the two.
+        base: The estimate of the second ranker.
+        how: What was asked.
+
+    Returns:
+        The share; without an interval if the error of the second ranker's value is not known, or 0 lies so near to it
+        that the interval has no ends. None if the second ranker's estimate is not positive.
+    """
+    if not base.value > 0 or not np.isfinite(compared.difference):
+        return None
+    point = RelativeChange(base.name, base.value, compared.difference / base.value)
+    known = compared.basis.census and not compared.degenerate
+    if known and (compared.difference == 0 or (base.basis.census and not base.degenerate)):
+        return replace(point, low=point.change, high=point.change)
+    if not np.isfinite(compared.confidence_interval()).all() or not base.confidence_interval().low > 0:
+        return point
+    ends = _ends(judged, compared, base, how)
+    return point if ends is None else replace(point, low=ends[0], high=ends[1])
+
+
+def _ends(judged: Judged, compared: Comparison, base: Estimate, how: How[Any]) -> tuple[float, float] | None:
+    """The shares at which the test of the comparison turns; None if there is none on a side."""
+    first, second = (judged.names.index(name) for name in (compared.first, compared.second))
+    low, high, degrees = compared.reference_tails
+
+    def end(share: float, factor: float, side: int) -> float:
+        value, error = judged.error_of(Scaled(first, second, 1 + share), how)
+        return float(interval(value, factor * error, degrees, how.confidence)[side])
+
+    step = compared.standard_error / base.value
+    ends = []
+    for factor, side, way in ((low, 0, -1.0), (high, 1, 1.0)):
+        start = compared.difference / base.value
+        inside, outside = start, start + way * step
+        if end(inside, factor, side) * way <= 0:
+            return None
+        while end(outside, factor, side) * way > 0:
+            inside, outside = outside, start + 2 * (outside - start)
+            if abs(outside - start) > _FURTHEST * step:
+                return None
+        ends.append(float(brentq(end, inside, outside, args=(factor, side), xtol=1e-6 * step)))
+    return ends[0], ends[1]

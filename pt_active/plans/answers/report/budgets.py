@@ -1,0 +1,66 @@
+"""Which interval would other budgets bring?"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from pt_active.inference.methods import YARDSTICK
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.outlook import BUDGET_SHARES, Outlook, method_of
+from pt_active.plans.answers.pilot import Pilot
+from pt_active.plans.making.kept import PlanTables
+from pt_active.plans.making.manifest import Manifest
+
+
+class Budgets(NamedTuple):
+    """The budget curve of a plan.
+
+    Attributes:
+        table: `Outlook.table` of plain random queries and of the plan's way to sample; empty if there is no curve.
+        note: Why there is no curve; empty if there is one.
+        curve: The expected error over the budget of the plan's own way to sample; None if there is none.
+    """
+
+    table: pd.DataFrame
+    note: str
+    curve: ErrorCurve | None
+
+
+def foreseen(tables: PlanTables) -> Ahead | None:
+    """The pool and costs for the budget curve and the model check; None if errors cannot or need not be foreseen."""
+    return None if tables.manifest.later_rankers or tables.manifest.census else Ahead.of(tables)
+
+
+def budget_table(made: Manifest, ahead: Ahead | None, how: How[Any], pilot: Pilot | None = None) -> Budgets:
+    """The budget curve of a plan, or why there is none.
+
+    Args:
+        made: The manifest of the plan.
+        ahead: Its pool and costs; None if there is nothing to foresee.
+        how: The estimator and the level of the interval.
+        pilot: Its labels, whose errors then count; those that the grade model expects if left out.
+    """
+    if made.later_rankers:
+        return Budgets(pd.DataFrame(), "rankers were added later, and the costs of their documents are not known", None)
+    if ahead is None:
+        said = "everything was judged, so there is no sampling error that a budget could reduce"
+        return Budgets(pd.DataFrame(), said, None)
+    own = method_of(made.arguments, how.estimator)
+    outlook = Outlook.looked(ahead, [YARDSTICK, own], pilot)
+    if not np.isfinite(list(outlook.optimism.values())).all():
+        said = "the model expects no error at all, so the labels cannot correct its opinion of itself"
+        return Budgets(pd.DataFrame(), said, None)
+    spent, whole = made.spent, next(iter(outlook.curves.values())).total
+    grid = sorted(
+        {spent, *(share * whole for share in BUDGET_SHARES), *(spent * f for f in (0.5, 2.0) if spent * f < whole)}
+    )
+    with warnings.catch_warnings():
+        # The smallest shares of a small pool buy next to nothing, which nobody has asked for here.
+        warnings.simplefilter("ignore", UserWarning)
+        return Budgets(outlook.table(grid, confidence=how.confidence), "", outlook.curves[own])

@@ -1,0 +1,109 @@
+"""Who judged how much, and when?"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pandas as pd
+
+from pt_active.frames.checks import how_many
+from pt_active.frames.records import JUDGED, checked_records, latest
+from pt_active.plans.answers.report.rounding import share
+from pt_active.plans.answers.results import Basis
+from pt_active.plans.making.manifest import Manifest
+
+_MAX_NAMED = 6
+"""Judges that are named."""
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """The judging as a reader asks for it.
+
+    Attributes:
+        judged: The labels that are used.
+        documents: All query–document pairs of the pool.
+        queries: The queries with labels.
+        all_queries: All queries of the pool; 0 if it is not known.
+        level: What was drawn, ``query``, ``document`` or ``pair``.
+        judges: Who judged; empty if the labels do not say.
+        since: The day of the first judgment, as in ``2026-03-01``; empty if it is not known.
+        until: The day of the last judgment.
+        written: The day of the report.
+    """
+
+    judged: int
+    documents: int
+    queries: int
+    all_queries: int
+    level: str
+    judges: tuple[str, ...] = ()
+    since: str = ""
+    until: str = ""
+    written: str = ""
+
+    @classmethod
+    def of(cls, basis: Basis, made: Manifest, records: pd.DataFrame | None) -> Campaign:
+        """The campaign behind a result.
+
+        Args:
+            basis: What the result rests on.
+            made: The manifest of the plan.
+            records: Records of judgments; None if it is not known who judged.
+        """
+        counts = made.counts
+        return cls.counted((basis.n_judged, counts.documents, basis.n_queries, counts.queries, basis.level), records)
+
+    @classmethod
+    def counted(cls, sizes: tuple[int, int, int, int, str], records: pd.DataFrame | None) -> Campaign:
+        """The campaign of today with its first five fields.
+
+        Args:
+            sizes: From ``judged`` to ``level``; 0 for the number of all queries if it is not known.
+            records: Records of judgments; None if it is not known who judged.
+        """
+        return cls(*sizes, *_people(records), written=datetime.date.today().isoformat())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return asdict(self) | {"judges": list(self.judges)}
+
+    @property
+    def extent(self) -> str:
+        """How much was judged of how much."""
+        part = f"{self.judged:,} of {self.documents:,} query–document pairs ({share(self.judged, self.documents)})"
+        if not self.all_queries:
+            return part
+        if self.queries == self.all_queries:
+            return f"{part}, in all {how_many('query', self.all_queries)}"
+        return f"{part}, in {self.queries:,} of {self.all_queries:,} queries"
+
+    @property
+    def people(self) -> str:
+        """Who judged."""
+        if not self.judges:
+            return "not recorded in the labels"
+        more = len(self.judges) - _MAX_NAMED
+        named = ", ".join(self.judges[:_MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
+        return f"{how_many('judge', len(self.judges))}: {named}"
+
+    @property
+    def days(self) -> str:
+        """When it was judged, and when the report was written."""
+        judged = "day not recorded in the labels"
+        if self.since:
+            judged = self.since if self.since == self.until else f"{self.since} to {self.until}"
+        return f"{judged}; report of {self.written}" if self.written else judged
+
+
+def _people(records: pd.DataFrame | None) -> tuple[tuple[str, ...], str, str]:
+    """The names of the judges by the number of their labels, and the first and last day."""
+    if records is None:
+        return (), "", ""
+    said = latest(checked_records(records))
+    said = said[said["status"] == JUDGED]
+    days = sorted(day[:10] for day in said["time"] if day)
+    names = tuple(str(name) for name in said["annotator"].value_counts(sort=True).index)
+    return names, days[0] if days else "", days[-1] if days else ""

@@ -1,0 +1,146 @@
+"""By how much is each ranker better than each other, with intervals that hold at once?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from pt_active.inference.reference import Tails
+from pt_active.plans.answers.judged import How, Judged
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.relative import RelativeChange, relative_change
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status
+
+MAX_PAIRS = 45
+"""With more pairs, only those with the best ranker have a change in percent."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Two rankers, the one with the better estimate first.
+
+    Attributes:
+        better: The ranker with the better estimate.
+        other: The other ranker.
+        value: The difference of their measures, better minus other.
+        low: Lower end of its interval; NaN if there is none.
+        high: Upper end of its interval.
+        confidence: Level of the interval; of all pairs of a report together.
+        winner: The better ranker if that is sure at this level; None if it is not.
+        relative: The difference as a share of the other's value; None if it was not computed.
+        standard_error: The standard error of the difference.
+        certain: Whether nothing was left to chance.
+    """
+
+    better: str
+    other: str
+    value: float
+    low: float
+    high: float
+    confidence: float
+    winner: str | None
+    relative: RelativeChange | None
+    standard_error: float
+    certain: bool = False
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two rankers."""
+        return self.better, self.other
+
+    @property
+    def equal(self) -> bool:
+        """Whether nothing was left to chance, and there is no difference."""
+        return self.certain and self.value == 0
+
+    @property
+    def verdict(self) -> str:
+        """Who is better, in a few words."""
+        if self.equal:
+            return "exactly equal"
+        return f"{self.winner} is better" if self.winner else "not told apart"
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the error of the difference is known."""
+        return bool(np.isfinite([self.low, self.high]).all())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The difference, ready for JSON; None stands for what is unknown."""
+        plain = {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in asdict(self).items()}
+        return plain | {"relative": None if self.relative is None else self.relative.to_dict()}
+
+
+def differences(
+    judged: Judged, result: Estimate | Comparison | Ranking, status: Status | None, how: How[Any]
+) -> tuple[Difference, ...]:
+    """The differences that a result holds, best pair first; none of one ranker.
+
+    Args:
+        judged: The sample with its labels.
+        result: An estimate, a comparison or a ranking.
+        status: The state of the judging, whose interval then counts; None if all is judged.
+        how: What was asked.
+    """
+    if isinstance(result, Comparison):
+        one = turned(result) if result.better != result.first else result
+        if status is not None:
+            return (_of_status(judged, one, status, how),)
+        return (_difference(judged, one, one.winner, how, how.confidence),)
+    if not isinstance(result, Ranking):
+        return ()
+    best, few = result.names[0], len(result.comparisons) <= MAX_PAIRS
+    return tuple(
+        _difference(
+            judged,
+            pair,
+            winner,
+            replace(how, confidence=result.pair_confidence),
+            how.confidence,
+            few or pair.first == best,
+        )
+        for pair, winner in zip(result.comparisons, result.winners, strict=True)
+    )
+
+
+def turned(comparison: Comparison) -> Comparison:
+    """The same comparison with its two rankers exchanged."""
+    ends = comparison.tails
+    return replace(
+        comparison,
+        first=comparison.second,
+        second=comparison.first,
+        difference=-comparison.difference,
+        tails=None if ends is None else Tails(ends.high, ends.low, ends.degrees),
+    )
+
+
+def _difference(
+    judged: Judged, pair: Comparison, winner: str | None, how: How[Any], together: float, with_share: bool = True
+) -> Difference:
+    low, high = pair.confidence_interval(how.confidence)
+    share = relative_change(judged, pair, _base(judged, pair.second, how), how) if with_share else None
+    certain = pair.basis.census and not pair.degenerate
+    best = pair.better if certain and pair.difference else winner
+    ends = pair.first, pair.second, pair.difference, low, high
+    return Difference(*ends, together, best, share, pair.standard_error, certain)
+
+
+def _of_status(judged: Judged, pair: Comparison, status: Status, how: How[Any]) -> Difference:
+    """The difference with the interval that is valid at all looks; its share has none, since the base has none."""
+    value, low, high = status.value, status.low, status.high
+    if status.first != pair.first:
+        value, low, high = -value, -high, -low
+    if value < 0:
+        pair, value, low, high = turned(pair), -value, -high, -low
+    base = _base(judged, pair.second, how)
+    share = RelativeChange(base.name, base.value, value / base.value) if base.value > 0 else None
+    ends = pair.first, pair.second, value, low, high
+    return Difference(*ends, status.confidence, status.winner, share, status.standard_error)
+
+
+def _base(judged: Judged, name: str, how: How[Any]) -> Estimate:
+    return judged.estimate(judged.names.index(name), replace(how, reference="effective"))

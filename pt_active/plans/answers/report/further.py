@@ -1,0 +1,96 @@
+"""How many more labels would settle a question?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from pt_active.inference.stopping.error_curve import ErrorCurve
+from pt_active.plans.answers.report.differences import Difference
+from pt_active.plans.answers.report.rounding import roughly
+
+POWER = 0.8
+"""The probability with which the labels that are asked for settle the question."""
+
+_MOST = 0.5
+"""If more than this share of all that can be judged is needed, the advice is to decide on other grounds."""
+
+
+@dataclass(frozen=True)
+class Further:
+    """What to judge next.
+
+    Attributes:
+        labels: The number of further labels; NaN if it cannot be computed.
+        all: The number of labels that are left in the pool.
+        better: The better one of the pair that is to be settled; None of one ranker.
+        other: The other one.
+        doubled: Half the width of their interval if as much again is spent; NaN if the pool has not as much.
+    """
+
+    labels: float
+    all: float
+    better: str | None = None
+    other: str | None = None
+    doubled: float = np.nan
+
+    @property
+    def within_reach(self) -> bool:
+        """Whether judging on is sensible, as opposed to judging nearly everything."""
+        return bool(self.labels < _MOST * self.all)
+
+    @property
+    def advice(self) -> str:
+        """What to do, in a sentence or two."""
+        if self.better is None:
+            return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
+        if not self.within_reach:
+            narrowed = f"As many labels again would narrow the interval to about ±{self.doubled:.2g}. "
+            said = (
+                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to be "
+                "judged to see it: decide on other grounds, such as cost."
+            )
+            return narrowed + said if np.isfinite(self.doubled) else said
+        return (
+            f"Judge about {roughly(self.labels)} more documents. If the true difference of {self.better} and "
+            f"{self.other} is what it looks like now, that settles it four times out of five."
+        )
+
+
+def further(curve: ErrorCurve | None, spent: float, pairs: Sequence[Difference], half_width: float) -> Further | None:
+    """The labels that are still needed; None if nothing is, or nobody can say.
+
+    The error falls over the budget as the curve of the plan's own way to sample does, from where it stands now.
+
+    Args:
+        curve: The expected error over the budget; None if there is none.
+        spent: What was spent.
+        pairs: The differences, best pair first; empty if one ranker is estimated.
+        half_width: Half the width of the one ranker's interval.
+    """
+    if curve is None or not 0 < spent < curve.total:
+        return None
+    if not pairs:
+        return _reaching(curve, spent, 0.5, None) if np.isfinite(half_width) and half_width > 0 else None
+    open_pairs = [pair for pair in pairs if pair.winner is None and pair.has_interval and pair.standard_error > 0]
+    if not open_pairs:
+        return None
+    pair = open_pairs[0]
+    quantile = (pair.high - pair.low) / 2 / pair.standard_error
+    wanted = abs(pair.value) / (quantile + stats.norm.ppf(POWER))
+    return _reaching(curve, spent, wanted / pair.standard_error, pair)
+
+
+def _reaching(curve: ErrorCurve, spent: float, ratio: float, pair: Difference | None) -> Further:
+    """The labels at which the error is a given share of that of today."""
+    wanted = min(ratio, 1.0) * curve.standard_error(spent)
+    budget = curve.budget_for(lambda each: curve.standard_error(each) <= wanted)
+    now, then, whole = (curve.counts(each)[0] for each in (spent, max(budget, spent), curve.total))
+    if pair is None:
+        return Further(max(float(then - now), 1.0), float(whole - now))
+    half = (pair.high - pair.low) / 2
+    again = half * curve.standard_error(2 * spent) / curve.standard_error(spent) if 2 * spent < curve.total else np.nan
+    return Further(max(float(then - now), 1.0), float(whole - now), pair.better, pair.other, float(again))

@@ -1,0 +1,70 @@
+"""What do the words on a report mean?"""
+
+from __future__ import annotations
+
+import re
+
+WORDS = {
+    "interval": "The range in which the true number lies, as far as the labels can say. Of 100 reports with 95% "
+    "intervals, about 95 have ranges that hold the true number.",
+    "change in %": "The difference as a share of the value of the ranker behind. Its interval also allows for the "
+    "error of that value (Fieller's method).",
+    "told apart": "The difference is too large to be chance, at the level of the interval.",
+    "groups": "Rankers that share a letter cannot be told apart by these labels; rankers without a common letter can.",
+    "simultaneous": "Intervals that hold for all pairs at once, so that looking at many pairs misleads nobody "
+    "(Bonferroni). Whether a pair is told apart is decided by Holm's test, which can see slightly more.",
+    "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
+    "p-value": "How often chance alone would show a difference at least this large if there were none.",
+    "SE": "Standard error: the typical distance between the estimate and the true number.",
+    "effective": "How many labels that all count the same would say as much as these, which count differently.",
+    "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
+    "error from": "How much of the error comes from which queries, and from which documents, were drawn.",
+    "evidence": "The e-value: how many times a stake has grown that was bet against no difference. A winner at 95% "
+    "needs 20. It may be looked at after every label.",
+    "regression": "The estimator: labels, corrected by a line through what the grade model expected.",
+    "snis": "The estimator: the weighted mean of what was measured, with weights that undo the uneven sampling.",
+    "ht": "The estimator: what was measured, each divided by the probability that it was drawn.",
+    "difference": "One value minus the other. As the name of an estimator: what the grade model expects, corrected by "
+    "the labels.",
+    "sequential": "The estimator of a campaign that may stop at any label: the weighted mean of what each label says.",
+    "hedged": "The way to sample: more queries that the grade model is unsure of, hedged against a wrong model.",
+    "assisted": "The way to sample: more queries that the grade model is unsure of.",
+    "optimal": "The way to sample: queries by how far the grade model expects them to be from the mean.",
+    "passive": "The way to sample: plain random queries. It is the yardstick.",
+    "successive": "The way to sample: documents one after the other, those that matter most likely first.",
+    "spread": "The way to sample: documents, with those that matter most more likely.",
+    "poisson": "The way to sample: documents independently, those that matter most more likely.",
+    "depth": "The way to sample: documents of a query from the top down to a random depth.",
+    "grade model": "What was expected of each document before anybody judged it. It steers what is judged. A bad one "
+    "costs labels; it does not make results wrong.",
+    "slope": "1 if the grade model is right on average. Near 0 it says nothing, below 0 the opposite of the truth.",
+    "one label": "How many labels of plain random queries one label of this plan is worth.",
+    "DCG": "Discounted cumulative gain: good documents near the top count most. Higher is better; it has no upper end.",
+    "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",
+    "ERR": "Expected reciprocal rank: how early a user who reads from the top is satisfied. Higher is better, up to 1.",
+    "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",
+    "RR": "Reciprocal rank: 1 over the rank of the first relevant document.",
+    "RBP": "Rank-biased precision: relevant documents, with less weight from rank to rank. Higher is better, up to 1.",
+    "kappa": "Agreement beyond chance: 1 if all grades agree, 0 if they agree no more often than by chance.",
+    "alpha": "Krippendorff's measure of agreement: 1 if all grades agree, 0 if they agree as often as by chance.",
+    "precision": "Of what a judge calls relevant, the share that people call relevant.",
+    "recall": "Of what people call relevant, the share that a judge calls relevant.",
+    "F1": "The harmonic mean of precision and recall.",
+}
+"""Word → what it means, for readers who are new to it."""
+
+_FAMILY = re.compile(r"^n?[A-Z][A-Za-z]*")
+
+
+def meaning(term: str) -> str:
+    """What a word or the name of a measure means; empty if the glossary does not have it."""
+    if term in WORDS:
+        return WORDS[term]
+    family = _FAMILY.match(term)
+    return WORDS.get(family.group(), "") if family else ""
+
+
+def used_in(text: str) -> list[tuple[str, str]]:
+    """The words of the glossary that a text holds, with their meanings, in alphabetical order."""
+    known = [word for word in WORDS if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", text)]
+    return [(word, WORDS[word]) for word in sorted(known, key=str.casefold)]

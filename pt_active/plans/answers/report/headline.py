@@ -1,0 +1,211 @@
+"""What does the first screen of a report say, in words for people who did not take part?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from pt_active.frames.checks import how_many
+from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.relative import RelativeChange
+from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.differences import Difference
+from pt_active.plans.answers.report.further import Further
+from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, roughly, with_interval
+from pt_active.plans.answers.results import Comparison, Estimate
+from pt_active.plans.answers.status import Status
+from pt_active.plans.making.artifact import Facts
+
+SETTLED, OPEN, MEASURED = "settled", "not settled", "measured"
+"""The state of a question: it has an answer, it has none yet, or a number was asked for."""
+
+
+@dataclass(frozen=True)
+class Headline:
+    """The first screen of a report.
+
+    Attributes:
+        question: What was asked.
+        state: ``settled``, ``not settled`` or ``measured``.
+        answer: The answer in one sentence.
+        measure: What is measured.
+        number: The number with its interval, rounded to what the interval supports; empty if there is none.
+        of: What the number is, but for its measure; empty if it is the value of one ranker.
+        relative: The difference as a share, with its interval if that is known; empty if there is none.
+        meaning: What the number means, in a sentence.
+        facts: How much was judged of how much, by whom, when, and what to do next.
+    """
+
+    question: str
+    state: str
+    answer: str
+    measure: str
+    number: str
+    of: str
+    relative: str
+    meaning: str
+    facts: Facts
+
+    def to_dict(self) -> dict[str, Any]:
+        """The first screen, ready for JSON."""
+        return asdict(self) | {"facts": dict(self.facts)}
+
+
+def headline(
+    result: Estimate | Comparison | Ranking,
+    pairs: Sequence[Difference],
+    status: Status | None,
+    campaign: Campaign,
+    more: Further | None,
+) -> Headline:
+    """The first screen of the report of a plan.
+
+    Args:
+        result: An estimate, a comparison or a ranking.
+        pairs: Its differences, best pair first.
+        status: The state of the judging; None if all is judged.
+        campaign: Who judged how much, and when.
+        more: What is still to be judged; None if nothing is or nobody can say.
+    """
+    facts = [("judged", campaign.extent), ("by", campaign.people), ("when", campaign.days)]
+    facts.append(("next", _next(result, pairs, status, more)))
+    if isinstance(result, Estimate):
+        return _of_one(result, status, facts)
+    return _of_many(result, pairs, facts) if isinstance(result, Ranking) else _of_pair(result, pairs[0], status, facts)
+
+
+def _of_one(result: Estimate, status: Status | None, facts: Facts) -> Headline:
+    measure, (low, high) = result.basis.measure, result.confidence_interval()
+    value, level = result.value, result.confidence_level
+    if status is not None:
+        value, low, high, level = status.value, status.low, status.high, status.confidence
+    number = with_interval(value, low, high)
+    meaning = "How far off that is cannot be said from these labels."
+    if result.basis.census and not result.degenerate:
+        meaning = "Everything was judged, so this is exact."
+    elif np.isfinite([low, high]).all():
+        meaning = f"The true value lies between {from_to(low, high).replace(' to ', ' and ')} with {_sure(level)}."
+    answer = f"{result.name} has {measure} {number}." if np.isfinite(value) else f"{result.name} has no {measure} yet."
+    question = f"How good is {result.name}?"
+    return Headline(question, MEASURED, answer, measure, number, "", "", meaning, facts)
+
+
+def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts: Facts) -> Headline:
+    question = f"Which is better, {result.first} or {result.second}?"
+    equal = status is not None and status.resolved and status.winner is None
+    state = SETTLED if pair.winner or pair.certain or equal else OPEN
+    if pair.winner:
+        answer = f"{pair.winner} is better than {pair.other if pair.winner == pair.better else pair.better}."
+    elif equal and status is not None:
+        within = f" within ±{status.margin:g}" if status.margin else ""
+        answer = f"{result.first} and {result.second} are equally good{within}."
+    elif pair.certain:
+        answer = f"{result.first} and {result.second} are exactly equal."
+    else:
+        answer = f"These labels do not show which of {result.first} and {result.second} is better."
+    measure, of = result.basis.measure, f"lead of {pair.better} over {pair.other}"
+    known = bool(np.isfinite(pair.value))
+    number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
+    return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), _meant(pair), facts)
+
+
+def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
+    best, *rest = result.names
+    question = f"Which of {len(result.names)} rankers is best: {', '.join([best, *rest][:-1])} or {rest[-1]}?"
+    ahead = {pair.other if pair.better == best else pair.better: pair for pair in pairs if best in pair.names}
+    equal = [name for name, pair in ahead.items() if pair.equal]
+    open_ones = [name for name, pair in ahead.items() if pair.winner is None and not pair.equal]
+    apart = sum(pair.winner is not None for pair in pairs)
+    counted = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart."
+    if not open_ones and equal:
+        answer = (
+            f"{', '.join([best, *equal[:-1]])} and {equal[-1]} are exactly equal, and the best of {len(result.names)}"
+        )
+        answer += " rankers."
+    elif not open_ones:
+        answer = f"{best} is the best of {len(result.names)} rankers."
+    else:
+        named = [best, *equal, *open_ones]
+        answer = f"The best is {', '.join(named[:-1])} or {named[-1]}; these labels do not show which."
+    first = ahead[rest[0]]
+    number = with_interval(first.value, first.low, first.high, sign=True)
+    measure, of = result.basis.measure, f"lead of {first.better} over {first.other}"
+    meaning = f"{counted} {_meant(first)}"
+    state = OPEN if open_ones else SETTLED
+    return Headline(question, state, answer, measure, number, of, in_percent(first.relative), meaning, facts)
+
+
+def _meant(pair: Difference) -> str:
+    """What an interval means for the two rankers."""
+    if pair.certain:
+        return "Everything was judged, so this is exact."
+    if not pair.has_interval:
+        return "How far off the difference is cannot be said from these labels."
+    places = decimals(pair.low, pair.high)
+    if pair.low > 0 or pair.high < 0:
+        between = f"{fixed(abs(pair.low), places)} and {fixed(abs(pair.high), places)}"
+        return f"With {_sure(pair.confidence)} {pair.better} is better by between {between}."
+    behind, ahead = fixed(-pair.low, places), fixed(pair.high, places)
+    return (
+        f"{pair.better} looks better by {fixed(pair.value, places)}; with {_sure(pair.confidence)} the truth lies "
+        f"between {behind} worse and {ahead} better."
+    )
+
+
+def in_percent(change: RelativeChange | None) -> str:
+    """The relative change with its interval; without one if the error of the base is not known."""
+    if change is None or not np.isfinite(change.change):
+        return ""
+    places = 1 if abs(change.base) >= 10 else 2
+    of = f"{change.of}'s {fixed(change.base, places)}"
+    if not change.has_interval:
+        return f"about {fixed(100 * change.change, 1, sign=True)} % of {of}"
+    value, low, high = (100 * each for each in (change.change, change.low, change.high))
+    return f"{with_interval(value, low, high, ' %', sign=True)} of {of}"
+
+
+def _sure(level: float) -> str:
+    return f"{100 * level:g} % confidence"
+
+
+def _next(
+    result: Estimate | Comparison | Ranking, pairs: Sequence[Difference], status: Status | None, more: Further | None
+) -> str:
+    """What to do next, in a sentence."""
+    if status is not None:
+        return _next_of_status(status)
+    if result.basis.census:
+        return "Nothing: all that can change the answer is judged."
+    if pairs and all(pair.winner or pair.equal for pair in pairs):
+        return "Nothing: the question is settled."
+    if more is not None and more.advice:
+        return more.advice
+    if not pairs:
+        return "Nothing: judge on only if the interval is too wide for the decision."
+    return "Judge more, or decide on other grounds among those that cannot be told apart."
+
+
+def _next_of_status(status: Status) -> str:
+    if status.resolved:
+        return "Nothing: judging can stop here."
+    if status.open:
+        return f"Judge what was passed over, from {status.waiting}; until then it counts at its worst."
+    unit = how_many(status.unit, 2).partition(" ")[2]
+    if status.within_reach:
+        if np.isfinite(status.more):
+            bad = f", {roughly(status.more_high)} with bad luck" if np.isfinite(status.more_high) else ""
+            return f"Judge on: about {roughly(max(status.more, 1))} more labels should settle it{bad}."
+        return f"Judge on: {status.drawn - status.judged} {unit} of the plan are left."
+    if not np.isfinite(status.needed):
+        return "Judge everything, or accept that the labels do not say."
+    if status.needed >= status.everything:
+        return "Decide on other grounds: all of the pool would have to be judged to see so small a difference."
+    further = max(status.needed - status.spent, 1)
+    what = f"{status.cost_unit} of judging" if status.cost_unit else " labels"
+    return (
+        f"This budget is too small. About {roughly(further)}{what} more would settle it, if the true difference "
+        "is what it looks like now."
+    )

@@ -1,0 +1,96 @@
+"""To how many digits is a number shown?"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+MINUS = "−"
+"""The minus sign of numbers for people; hyphens are for words."""
+
+_MAX_DECIMALS = 12
+
+_HYPHEN = re.compile(r"(?<![\w.\-])-(?=\d)")
+
+
+def minus(text: str) -> str:
+    """A text whose negative numbers have a minus sign; ids with hyphens stay as they are."""
+    return _HYPHEN.sub(MINUS, text)
+
+
+def number(value: Any) -> str:
+    """A number in a table: four significant digits, whole numbers in full, and – if there is none."""
+    if isinstance(value, (bool, np.bool_)):
+        return "yes" if value else "no"
+    if isinstance(value, (int, np.integer)):
+        return f"{value}".replace("-", MINUS)
+    if value is None or not np.isfinite(value):
+        return "–"
+    text = f"{value:.4g}" if abs(value) < 1e4 else f"{value:.0f}"
+    return text.replace("-", MINUS)
+
+
+def decimals(low: float, high: float) -> int:
+    """How many decimals an interval supports: those that show its half-width with two digits."""
+    half = (high - low) / 2
+    if not np.isfinite(half) or half <= 0:
+        return 4
+    return int(np.clip(1 - np.floor(np.log10(half * (1 + 1e-9))), 0, _MAX_DECIMALS))
+
+
+def fixed(value: float, places: int, sign: bool = False) -> str:
+    """A number with a given number of decimals, and with a plus sign if asked for; 0 has no sign."""
+    rounded = round(float(value), places) + 0.0
+    text = f"{rounded:+.{places}f}" if sign and rounded else f"{rounded:.{places}f}"
+    return text.replace("-", MINUS)
+
+
+def with_interval(value: float, low: float, high: float, unit: str = "", sign: bool = False) -> str:
+    """A number with its interval, rounded to what the interval supports.
+
+    Args:
+        value: The estimate.
+        low: Lower end; NaN if there is no interval.
+        high: Upper end.
+        unit: What follows the numbers, such as ``" %"``.
+        sign: Whether a positive number has a plus sign.
+
+    Returns:
+        Such as ``+4.2 % ± 3.1``, or ``+4.2 % (1.0 to 7.9)`` if the two arms differ.
+    """
+    if not np.isfinite([low, high]).all():
+        return f"about {float(f'{value:.2g}'):+g}{unit}".replace("-", MINUS) if sign else f"about {value:.2g}{unit}"
+    if low == high:
+        return f"{fixed(value, 4 if not unit else 1, sign)}{unit}"
+    places = decimals(low, high)
+    arms = {fixed(value - low, places), fixed(high - value, places)}
+    if len(arms) == 1:
+        return f"{fixed(value, places, sign)}{unit} ± {arms.pop()}"
+    return f"{fixed(value, places, sign)}{unit} ({from_to(low, high, places, sign)})"
+
+
+def from_to(low: float, high: float, places: int | None = None, sign: bool = False) -> str:
+    """An interval in words, such as ``−0.14 to +0.71``, rounded to what it supports."""
+    if not np.isfinite([low, high]).all():
+        return "no interval"
+    places = decimals(low, high) if places is None else places
+    sign = sign or low < 0 < high
+    return f"{fixed(low, places, sign)} to {fixed(high, places, sign)}"
+
+
+def roughly(count: float) -> str:
+    """A count that is only known roughly, with two digits: ``180``, ``1,300``."""
+    size = max(0, int(np.floor(np.log10(max(count, 1)))) - 1)
+    return f"{int(-(-count // 10**size) * 10**size):,}"
+
+
+def share(part: float, whole: float) -> str:
+    """A share as a percentage, with two digits below 10 %: ``9.6 %``, ``13 %``."""
+    if not whole > 0:
+        return "–"
+    percent = 100 * part / whole
+    if percent in (0, 100):
+        return f"{percent:.0f} %"
+    return f"{percent:.1f} %" if percent < 10 or percent > 99 else f"{percent:.0f} %"
