@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -75,7 +76,8 @@ def partitioned(
         ValueError: If Polars is not installed, or a file is malformed.
     """
     pl = import_polars()
-    tables = {name: _as_parquet(name, paths, folder / "text") for name, paths in files.items()}
+    texts = folder / "texts"
+    tables = {name: _as_parquet(paths, texts / str(place)) for place, (name, paths) in enumerate(files.items())}
     rows = sum(pl.scan_parquet(table).select(pl.len()).collect().item() for paths in tables.values() for table in paths)
     number = max(1, -(-rows // ROWS_OF_PARTITION)) if number is None else number
     for place, (name, paths) in enumerate(tables.items()):
@@ -87,10 +89,7 @@ def partitioned(
         target = pl.PartitionBy(folder / str(place), key="part", include_key=False)
         with naming(f"run {name}"):
             part.sink_parquet(target, mkdir=True, compression="lz4")
-    for paths in tables.values():
-        for path in paths:
-            if path.parent == folder / "text":
-                path.unlink()
+    shutil.rmtree(texts, ignore_errors=True)
     return [folder / str(part) for part in range(number)]
 
 
@@ -148,7 +147,7 @@ def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
     return checked
 
 
-def _as_parquet(name: str, paths: Sequence[Path], folder: Path) -> list[Path]:
+def _as_parquet(paths: Sequence[Path], folder: Path) -> list[Path]:
     """The files of a run as Parquet; TREC files are read block by block and written again."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -158,8 +157,8 @@ def _as_parquet(name: str, paths: Sequence[Path], folder: Path) -> list[Path]:
     for path in paths:
         if is_parquet(path):
             continue
-        folder.mkdir(exist_ok=True)
-        table = folder / f"{len(tables)}-{name}.parquet"
+        folder.mkdir(parents=True, exist_ok=True)
+        table = folder / f"{len(tables)}.parquet"
         with pq.ParquetWriter(table, schema, compression="lz4") as writer:
             for block in run_blocks(path):
                 writer.write_table(pa.Table.from_pandas(block[_COLUMNS], schema, preserve_index=False))

@@ -224,6 +224,9 @@ def test_trec_runs_are_read_block_by_block(
         (tmp_path / f"{name}.gz").write_bytes(gzip.compress("\n".join([*lines, "", ""]).encode()))
     found = scan(15, workers=1, partitions=3, **{name: tmp_path / f"{name}.gz" for name in demo.runs})
     check_same(found.plan(grades, topics, "DCG@10", budget=BUDGET, seed=3), in_memory)
+    odd = scan(15, workers=1, **{f"a/{name}": tmp_path / f"{name}.gz" for name in demo.runs})
+    made = odd.plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
+    pd.testing.assert_frame_equal(made.assessments, in_memory.assessments, check_like=True)
 
 
 def test_a_wrong_line_has_its_number(demo: DemoCollection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
