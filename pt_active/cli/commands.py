@@ -17,6 +17,7 @@ from pt_active.cli.command_line import Answer, options_named
 from pt_active.cli.failures import Usage
 from pt_active.cli.project import FILE, Project, key_of
 from pt_active.frames.sources import limits_lifted
+from pt_active.frames.visible import visible
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -57,13 +58,17 @@ def printed(function: Callable[..., Answer], takes: Collection[str] = ()) -> Cal
         project: Path | None = None,
         **arguments: Any,
     ) -> None:
+        told = ""
         silent = contextlib.redirect_stderr(io.StringIO()) if quiet else contextlib.nullcontext()
         lifted = limits_lifted() if no_limit else contextlib.nullcontext()
         with silent, lifted, options_named(context):
             if takes:
-                arguments |= _from_project(context, arguments, project)
+                taken, told = _from_project(context, arguments, project)
+                arguments |= taken
                 _check_given(context, arguments, required)
             answer = function(**_bundled(arguments, bundles))
+            if told:
+                typer.echo(told, err=True)
         answer.show(json_output, quiet)
         if answer.code:
             raise typer.Exit(answer.code)
@@ -103,22 +108,24 @@ def _bundled(arguments: dict[str, Any], bundles: Mapping[str, Any]) -> dict[str,
     return arguments | made
 
 
-def _from_project(context: typer.Context, arguments: Mapping[str, Any], file: Path | None) -> dict[str, Any]:
-    """What a command takes from the project file: argument → value; nothing if there is no such file."""
+def _from_project(
+    context: typer.Context, arguments: Mapping[str, Any], file: Path | None
+) -> tuple[dict[str, Any], str]:
+    """What a command takes from the project file, argument → value, and a line that says so; nothing without a file."""
     if file is None and not FILE.is_file():
-        return {}
+        return {}, ""
     project = Project.read(file or FILE)
     named = {str(each.name): each for each in context.command.params}
     typed = {name: value for name, value in arguments.items() if _is_typed(context, name)}
     command = str(context.info_name)
     taken = project.options(command, typed)
-    if taken:
-        typer.echo(f"from {project.file}: {', '.join(key_of(command, name) for name in taken)}", err=True)
+    told = visible(f"from {project.file}: {', '.join(key_of(command, name) for name in taken)}") if taken else ""
     # Values that are no files are checked as if they had been typed; typer itself makes files of texts.
-    return {
+    checked = {
         name: value if isinstance(value, (Path, list)) else named[name].process_value(context, value)
         for name, value in taken.items()
     }
+    return checked, told
 
 
 def _is_typed(context: typer.Context, name: str) -> bool:

@@ -51,7 +51,13 @@ def init(
     """Say which files belong together, check that they do, and keep it in pt-active.toml. Asks if nothing is said."""
     check_new(out)
     if source == PoolFiles() and measure is None and budget is None:
-        source, measure, budget = _asked()
+        try:
+            source, measure, budget = _asked()
+        except typer.Abort as ended:
+            if isinstance(ended.__context__, EOFError):
+                typer.echo(err=True)
+                raise ValueError("the answers end too early; say --run, --budget, … instead") from ended
+            raise
     source, measure = _with_past_runs(source), measure or MEASURE
     source.check()
     if budget is None:

@@ -76,7 +76,8 @@ def complaint(*words):
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     *before, last = result.stderr.splitlines()
-    assert all(line.startswith(("warning: ", "from ")) for line in before)
+    assert all(line.startswith("warning: ") for line in before)
+    assert last.startswith("error: ")
     return last.removeprefix("error: ")
 
 
@@ -136,6 +137,13 @@ def test_init_asks_for_the_highest_grade_without_judgments(files):
     values = tomllib.loads(FILE.read_text())
     assert (values["max-grade"], values["budget"], values["measure"]) == (2, 25, "DCG@10")
     assert "Grade model: none" in run("plan")
+
+
+def test_answers_that_end_too_early_are_one_error(files):
+    result = invoke("init", answers="new.run\n")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "error: the answers end too early; say --run, --budget, … instead"
+    assert not FILE.exists()
 
 
 def test_init_writes_over_nothing(files):
@@ -293,7 +301,7 @@ def test_files_are_relative_to_the_project(files, monkeypatch):
 
 def test_what_is_taken_is_said_unless_quiet(files):
     run("init", *ALL)
-    assert invoke("plan").stderr.splitlines()[0].startswith("from pt-active.toml: plan, measure, budget, runs, topics")
+    assert invoke("plan").stderr.splitlines()[-1].startswith("from pt-active.toml: plan, measure, budget, runs, topics")
     assert "from " not in invoke("plan", "--out", "x", "--quiet").stderr
 
 

@@ -66,8 +66,30 @@ COMMANDS = [
     "budget plan judged.csv --width 0.3 --json",
     f"budget {TRAINED} --difference 0.4 --seconds-per-document 30",
     "budget --pool pool.parquet --measure P@5 --budget 20 --budget 40",
+    f"init {TRAINED} --budget 40 --topics topics.tsv --texts texts.tsv --out new",
+    "plan --project job.toml --out new --quiet",
+    "status --project job.toml --json",
+    "report docs --project job.toml --out new.html --quiet",
+    "simulate --run a=a.run --run b=b.run --qrels judged.qrels --grades prior --measure DCG@5 --repetitions 5 --quiet",
 ]
 """Commands that succeed on the files of `make_world`."""
+
+JOB = """\
+plan = "docs"
+labels = ["judged.csv"]
+measure = "DCG@5"
+budget = 40
+level = "document"
+topics = "topics.tsv"
+grades = "prior"
+train-run = ["past.run"]
+train-qrels = "past.qrels"
+confidence = 0.9
+
+[runs]
+a = "a.run"
+b = "b.run"
+"""
 
 TOKENS = (
     "",
@@ -153,6 +175,7 @@ def make_world(folder: Path) -> None:
     texts = [json.dumps({"docno": f"D-{d}", "text": "word " * (d + 1)}) for d in range(DOCUMENTS)]
     (folder / "texts.jsonl").write_text("\n".join(texts) + "\n")
     (folder / "loop").symlink_to("loop")
+    (folder / "job.toml").write_text(JOB)
     with working_in(folder):
         for level, name in (("query", "plan"), ("document", "docs")):
             made = f"plan {TRAINED} --budget 40 --out {name} --topics topics.tsv --level {level}".split()
