@@ -96,7 +96,7 @@ def headline(report: AuditReport) -> Headline:
     pair = _first_pair(report)
     value, low, high = (100 * each for each in (pair.difference, *pair.confidence_interval()))
     shown = with_interval(value, low, high, " points", sign=True) if np.isfinite(value) else ""
-    of = f"error of {pair.first} minus error of {pair.second}, in points of percent"
+    of = f"error of {pair.first} minus error of {pair.second}, in percentage points"
     meaning = _range_in_words(low, high, pair.confidence_level, sign=True)
     return Headline(question, state, report.answer, "", shown, of, "", meaning, facts)
 

@@ -817,6 +817,22 @@ def test_a_pool_without_labels_says_so(labelled, files):
     assert "the replay pool has 9 documents without a label" in complaint("simulate", "pool.parquet", *words)
 
 
+def test_reports_for_pull_requests_and_dashboards(files):
+    run("plan", *RUNS, *TRAINING, *MEASURED)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    (files / "texts.tsv").write_text("D-1\tthe first text\n", encoding="utf-8")
+    found = json.loads(run("report", "plan", "plan.csv", "--out", "report.md", "--json"))
+    text = (files / "report.md").read_text(encoding="utf-8")
+    assert text.startswith(f"### {found['headline']['question']}\n\n**{found['headline']['answer']}**")
+    run("report", "plan", "plan.csv", "--out", "report.txt", "--format", "json", "--texts", "texts.tsv")
+    data = json.loads((files / "report.txt").read_text(encoding="utf-8"))
+    assert data["differences"] == found["differences"]
+    assert data["headline"]["answer"] == found["headline"]["answer"]
+    assert "one of html, md, json" in complaint("report", "plan", "plan.csv", "--out", "r.pdf", "--format", "pdf")
+    assert not (files / "r.pdf").exists()
+
+
 def test_report(files):
     bare = (files / "topics.tsv").read_text(encoding="utf-8").splitlines()
     rows = [f"{line}\t{'odd' if number % 2 else 'even'}" for number, line in enumerate(bare)]
@@ -1030,9 +1046,12 @@ def test_what_is_judged_so_far_can_be_shown(stopped):
     assert proposed[1:] == shlex.split("report plan part.csv --so-far --margin 20.0 --out plan.html")
     shown = run(*proposed[1:])
     page = (stopped / "plan.html").read_text(encoding="utf-8")
-    sentence = f"95% interval {status['low']:.4f} to {status['high']:.4f}, valid at any time"
+    sentence = f"95% interval {status['low']:.4f} to {status['high']:.4f}, valid at any time".replace("-", "−")
     assert sentence in shown.splitlines()[0]
-    assert sentence in re.search(r'<p class="answer">(.*?)</p>', page)[1]
+    assert sentence in page
+    first_screen = page.partition("<main>")[0]
+    assert '<p class="answer">a and b are equally good within ±20.</p>' in first_screen
+    assert "The interval is valid at any time, for any data." in first_screen
     data = json.loads(page.split('id="report-data">')[1].split("</script>")[0])
     assert data["status"] == status
     assert data["manifest"]["cut"] == {"unit": "queries", "of": status["drawn"], "to": status["judged"]}

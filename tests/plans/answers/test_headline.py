@@ -5,10 +5,13 @@ from __future__ import annotations
 import html
 import json
 import re
+import shutil
+import subprocess
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -55,6 +58,7 @@ def reported(pool: pd.DataFrame, demo: DemoCollection) -> Callable[..., Report]:
     return make
 
 
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FIVE = ("production", "candidate", "twin", "worse", "random")
 
 
@@ -265,6 +269,40 @@ def test_markdown_is_safe_from_names(pool, demo) -> None:
     assert r"a\|b\](http://x)\<img src=x\>\`\*\@team" in text
     for sign in ("](", "<img", "a|b", "`*"):
         assert sign not in text.replace("\\" + sign[0], "")
+
+
+PROBE = """<script>
+const cut = [...document.querySelectorAll("p, dd, figcaption, .wide, summary, .seen")]
+  .filter(each => each.scrollWidth > each.clientWidth + 1).map(each => each.tagName + each.textContent.slice(0, 40));
+const boxes = [...document.querySelectorAll("svg[role=img] > text")].map(each => [each, each.getBoundingClientRect()]);
+const over = boxes.filter(([each, box], n) => boxes.some(([other, its], m) => n < m &&
+  each.parentNode === other.parentNode && box.left < its.right - 1 && its.left < box.right - 1 &&
+  box.top < its.bottom - 4 && its.top < box.bottom - 4)).map(([each]) => each.textContent);
+const out = boxes.filter(([, box]) => box.right > document.documentElement.clientWidth || box.left < 0);
+document.body.insertAdjacentHTML("beforeend", "<samp>" + JSON.stringify({cut, over, out: out.length,
+  width: document.documentElement.scrollWidth - document.documentElement.clientWidth}) + "</samp>");
+</script>
+</body>"""
+"""A script that writes down which parts are cut off, and which words of a chart lie upon each other."""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
+@pytest.mark.parametrize("rankers", [("production", "candidate"), FIVE], ids=["pair", "five"])
+def test_nothing_is_cut_off_on_a_phone(rankers, reported, tmp_path: Path) -> None:
+    text = reported(rankers, 1200 if rankers == FIVE else 500, texts=rankers != FIVE).to_html()
+    (tmp_path / "page.html").write_text(text.replace("<details", "<details open").replace("</body>", PROBE), "utf-8")
+    framed = '<iframe src="page.html" width="390" height="3000"></iframe>'
+    (tmp_path / "frame.html").write_text(framed, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files", "--dump-dom"]
+    inner = f"""{framed}<script>
+const frame = document.querySelector("iframe");
+frame.onload = () => document.body.append(frame.contentDocument.querySelector("samp").cloneNode(true));
+</script>"""
+    (tmp_path / "frame.html").write_text(inner, encoding="utf-8")
+    command = [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()]
+    dom = subprocess.run(command, check=True, timeout=120, capture_output=True).stdout.decode("utf-8")
+    seen = json.loads(html.unescape(re.findall(r"<samp>(.*)</samp>", dom)[-1]))
+    assert seen == {"cut": [], "over": [], "out": 0, "width": 0}
 
 
 # --- charts -----------------------------------------------------------------------------------------------------------

@@ -50,8 +50,8 @@ class Further:
         if not self.within_reach:
             narrowed = f"As many labels again would narrow the interval to about ±{self.doubled:.2g}. "
             said = (
-                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to be "
-                "judged to see it: decide on other grounds, such as cost."
+                f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
+                "be judged to see it: decide on other grounds, such as cost."
             )
             return narrowed + said if np.isfinite(self.doubled) else said
         return (

@@ -109,7 +109,9 @@ def _of_pair(result: Comparison, pair: Difference, status: Status | None, facts:
     measure, of = result.basis.measure, f"lead of {pair.better} over {pair.other}"
     known = bool(np.isfinite(pair.value))
     number = with_interval(pair.value, pair.low, pair.high, sign=True) if known else ""
-    return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), _meant(pair), facts)
+    always = status is not None and status.looks is not None and pair.has_interval
+    meaning = _meant(pair) + (f" The interval is valid {status.valid}." if always and status else "")
+    return Headline(question, state, answer, measure, number, of, in_percent(pair.relative), meaning, facts)
 
 
 def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Headline:
