@@ -24,6 +24,7 @@ from pt_active.frames.checks import Argument, ArgumentError, how_many, shown
 from pt_active.frames.clean_text import read_clean
 from pt_active.frames.columns import repeated_pairs
 from pt_active.frames.parquet import read_parquet
+from pt_active.frames.progress import working
 from pt_active.frames.qrels import HIGHEST_LABEL, SPAM, checked_qrels
 from pt_active.frames.runs import ordered_run
 from pt_active.frames.sources import Source, naming, read_source
@@ -189,10 +190,11 @@ def read_run(path: str | Path, on_error: str = "raise", no_limit: bool = False) 
     if on_error not in ON_ERROR:
         raise ArgumentError(Argument("on_error"), f" must be one of {', '.join(ON_ERROR)}, got {on_error!r}")
     place = "row" if is_parquet(path) else "line"
-    frame, faults = _run_rows(path, on_error == "skip", no_limit)
-    with naming(path):
-        frame, repeated = _once_each(frame, place, on_error == "skip")
-    run = ordered_run(frame, str(path))
+    with working(f"reading {path}"):
+        frame, faults = _run_rows(path, on_error == "skip", no_limit)
+        with naming(path):
+            frame, repeated = _once_each(frame, place, on_error == "skip")
+        run = ordered_run(frame, str(path))
     first = ["qid", "docno", "score", "rank"]
     run = run[first + [name for name in run.columns if name not in first]]
     if dropped := dict(sorted((faults | repeated).items())):
@@ -265,13 +267,14 @@ def read_qrels(path: str | Path, no_limit: bool = False) -> pd.DataFrame:
         FileNotFoundError: If there is no such file.
         ValueError: If the file is empty, a line does not fit qrels, or a pair has two labels.
     """
-    if is_parquet(path):
-        frame = read_parquet(path, QRELS.wanted, no_limit)
+    with working(f"reading {path}"):
+        if is_parquet(path):
+            frame = read_parquet(path, QRELS.wanted, no_limit)
+            with naming(path):
+                return checked_qrels(_with_numbers(frame, QRELS))
+        source = read_source(path, no_limit)
         with naming(path):
-            return checked_qrels(_with_numbers(frame, QRELS))
-    source = read_source(path, no_limit)
-    with naming(path):
-        return checked_qrels(read_columns(source, QRELS))
+            return checked_qrels(read_columns(source, QRELS))
 
 
 def is_parquet(path: str | Path) -> bool:

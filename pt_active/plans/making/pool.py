@@ -25,6 +25,7 @@ from pt_active.frames.columns import (
     with_string_ids,
 )
 from pt_active.frames.ids import among, id_codes
+from pt_active.frames.progress import working
 from pt_active.frames.runs import ranked_run
 from pt_active.frames.visible import check_visible
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -228,7 +229,8 @@ def graded_frame(pool: pt.Transformer | pd.DataFrame, topics: pd.DataFrame | Non
     if isinstance(pool, pt.Transformer):
         if topics is None:
             raise ValueError("topics are needed where the pool is a pipeline")
-        pool = pool.transform(topics)
+        with working("running and grading the pool"):
+            pool = pool.transform(topics)
     pool = data_frame("pool", pool, "qid", "docno")
     if topics is None:
         return pool
