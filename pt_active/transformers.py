@@ -24,7 +24,8 @@ from pt_active.frames.runs import Ranking, ranking_of
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
-from pt_active.plans.making.pool import SINGLE, Pool, design_table
+from pt_active.plans.making.pool import Pool, design_table
+from pt_active.plans.making.pool_columns import SINGLE
 from pt_active.plans.making.queries import DESIGN, draw, sample_columns
 from pt_active.plans.making.rankers import Pairs, pair_weights
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
