@@ -19,11 +19,13 @@ from pt_active.frames.columns import (
     with_string_ids,
 )
 from pt_active.frames.ids import among, first_rows
+from pt_active.frames.progress import working
 from pt_active.frames.runs import Ranking, ranking_of
 from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.making.documents import SIZE_COLUMNS, draw_frame, size_frame
-from pt_active.plans.making.pool import SINGLE, Pool, design_table
+from pt_active.plans.making.pool import Pool, design_table
+from pt_active.plans.making.pool_columns import SINGLE
 from pt_active.plans.making.queries import DESIGN, draw, sample_columns
 from pt_active.plans.making.rankers import Pairs, pair_weights
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
@@ -77,7 +79,8 @@ class Runs(pt.Transformer):
         rankings = {name: self._ranked(name, ranker, topics) for name, ranker in self.rankers.items()}
         if not self.allow_missing_queries:
             check_same_queries({name: set(each.qids.to_numpy(dtype=object)) for name, each in rankings.items()})
-        united = with_query_columns(_union(rankings), topics)
+        with working("uniting the runs"):
+            united = with_query_columns(_union(rankings), topics)
         # What `read_run` dropped goes with the pool, so that a plan of it can say so.
         if dropped := {n: r.attrs["dropped"] for n, r in self.rankers.items() if _has_dropped(r)}:
             united.attrs["dropped"] = dropped
@@ -260,18 +263,11 @@ def check_same_queries(answered: dict[str, set[str]]) -> None:
 def _union(rankings: dict[str, Ranking]) -> pd.DataFrame:
     """One row per (qid, docno) pair, in order of first appearance."""
     each = list(rankings.values())
-    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
-    begin = np.cumsum([0, *(len(one.run) for one in each)])[:-1]
-    rows = [one.rows + start for one, start in zip(each, begin, strict=True)]
     qids = each[0].qids.append([one.qids for one in each[1:]]).unique()
-    query = np.concatenate([qids.get_indexer(one.qids)[one.query] for one in each])
-    first = first_rows(query, docno, np.concatenate(rows))
-    new = np.concatenate([these[first[these] == these] for these in rows])
-    place = np.empty(len(query), dtype=np.int64)
-    place[new] = np.arange(len(new))
-    places = [place[first[these]] for these in rows]
-    columns: dict[str, Any] = {"qid": qids.take(query[new]).array, "docno": docno.take(new).array}
-    columns |= _document_columns(each, np.concatenate(places), len(new))
+    docno = pd.concat([one.run["docno"] for one in each], ignore_index=True)
+    new, query, places = _places(each, qids, docno)
+    columns: dict[str, Any] = {"qid": qids.take(query).array, "docno": docno.take(new).array}
+    columns |= _document_columns(each, places, len(new))
     for (name, one), at in zip(rankings.items(), places, strict=True):
         rank, score = np.full(len(new), -1), np.full(len(new), np.nan)
         rank[at], score[at] = one.rank, one.run["score"].to_numpy()[one.rows]
@@ -281,12 +277,36 @@ def _union(rankings: dict[str, Ranking]) -> pd.DataFrame:
     return pd.DataFrame(columns, copy=False)
 
 
-def _document_columns(rankings: list[Ranking], place: np.ndarray, size: int) -> dict[str, Any]:
+def _places(
+    rankings: list[Ranking], qids: pd.Index, docno: pd.Series
+) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
+    """Where the documents of each ranking stand in the union.
+
+    Args:
+        rankings: Of all rankers.
+        qids: The queries of all.
+        docno: Of the rows of all runs, one run after the other.
+
+    Returns:
+        The row of ``docno`` of each document of the union, int64[N], its query among ``qids``, int64[N], and for each
+        ranking the places of its documents in the union.
+    """
+    begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1]
+    rows = [each.rows + start for each, start in zip(rankings, begin, strict=True)]
+    query = np.concatenate([qids.get_indexer(each.qids)[each.query] for each in rankings])
+    first = first_rows(query, docno, np.concatenate(rows))
+    new = np.concatenate([these[first[these] == these] for these in rows])
+    place = np.empty(len(query), dtype=np.int64)
+    place[new] = np.arange(len(new))
+    return new, query[new], [place[first[these]] for these in rows]
+
+
+def _document_columns(rankings: list[Ranking], places: list[np.ndarray], size: int) -> dict[str, Any]:
     """The document columns (``text``, …), each from the first run that has a value.
 
     Args:
         rankings: Of all rankers.
-        place: int64, the row of the union, below ``size``, of each document of each ranking.
+        places: For each ranking, the rows of the union, below ``size``, of its documents.
         size: The number of rows of the union.
     """
     others = [{"docno", "rank", "score", *query_columns(each.run.columns)} for each in rankings]
@@ -294,7 +314,7 @@ def _document_columns(rankings: list[Ranking], place: np.ndarray, size: int) -> 
     if not any(len(each.columns) for each in rest):
         return {}
     table = pd.concat([each.take(its.rows) for each, its in zip(rest, rankings, strict=True)], ignore_index=True)
-    columns = {}
+    columns, place = {}, np.concatenate(places)
     for name, values in table.items():
         known, source = np.flatnonzero(values.notna()), np.full(size, -1)
         # Of several values for a row, the last that is written stays: the first run's.

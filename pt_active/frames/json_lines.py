@@ -8,8 +8,8 @@ from typing import Any
 import pandas as pd
 
 from pt_active.frames.checks import shown, some
+from pt_active.frames.layouts import NOT_UTF8
 from pt_active.frames.sources import Source
-from pt_active.frames.trec import NOT_UTF8
 
 _IDS = ("qid", "docno")
 """The keys whose values are ids."""

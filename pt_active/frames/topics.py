@@ -14,10 +14,11 @@ from pt_active.frames.checks import data_frame, shown, some
 from pt_active.frames.columns import with_string_ids
 from pt_active.frames.datasets import dataset_id, dataset_texts, dataset_topics
 from pt_active.frames.json_lines import read_json_lines
+from pt_active.frames.layouts import NOT_UTF8
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import read_table
-from pt_active.frames.trec import NOT_UTF8, is_parquet
+from pt_active.frames.trec import is_parquet
 
 _QUERY_TAGS = ("query", "title")
 """The tags of a topic in XML that hold its query."""

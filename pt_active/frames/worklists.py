@@ -20,22 +20,11 @@ from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import Argument, ArgumentError, file_path, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.json_lines import read_json_lines
+from pt_active.frames.layouts import CODE, INCLUSION, LABEL, PRELS, QRELS, STRATA, Layout, Rule, as_number
 from pt_active.frames.qrels import UNJUDGED, checked_qrels
 from pt_active.frames.sources import Source, naming, read_source
 from pt_active.frames.tables import read_table
-from pt_active.frames.trec import (
-    CODE,
-    INCLUSION,
-    LABEL,
-    MIN_SWAPPED,
-    PRELS,
-    QRELS,
-    STRATA,
-    Layout,
-    Rule,
-    as_number,
-    read_columns,
-)
+from pt_active.frames.trec import MIN_SWAPPED, read_columns
 from pt_active.frames.visible import guarded, json_text, unguarded, visible
 
 _SHOWN = ("qid", "docno", "query", "text")

@@ -12,7 +12,8 @@ import pandas as pd
 from pt_active.frames.checks import agreeing, how_many, shown, some
 from pt_active.frames.columns import query_table, with_string_ids
 from pt_active.logs.partition import QueryRows
-from pt_active.plans.making.pool import Pool, query_design, query_weights
+from pt_active.plans.making.pool import Pool, query_design
+from pt_active.plans.making.pool_columns import query_weights
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import sampling_distribution
 

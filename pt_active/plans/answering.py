@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import Argument, ArgumentError
+from pt_active.frames.progress import working
 from pt_active.frames.records import is_records
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS
@@ -244,14 +245,14 @@ class Answering(KeptArtifact[PlanTables]):
         labels = as_qrels(qrels)
         gaps, given, bridged = gaps_of(self.tables, labels, said), policy == "nonrelevant", policy != "error"
         labels = filled(labels, gaps) if given else labels
-        state: Status | PairStatus
         if len(self.rankers) > 2 and first is None and second is None:
             check_pairs_asked(looks, margin)
-            state = pair_status(self.tables, labels, confidence, bridged)
-        else:
-            pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
-            state = plan_status(self.tables, labels, Question(pair, self.measure, looks, margin, confidence, bridged))
-        return state.with_gaps(gaps, given)
+            with working("looking at the labels"):
+                return pair_status(self.tables, labels, confidence, bridged).with_gaps(gaps, given)
+        pair = named_pair(self.rankers, first, second, or_all=False) if len(self.rankers) > 1 else (0,)
+        question = Question(pair, self.measure, looks, margin, confidence, bridged)
+        with working("looking at the labels"):
+            return plan_status(self.tables, labels, question).with_gaps(gaps, given)
 
     def gate(
         self,
@@ -356,7 +357,8 @@ class Answering(KeptArtifact[PlanTables]):
         said = qrels if records is None and is_records(qrels) else records
         about: dict[str, Any] = {"slices": slices, "first": first, "second": second, "status": status, "records": said}
         about["texts"] = texts
-        report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
+        with working("answering for the report"):
+            report = Report.of(self, as_qrels(qrels), measure, estimator, confidence, missing, **about)
         report.save(path)
         return report
 

@@ -16,6 +16,7 @@ import pyterrier as pt
 from pt_active.frames import worklists
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED, number, positive, truth_value, whole_number
 from pt_active.frames.columns import grade_columns, query_columns
+from pt_active.frames.progress import working
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
@@ -133,11 +134,13 @@ class Plan(Answering):
         frame = graded_frame(pool, topics)
         grades = grade_columns(frame.columns)
         measure = parse_lasting(measure, max_grade=len(grades) - 1 if grades else None)
-        arrays = Pool.from_frame(frame, measure, cost)
+        with working("checking the pool"):
+            arrays = Pool.from_frame(frame, measure, cost)
         weights = pair_weights(pairs, arrays.names)
         ahead, choice = Ahead(arrays, measure, float(cost.per_query)), None
         if level is None:
-            choice = level_chosen(ahead, budget, defensive, weights)
+            with working("comparing documents with whole queries"):
+                choice = level_chosen(ahead, budget, defensive, weights)
             level = choice.level
         affordable = np.inf if budget is None else budget / float(arrays.query_weight @ arrays.query_cost)
         usual_design, usual_defensive = _usual(level, arrays, measure, cost.per_query, draws or affordable)
@@ -157,7 +160,8 @@ class Plan(Answering):
             pairs=listed_weights(weights, arrays.names),
         )
         source = Source(arrays, measure, frame, topics, choice, ahead.graded if level == "document" else None)
-        tables = (first_round if level == "document" else plan_of_queries)(source, arguments)
+        with working("drawing"):
+            tables = (first_round if level == "document" else plan_of_queries)(source, arguments)
         if texts is not None:
             tables = dataclasses.replace(tables, assessments=with_texts(tables.assessments, texts))
         return cls._of(tables)

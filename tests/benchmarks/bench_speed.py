@@ -9,8 +9,12 @@ import argparse
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import ir_measures
@@ -19,6 +23,7 @@ import pandas as pd
 import pyterrier as pt
 
 from pt_active import ERR, Outlook, Plan, Runs, SamplingDistribution, parse_measure
+from pt_active.frames.trec import read_run
 from pt_active.inference.estimators import ESTIMATORS, Controls
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Population
@@ -198,6 +203,51 @@ def judged_plan(queries: int, level: str) -> tuple[Plan, pd.DataFrame]:
     return plan, order.merge(qrels, how="left")
 
 
+def many_rankers(rankers: int, queries: int, depth: int) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+    """Runs like those of a track, which share many of their documents, and qrels for a third of them."""
+    rng = np.random.default_rng(10)
+    documents = 4 * depth
+    quality = rng.normal(size=(queries, documents))
+    runs = {}
+    for name in (f"system{s}" for s in range(rankers)):
+        score = quality + rng.normal(size=quality.shape)
+        best = np.argsort(-score, axis=1)[:, :depth]
+        qid, docno = np.repeat(np.arange(queries), depth).astype(str), [f"d{z}" for z in best.ravel()]
+        value = np.take_along_axis(score, best, axis=1).ravel()
+        runs[name] = pd.DataFrame({"qid": qid, "docno": docno, "score": value})
+    pairs = pd.concat(runs.values())[["qid", "docno"]].drop_duplicates()
+    return runs, pairs.assign(label=rng.integers(GRADES, size=len(pairs))).sample(frac=1 / 3, random_state=3)
+
+
+def run_file(folder: Path, queries: int) -> tuple[Path, Callable[[], object], str]:
+    """A run of 100 documents a query, another reader of the file, and that reader's name."""
+    rng = np.random.default_rng(11)
+    score = np.sort(rng.normal(20, 3, (queries, 100)))[:, ::-1].ravel()
+    number = rng.integers(88_000, size=len(score)) * 100 + np.arange(len(score)) % 100
+    path = folder / "a.run"
+    with path.open("w", encoding="utf-8") as file:
+        file.writelines(
+            f"{x // 100 * 7 + 10**6} Q0 passage_{number[x]} {x % 100 + 1} {score[x]:.6f} bm25\n"
+            for x in range(len(score))
+        )
+    names = ["qid", "Q0", "docno", "rank", "score", "tag"]
+    if find_spec("polars"):
+        import polars
+
+        said: dict[str, Any] = {"separator": " ", "has_header": False, "new_columns": names, "quote_char": None}
+        return path, lambda: polars.read_csv(path, **said), "Polars"
+    from pyarrow import csv
+
+    parts = csv.ReadOptions(column_names=names), csv.ParseOptions(delimiter=" ", quote_char=False)
+    return path, lambda: csv.read_csv(path, *parts), "Arrow"
+
+
+def help_seconds() -> float:
+    """Time of ``pt-active --help`` in a fresh interpreter, the fastest of five."""
+    command = [sys.executable, "-m", "pt_active", "--help"]
+    return min(timed(lambda: subprocess.run(command, stdout=subprocess.DEVNULL, check=True)) for _ in range(5))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -230,6 +280,7 @@ def main() -> None:
         >> ScoreGrades()
         >> SamplingDistribution(ERR(max_rel=GRADES - 1), level="query")
     )
+    design(topics.head(300))
     ours = timed(lambda: design(topics))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     names = {"qid": "query_id", "docno": "doc_id", "label": "relevance"}
@@ -238,6 +289,23 @@ def main() -> None:
     rows.append(
         (f"two run frames to a design, {queries:,} × {documents}", "ir_measures nDCG@10 of one run", ours, theirs)
     )
+    pool = Runs(first=runs[0], second=runs[1]) >> ScoreGrades()
+    for level in ("query", "document"):
+        plan_of = partial(Plan.create, measure="ERR@10", budget=2000, level=level)
+        plan_of(pool, topics.head(300))
+        ours = timed(partial(plan_of, pool, topics))
+        what = f"two run frames to a plan of {level} level, {queries:,} × {documents}"
+        rows.append((what, "ir_measures nDCG@10 of one run", ours, theirs))
+    track, qrels = many_rankers(63, 53, 100)
+    graded = (Runs(**track) >> ScoreGrades())(pd.DataFrame({"qid": qrels["qid"].unique()}))
+    ours = timed(lambda: Plan.create(graded, None, "DCG@10", budget=500, level="document"))
+    irm = [frame.rename(columns=names) for frame in (qrels, *track.values())]
+    theirs = timed(lambda: [ir_measures.calc_aggregate([ir_measures.nDCG @ 10], irm[0], each) for each in irm[1:]])
+    rows.append(("plan of documents, 63 rankers × 53 topics", "ir_measures nDCG@10 of all runs", ours, theirs))
+    with tempfile.TemporaryDirectory() as folder:
+        path, other, reader = run_file(Path(folder), max(queries // 2, 300))
+        ours, theirs = timed(lambda: read_run(path), 3), timed(other, 3)
+        rows.append((f"read_run, {path.stat().st_size / 1e6:.0f} MB, all its checks included", reader, ours, theirs))
     population, budgets = replay_population(1353), np.geomspace(300, 10_000, 8)
     methods = [Method(design, estimator) for design in list(DESIGNS)[:6] for estimator in ESTIMATORS]
     ours = timed(lambda: replays(population, methods, 5000, budgets=budgets, seed=0, progress=False))
@@ -249,6 +317,8 @@ def main() -> None:
     rows.append(
         (f"status at any time, {queries:,} queries, {len(labels):,} labels", "merging the labels", ours, theirs)
     )
+    ours = timed(lambda: Outlook.of_plan(plan))
+    rows.append((f"outlook of the plan, {queries:,} queries", "merging the labels", ours, theirs))
     plan, labels = judged_plan(max(queries // 10, 500), "document")
     following = plan.follow()
     following.add(labels.head(len(labels) - 50))
@@ -257,6 +327,7 @@ def main() -> None:
     rows.append((f"one more label after {len(labels):,}", "status of all labels", ours, theirs))
     imports = import_seconds("pt_active"), import_seconds("pyterrier")
     rows.append(("import pt_active", "import pyterrier", *imports))
+    rows.append(("pt-active --help, interpreter included", "import pyterrier", help_seconds(), imports[1]))
     print("| what | against | seconds | against | times faster |\n|---|---|---|---|---|")
     for what, against, ours, theirs in rows:
         print(f"| {what} | {against} | {ours:.3f} | {theirs:.3f} | {theirs / ours:.2f} |")

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from pt_active.frames import trec
 from pt_active.frames.clean_text import read_clean
+from pt_active.frames.layouts import QRELS, RUN, Layout
 from pt_active.frames.sources import source_of
-from pt_active.frames.trec import QRELS, RUN, Layout, read_columns
+from pt_active.frames.trec import read_columns
 
 FIELDS = ["q1", "q2", "Q0", "d1", "é", "1", "0", "-2", "+1", ".5", "1.", "1e3", "1e400", "1e-400", "inf", "nan", "NA"]
 FIELDS += ["true", "0x10", "1_0", "", '"a', '"', "'", "#", "NULL", "\x0b1", "1\x0c", "\x7f", "\u2003", "\x1f", "d\\1"]

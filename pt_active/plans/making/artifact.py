@@ -20,6 +20,7 @@ import pyterrier as pt
 from pt_active.frames.atomic import new_folder
 from pt_active.frames.checks import file_path, shown
 from pt_active.frames.ids import id_hashes
+from pt_active.frames.progress import working
 from pt_active.frames.visible import visible
 
 if TYPE_CHECKING:
@@ -169,7 +170,8 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
         """
         folder = file_path("path", path)
         loaded = cls(path, **kwargs)
-        loaded._tables = cls._read(folder)
+        with working(f"reading {path}"):
+            loaded._tables = cls._read(folder)
         return loaded
 
     def save(self, path: str | Path) -> Self:
@@ -188,7 +190,7 @@ class KeptArtifact(Printed, pt.Artifact, Generic[Tables]):
         if not path.parent.is_dir():
             raise FileNotFoundError(f"the folder {path.parent} does not exist")
         tables = self.tables
-        with new_folder(path) as folder:
+        with working(f"saving {path}"), new_folder(path) as folder:
             self._write(tables, folder)
             meta = {"type": self.ARTIFACT_TYPE, "format": self.ARTIFACT_FORMAT}
             meta["package_hint"] = self.ARTIFACT_PACKAGE_HINT

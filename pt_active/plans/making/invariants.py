@@ -12,7 +12,8 @@ from pt_active.frames.columns import ranker_names
 from pt_active.frames.ids import id_codes
 from pt_active.inference.rounds import Round
 from pt_active.plans.making.manifest import Manifest
-from pt_active.plans.making.pool import Pool, check_ranks
+from pt_active.plans.making.pool import Pool
+from pt_active.plans.making.pool_columns import check_ranks
 from pt_active.plans.making.stored import MANIFEST, StoredTable
 
 _EQUAL = 1e-9

@@ -1,0 +1,45 @@
+"""What is being done, while somebody waits for it?"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Event, Thread
+
+PATIENCE = 2.0
+"""Seconds after which a step is shown."""
+
+
+@contextmanager
+def working(step: str) -> Iterator[None]:
+    """Show a step and its time in a line on stderr if the block takes long, and wipe the line when it ends.
+
+    Nothing is shown unless stderr is a terminal.
+
+    Args:
+        step: What the block does, such as ``saving my-plan``.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    ended = Event()
+    clock = Thread(target=_show, args=(step, ended), daemon=True)
+    clock.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        clock.join()
+
+
+def _show(step: str, ended: Event) -> None:
+    if ended.wait(PATIENCE):
+        return
+    from tqdm import tqdm
+
+    # A bar of tqdm leaves room for the bars of loops inside the step.
+    with tqdm(desc=step, bar_format="{desc} … {elapsed}", leave=False) as line:
+        line.start_t -= PATIENCE
+        while not ended.wait(1):
+            line.refresh()
