@@ -88,7 +88,7 @@ def test_the_loop_through_a_tool(run: Callable[..., str], tmp_path: Path, plan: 
     run("report", "plan", "export.json", "--out", "report.html")
     said = run("agreement", "plan", "tasks-records.jsonl")
     assert "1.000 (ordinal)" in said
-    assert "1, 2: kappa 1.000, 24 documents, 100% the same" in said
+    assert "1, 2: quadratic kappa 1.000, 24 documents, 100% the same" in said
     assert "it hangs on no single judge" in said
     assert json.loads(run("agreement", "plan", "export.json", "--json"))["without"]["standard_error"] == 0
 
