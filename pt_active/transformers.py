@@ -319,7 +319,7 @@ def _document_columns(rankings: list[Ranking], places: list[np.ndarray], size: i
         known, source = np.flatnonzero(values.notna()), np.full(size, -1)
         # Of several values for a row, the last that is written stays: the first run's.
         source[place[known[::-1]]] = known[::-1]
-        columns[str(name)] = pd.api.extensions.take(values.array, source, allow_fill=True)
+        columns[str(name)] = values.reindex(source).array
     return columns
 
 
