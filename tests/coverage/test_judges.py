@@ -12,6 +12,7 @@ import pytest
 REPETITIONS = 60
 
 
+@pytest.mark.slow
 def test_the_standard_error_with_the_judges_part_covers_where_the_plain_one_does_not(script) -> None:
     """It takes seconds, since the size of an error shows in repetitions alone."""
     simulated = script("judges_error")

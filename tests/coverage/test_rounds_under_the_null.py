@@ -55,6 +55,7 @@ def test_peeking_after_each_round_keeps_its_level(null_rounds: tuple[np.ndarray,
     assert abs(error.mean(axis=0) / error.std(axis=0)).max() <= 3 / math.sqrt(REPETITIONS)
 
 
+@pytest.mark.slow
 def test_errors_of_rounds_are_a_martingale(null_rounds: tuple[np.ndarray, ...]) -> None:
     """``Cov(θ̂_j, θ̂_k) = Var(θ̂_k)`` where rounds are weighted by what they are expected to tell."""
     error, _, _, time = null_rounds

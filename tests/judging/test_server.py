@@ -383,7 +383,7 @@ def test_disagreements_by_two_grades_are_adjudicated(client: TestClient, site: S
     document = judged_by_two(client, site, labels)
     page = opened(client, site)
     assert f"Adjudicate ({asked})" in page
-    assert "<dt>pair</dt><dd>ann, ben: 1 document" in re.sub(r"kappa [^,]+, ", "", page)
+    assert "<dt>pair</dt><dd>ann, ben: 1 document" in re.sub(r"quadratic kappa [^,]+, ", "", page)
     assert "<caption>ann in rows, ben in columns</caption>" in page
     queue = opened(client, site, "adjudicate")
     assert queue.count('class="dispute"') == asked

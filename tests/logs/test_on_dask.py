@@ -22,6 +22,8 @@ from distributed import Client, LocalCluster
 
 from pt_active.logs import on_dask
 
+pytestmark = pytest.mark.slow  # A cluster takes seconds to start, and a shuffle takes one.
+
 SETTINGS = Settings("DCG@10", budget=150.0, seed=3)
 
 
@@ -54,10 +56,7 @@ def check_same(one: Plan, other: Plan) -> None:
     pd.testing.assert_frame_equal(one.assessments, other.assessments[one.assessments.columns], check_dtype=False)
 
 
-@pytest.mark.parametrize(
-    "partitions",
-    [5, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2, 16, 60))],  # shuffles of a second each
-)
+@pytest.mark.parametrize("partitions", [1, 2, 5, 16, 60])
 def test_any_partitioning_gives_the_plan_in_memory(
     client: Any, rows: pd.DataFrame, demo: DemoCollection, grades: OrderedLogitGrades, in_memory: Plan, partitions: int
 ) -> None:
@@ -98,7 +97,6 @@ class KillsItsWorker:
         return self.grades.transform(frame)
 
 
-@pytest.mark.slow  # Dask waits for the worker to come again.
 def test_a_worker_that_is_killed_changes_nothing(
     client: Any, rows: pd.DataFrame, demo: DemoCollection, grades: Any, in_memory: Plan, tmp_path: Path
 ) -> None:

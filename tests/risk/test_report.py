@@ -79,6 +79,7 @@ def test_what_two_judges_say_is_known_without_labels(census) -> None:
     assert drift["difference in the mean grade"] == pytest.approx((said[0] - said[1]).mean())
 
 
+@pytest.mark.slow
 def test_intervals_of_coefficients_cover() -> None:
     """150 audits of 60 of 600 pairs; coverage within three standard errors of .92 to .97."""
     truth, judges = world(600, 2, (0.3, 0.45))

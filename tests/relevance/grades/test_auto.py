@@ -124,6 +124,7 @@ class TestRefit:
         assert_array_equal(refitted_grades(ranks, grades, labels, chance, query), grades)
 
 
+@pytest.mark.slow
 def test_three_refitted_rounds_are_unbiased_and_their_errors_are_right():
     """Seeded simulation, three standard errors."""
     rng = np.random.default_rng(0)
