@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, overload
 
 import ir_measures.measures as irm
 import numpy as np
@@ -38,13 +38,45 @@ HIGHLIGHTS = {
 """Value of ``highlight`` → the CSS that marks the best mean of each measure."""
 
 
+@overload
+def Experiment(
+    retr_systems: Sequence[System] | Mapping[str, System],
+    plan: Plan,
+    qrels: pd.DataFrame,
+    eval_metrics: Sequence[str | irm.Measure],
+    names: Sequence[str] | None = ...,
+    perquery: bool = ...,
+    baseline: int | str | Sequence[int | str] | None = ...,
+    correction: str | None = ...,
+    correction_alpha: float = ...,
+    highlight: str | None = ...,
+    round: int | Mapping[str, int] | None = ...,
+    confidence: float = ...,
+    missing: str = ...,
+    **kwargs: Any,
+) -> pd.DataFrame: ...
+
+
+@overload
+def Experiment(
+    retr_systems: Sequence[System] | Mapping[str, System],
+    plan: Plan,
+    qrels: pd.DataFrame,
+    eval_metrics: Sequence[str | irm.Measure],
+    names: Sequence[str] | None = ...,
+    *,
+    perquery: Literal["both"],
+    **kwargs: Any,
+) -> tuple[pd.DataFrame, pd.DataFrame]: ...
+
+
 def Experiment(
     retr_systems: Sequence[System] | Mapping[str, System],
     plan: Plan,
     qrels: pd.DataFrame,
     eval_metrics: Sequence[str | irm.Measure],
     names: Sequence[str] | None = None,
-    perquery: bool = False,
+    perquery: bool | Literal["both"] = False,
     baseline: int | str | Sequence[int | str] | None = None,
     correction: str | None = None,
     correction_alpha: float = 0.05,
@@ -53,7 +85,7 @@ def Experiment(
     confidence: float = 0.95,
     missing: str = "error",
     **kwargs: Any,
-) -> pd.DataFrame:
+) -> pd.DataFrame | tuple[pd.DataFrame, pd.DataFrame]:
     """Evaluate systems on the judged sample of a plan, as ``pt.Experiment`` does on full qrels.
 
     Do not give sampled qrels to ``pt.Experiment`` itself: it drops queries without qrels from its means and ignores the
@@ -69,7 +101,8 @@ def Experiment(
         qrels: ``qid, docno, label``.
         eval_metrics: Measures or their names, `ir_measures`' or trec_eval's.
         names: Names for a list of systems; by default the ``str()`` of a transformer, and ``run_0``, … for frames.
-        perquery: Whether to return the values of each sampled query with its weight, instead of the means.
+        perquery: Whether to return the values of each sampled query with its weight, instead of the means. ``"both"``
+            returns the means and these values, as a tuple.
         baseline: Index or name of the system that the others are compared with, or a list of them.
         correction: A method of statsmodels' ``multipletests``, such as ``"holm"``, applied to all tests of a measure.
             The test of one baseline against another counts once.
@@ -113,7 +146,7 @@ def Experiment(
     labels = _labels(plan, sampled, runs, qrels, missing)
     unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
-    if perquery:
+    if perquery not in (False, "both"):
         return values
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
@@ -122,7 +155,8 @@ def Experiment(
     frame = _summary(judged, controls, baselines, confidence, correction, correction_alpha)
     names_shown = [str(measure) for measure in measures]
     frame = frame if round is None else frame.round(_places(round, names_shown, plan.tables.pool.max_grade))
-    return frame if highlight is None else _highlighted(frame, names_shown, highlight)
+    frame = frame if highlight is None else _highlighted(frame, names_shown, highlight)
+    return (frame, values) if perquery == "both" else frame
 
 
 def _places(round: int | Mapping[str, int], known: list[str], max_grade: int) -> int | dict[str, int]:

@@ -94,6 +94,12 @@ def test_perquery_values_and_weights(plan: Plan, qrels: pd.DataFrame, demo: Demo
     )
 
 
+def test_both_are_the_means_and_the_values(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    means, values = Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery="both")
+    pd.testing.assert_frame_equal(means, Experiment(demo.runs, plan, qrels, [DCG @ 10]))
+    pd.testing.assert_frame_equal(values, Experiment(demo.runs, plan, qrels, [DCG @ 10], perquery=True))
+
+
 def test_round_and_highlight(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
     frame = Experiment(demo.runs, plan, qrels, [DCG @ 10], round=2)
     assert (frame["DCG@10"] * 100 % 1).round(9).isin([0, 1]).all()

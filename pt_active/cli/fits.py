@@ -202,16 +202,25 @@ def _of_measure(files: Files, measure: irm.Measure) -> list[Finding]:
         if cutoff is not None and (short := int((run.groupby("qid").size() < cutoff).sum())):
             said = f"{name} has fewer than {cutoff} documents for {how_many('query', short)}"
             found.append(Finding("measure", f"{said}; the ranks below count as empty"))
-    if not has_rank_form(measure):
-        size = len(files.documents) / len(files.queries)
-        found.append(
-            Finding(
-                "measure",
-                f"{measure} depends on a query's whole pool, {size:.3g} documents on average: a plan of whole queries "
-                "judges them all; the default judges some of them",
-            )
-        )
+    if said := whole_pools(measure, len(files.documents), len(files.queries)):
+        found.append(Finding("measure", said))
     return found
+
+
+def whole_pools(measure: irm.Measure, documents: int, queries: int) -> str:
+    """What a measure costs that depends on the whole pool of a query; empty for others.
+
+    Args:
+        measure: As `parse_measure` returns it.
+        documents: The number of documents of all queries.
+        queries: The number of queries.
+    """
+    if has_rank_form(measure) or not queries:
+        return ""
+    return (
+        f"{measure} depends on a query's whole pool, {documents / queries:.3g} documents on average: a plan of whole "
+        "queries judges them all; the default judges some of them"
+    )
 
 
 def _of_budget(files: Files, measure: irm.Measure, budget: float) -> Finding:

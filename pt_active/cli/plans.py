@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,10 +18,12 @@ from pt_active.cli.command_line import (
     command_line,
     new_path,
 )
+from pt_active.cli.fits import whole_pools
 from pt_active.cli.logs import check_out_of_core, plan_out_of_core
 from pt_active.cli.options import SAMPLED, design_choices, one_of, whole
 from pt_active.cli.pools import read_pool
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
+from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import MISSING_POLICIES
 from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
@@ -31,6 +34,7 @@ from pt_active.plans.making.extension import REFIT
 from pt_active.plans.making.judgments import as_qrels
 from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
+from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import DESIGNS
 from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
 
@@ -130,6 +134,9 @@ def plan(
         streamed, described = plan_out_of_core(source, prices, settings)
         return _planned(streamed.save(out), out, described)
     frame, queries = source.read(prices, measure)
+    highest = len(grade_columns(frame.columns)) - 1
+    if said := whole_pools(parse_measure(measure, max(highest, 0) or None), len(frame), frame["qid"].nunique()):
+        warnings.warn(said, stacklevel=2)
     share = budget if budget is None else budget / sampling.rounds
     made = Plan.create(frame, queries, measure, cost=cost, budget=share, draws=draws, seed=seed, **how).save(out)
     return _planned(made, out, frame.attrs.get("grade_model", ""), sampling.rounds)

@@ -291,9 +291,10 @@ class Plan(Answering):
     ) -> Gate:
         """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
 
-        One looks once, when all of the plan is judged. The gate is unresolved if the labels do not reach the ranker:
-        if too much of it lies in documents that the plan never asks for, or documents outside its pool could change
-        the outcome. The ranker must not have been made with these labels.
+        One looks once, when all of the plan is judged. Documents of the pool that the plan never asks for count at
+        their worst, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in
+        these, or if documents outside the pool could change the outcome. The ranker must not have been made with these
+        labels.
 
         Args:
             qrels: The labels, or records of judgments.
@@ -312,9 +313,12 @@ class Plan(Answering):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # What they say is part of the answer.
             later = self.with_rankers(**{name: run})
-            state, found = later._once(named_pair(later.rankers, name, baseline, or_all=False), labels, confidence)
-        gate = gate_at_the_end(state, found, asked)
-        return gate if found is None else gate.with_reach(reach_of(self.tables.pool, self.measure, name, run, found))
+            pair = named_pair(later.rankers, name, baseline, or_all=False)
+            state, found = later._once(pair, labels, confidence)
+        if found is None:
+            return gate_at_the_end(state, found, asked)
+        reach = reach_of(later.tables, self.measure, pair, run, found)
+        return gate_at_the_end(state, found, asked, reach.worst).with_reach(reach)
 
     def export(
         self, path: str | Path, format: str = "trec", qrels: pd.DataFrame | None = None, order: str | None = None

@@ -55,8 +55,57 @@ def contrast_bounds(
         for end in (form.values.min(), form.values.max())
     )
     low, high = _summed(least, most, contrast)
-    differ = _differ(form, indptr, ranks, contrast)
+    differ = _differ(len(form.weights), indptr, ranks, contrast)
     return low * differ, high * differ
+
+
+def expectation_errors(
+    measure: irm.Measure,
+    indptr: np.ndarray,
+    ranks: np.ndarray,
+    grades: np.ndarray,
+    contrast: np.ndarray,
+    unlabelled: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
+    """How far a contrast can be from what it is with the expected values of some documents in place of their labels.
+
+    For additive measures the bounds are exact. With the value of a document, a cascade of a ranker changes by between
+    nothing and the weight of its rank. Any other measure may be anywhere between its `contrast_bounds`, with the labels
+    and with what is expected of them. All hold for any labels of the other documents.
+
+    Args:
+        measure: As `parse_measure` returns it.
+        indptr: int64[m+1], the offsets of the queries.
+        ranks: int32[k, N], from 1; 0 = not retrieved.
+        grades: float64[N, G+1], ``P(y = g)``.
+        contrast: float64[k], 1 for a ranker, 1 and −1 for a difference.
+        unlabelled: bool[N], the documents that count as expected.
+
+    Returns:
+        Smallest and largest error, the contrast minus its expectation, float64[m] each.
+
+    Raises:
+        ValueError: If the bounds of the measure are not known.
+    """
+    m, query = len(indptr) - 1, np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    counts = unlabelled & _differ(measure.params.get("cutoff"), indptr, ranks, contrast)[query]
+    if not has_rank_form(measure):
+        low, high = contrast_bounds(measure, indptr, ranks, grades.shape[1] - 1, contrast)
+        width = np.where(np.bincount(query[counts], minlength=m) > 0, high - low, 0.0)
+        return -width, width
+    form = rank_form(measure, grades.shape[1] - 1, int(ranks.max(initial=0)))
+    weights = discounts(form, ranks)
+    if form.family == "additive":
+        slopes = [contrast @ weights]
+    else:
+        slopes = [np.minimum(contrast, 0.0) @ weights, np.maximum(contrast, 0.0) @ weights]
+    errors = [end - grades @ form.values for end in (form.values.min(), form.values.max())]
+    corners = np.array([slope * error for slope in slopes for error in errors])
+    low, high = (
+        np.bincount(query, weights=np.where(counts, end, 0.0), minlength=m)
+        for end in (corners.min(axis=0), corners.max(axis=0))
+    )
+    return low, high
 
 
 def document_bounds(form: RankForm, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -76,11 +125,11 @@ def _summed(low: np.ndarray, high: np.ndarray, contrast: np.ndarray) -> tuple[np
     return np.minimum(*ends).sum(axis=1), np.maximum(*ends).sum(axis=1)
 
 
-def _differ(form: RankForm, indptr: np.ndarray, ranks: np.ndarray, contrast: np.ndarray) -> np.ndarray:
+def _differ(depth: int | None, indptr: np.ndarray, ranks: np.ndarray, contrast: np.ndarray) -> np.ndarray:
     """bool[m], whether the contrast is anything but a difference of rankings that agree above the cutoff."""
     involved = np.flatnonzero(contrast)
     if len(involved) == 1 or contrast.sum() != 0:
         return np.ones(len(indptr) - 1, dtype=bool)
-    place = np.where(ranks[involved] > len(form.weights), 0, ranks[involved])
+    place = ranks[involved] if depth is None else np.where(ranks[involved] > depth, 0, ranks[involved])
     query = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
     return np.asarray(np.bincount(query[(place != place[0]).any(axis=0)], minlength=len(indptr) - 1) > 0)

@@ -175,6 +175,14 @@ def test_links_of_the_first_page_lead_somewhere():
     assert set(pages) == {page.stem for page in PAGES}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_page_opens_with_its_question(page):
+    """In italics, right below its title."""
+    assert re.search(
+        r"\A(---\n.*?\n---\n\n)?# [^\n]+\n\n\*[^*]+\?\*", page.read_text(encoding="utf-8"), flags=re.DOTALL
+    )
+
+
 def test_every_page_is_in_the_table_of_contents():
     contents = (DOCS / "index.rst").read_text(encoding="utf-8").split(".. toctree::")[1]
     for page in PAGES:

@@ -116,7 +116,11 @@ class Gate(Printed):
         return replace(self, status=self.status.with_gaps(gaps, given=False))
 
     def with_reach(self, reach: Reach) -> Gate:
-        """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough."""
+        """The gate of a candidate that came after the plan, unresolved if the labels do not reach far enough.
+
+        Args:
+            reach: What the labels tell of it; the gate has been decided with its ``worst``.
+        """
         if self.outcome == UNRESOLVED or reach.allows(self.outcome == PASS):
             return replace(self, reach=reach)
         return replace(self, outcome=UNRESOLVED, decided_at=None, reach=reach)
@@ -245,19 +249,24 @@ def _proved(proof: Proof, rule: Rule, alpha: float) -> tuple[str, int]:
     return first, proved.get(first, 0)
 
 
-def gate_at_the_end(state: Status, comparison: Comparison | None, rule: Rule) -> Gate:
+def gate_at_the_end(
+    state: Status, comparison: Comparison | None, rule: Rule, worst: tuple[float, float] | None = (0.0, 0.0)
+) -> Gate:
     """The gate by the one look at the end of a plan.
 
     Args:
         state: The state of the plan with looks None.
         comparison: What all labels say; None before all are there.
         rule: What the candidate has to be.
+        worst: How far the truth can lie below and above what the comparison takes for granted: the interval is wider
+            by as much; None if that is not known, and then there is none.
     """
     if comparison is None:
         return Gate(
             replace(state, value=np.nan, low=np.nan, high=np.nan, standard_error=np.nan), rule, UNRESOLVED, None
         )
-    low, high = comparison.confidence_interval()
+    ends = zip(comparison.confidence_interval(), (np.nan, np.nan) if worst is None else worst, strict=True)
+    low, high = (end + far for end, far in ends)
     state = replace(state, value=comparison.difference, low=low, high=high, standard_error=comparison.standard_error)
     passes = low > rule.threshold or (rule.allows_equality and low == rule.threshold)
     fails = high < rule.threshold or (not rule.allows_equality and high == rule.threshold)
