@@ -286,11 +286,13 @@ class DocumentSequence:
     def _blocks(self) -> list[_Block]:
         """The rounds; one that is not fully judged is the last that counts, unless its documents can be bounded."""
         blocks, before = [], True
-        for each, order in zip(self.tables.rounds, self.successions, strict=True):
+        budgets = [each.budget for each in self.tables.manifest.rounds]
+        for each, order, budget in zip(self.tables.rounds, self.successions, budgets, strict=True):
             drawn = int(np.searchsorted(order.ends, int(each.sample.drawn.sum()), side="right"))
             judged = self._judged(order, drawn)
             blocks.append(_Block(order, drawn, judged, counted(judged, self.bridged) & before))
-            before = before and (bool(judged[:drawn].all()) or self._bridges_rounds)
+            whole = bool(judged[:drawn].all())
+            before = before and (whole or (self._bridges_rounds and not _chosen_by_cost(order, drawn, budget)))
         return blocks
 
     @property
