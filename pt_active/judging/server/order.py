@@ -182,10 +182,13 @@ def _texts_of(plan: Plan, texts: pd.DataFrame | None) -> dict[str, str]:
 
 def _about_queries(plan: Plan) -> dict[str, dict[str, str]]:
     queries = plan.tables.queries
-    columns = [name for name in _ABOUT_QUERIES if name in queries.columns]
-    rows = queries[columns].astype(object).where(queries[columns].notna(), "").to_dict(orient="records")
-    named = zip(queries["qid"].map(str), rows, strict=True)
-    return {qid: {str(name): str(value) for name, value in row.items() if str(value)} for qid, row in named}
+    about: dict[str, dict[str, str]] = {str(qid): {} for qid in queries["qid"]}
+    for column in (name for name in _ABOUT_QUERIES if name in queries.columns):
+        known = queries[queries[column].notna()]
+        for qid, value in zip(known["qid"].map(str), known[column].map(str), strict=True):
+            if value:
+                about[qid][column] = value
+    return about
 
 
 def texts_together(work: JudgingOrder, texts: pd.DataFrame | None) -> pd.DataFrame | None:

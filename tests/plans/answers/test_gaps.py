@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pt_active import Plan
+from pt_active import ColumnCost, Plan
 from pt_active.plans.answers.gaps import Gap
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.status import Status
@@ -160,6 +160,21 @@ def test_later_rounds_count_although_an_earlier_one_has_gaps(again: bool) -> Non
     assert isinstance(none, Status)
     assert none.judged == 3
     assert with_gaps.high - with_gaps.low < none.high - none.low
+
+
+def test_later_rounds_wait_where_a_dear_document_was_left_out() -> None:
+    """Nothing bounds what the one that was left out would have shown, given what else is lacking."""
+    costs = np.random.default_rng(7).uniform(0.5, 4.0, len(pool()))
+    priced = pool().assign(doc_cost=costs)
+    plan = Plan.create(priced, None, "DCG@3", ColumnCost(), 80, "successive", level="document", seed=3)
+    longer = plan.extend(60, drawn(plan), grades=priced.assign(grade_0=0.5, grade_1=0.3, grade_2=0.2))
+    qrels = pd.concat([drawn(plan), drawn(longer)], ignore_index=True)[["qid", "docno", "label"]]
+    some, whole = longer.status(qrels.drop(index=3)), longer.status(qrels)
+    assert isinstance(some, Status)
+    assert isinstance(whole, Status)
+    assert len(longer.tables.rounds) == 2
+    assert some.left_out == len(drawn(longer))
+    assert some.judged < len(drawn(plan)) < whole.judged
 
 
 def test_labels_that_close_a_gap_of_an_earlier_round_count_at_once() -> None:
