@@ -74,19 +74,24 @@ def relative_change(judged: Judged, compared: Comparison, base: Estimate, how: H
         how: What was asked.
 
     Returns:
-        The share; without an interval if the error of the second ranker's value is not known, or 0 lies so near to it
-        that the interval has no ends. None if the second ranker's estimate is not positive.
+        The share; without an interval if the error of the difference or of the second ranker's value is not known. None
+        if the second ranker's value may be 0.
     """
-    if not base.value > 0 or not np.isfinite(compared.difference):
+    if near_zero(base) or not np.isfinite(compared.difference):
         return None
     point = RelativeChange(base.name, base.value, compared.difference / base.value)
     known = compared.basis.census and not compared.degenerate
     if known and (compared.difference == 0 or (base.basis.census and not base.degenerate)):
         return replace(point, low=point.change, high=point.change)
-    if not np.isfinite(compared.confidence_interval()).all() or not base.confidence_interval().low > 0:
+    if not np.isfinite(compared.confidence_interval()).all() or base.degenerate:
         return point
     ends = _ends(judged, compared, base, how)
     return point if ends is None else replace(point, low=ends[0], high=ends[1])
+
+
+def near_zero(base: Estimate) -> bool:
+    """Whether a value, or its interval, reaches 0, so that a share of it says nothing."""
+    return not base.value > 0 or bool(base.confidence_interval().low <= 0)
 
 
 def _ends(judged: Judged, compared: Comparison, base: Estimate, how: How[Any]) -> tuple[float, float] | None:

@@ -21,6 +21,7 @@ from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
 from pt_active.plans.answers.report.charts import Row, Scale, intervals
 from pt_active.plans.answers.report.further import further
+from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.report import FORMATS, Report
 from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
 
@@ -173,6 +174,15 @@ def test_many_rankers_are_all_named_and_their_intervals_hold_at_once(reported) -
         assert f"<summary>What decided {pair}</summary>" in page
     for name, letters in ranking.letters.items():
         assert re.search(rf"<td data-name=\"ranker\">{name}</td>.*<td data-name=\"groups\">{letters}</td>", page)
+
+
+def test_a_share_without_an_interval_has_no_decimals(reported) -> None:
+    report = reported(budget=900)
+    (pair,) = report.differences
+    share = replace(pair.relative, low=np.nan, high=np.nan)
+    assert in_percent(replace(share, change=1.0749)) == f"about +107 % of production's {share.base:.1f}"
+    assert in_percent(replace(share, change=0.004)) == f"less than 1 % of production's {share.base:.1f}"
+    assert in_percent(None) == ""
 
 
 def test_a_census_is_exact(reported) -> None:

@@ -1,21 +1,26 @@
-"""By how much is each ranker better than each other, with intervals that hold at once?"""
+"""By how much is each ranker better than each other, with intervals that agree with the test?"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from pt_active.frames.checks import how_many
 from pt_active.inference.reference import Tails
 from pt_active.plans.answers.judged import How, Judged
 from pt_active.plans.answers.ranking import Ranking
-from pt_active.plans.answers.relative import RelativeChange, relative_change
+from pt_active.plans.answers.relative import RelativeChange, near_zero, relative_change
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 
 MAX_PAIRS = 45
 """With more pairs, only those with the best ranker have a change in percent."""
+
+_MAX_NAMED = 3
+"""With more pairs whose intervals hold by themselves, they are counted and not named."""
 
 
 @dataclass(frozen=True)
@@ -28,11 +33,13 @@ class Difference:
         value: The difference of their measures, better minus other.
         low: Lower end of its interval; NaN if there is none.
         high: Upper end of its interval.
-        confidence: Level of the interval; of all pairs of a report together.
+        confidence: Level of the interval; of all pairs of a report together, but for those that stand ``alone``.
         winner: The better ranker if that is sure at this level; None if it is not.
         relative: The difference as a share of the other's value; None if it was not computed.
         standard_error: The standard error of the difference.
         certain: Whether nothing was left to chance.
+        alone: Whether only a later step of Holm's test tells the pair apart. Its interval then has the level of that
+            step, and holds by itself.
     """
 
     better: str
@@ -45,6 +52,7 @@ class Difference:
     relative: RelativeChange | None
     standard_error: float
     certain: bool = False
+    alone: bool = False
 
     @property
     def names(self) -> tuple[str, str]:
@@ -89,21 +97,44 @@ def differences(
         one = turned(result) if result.better != result.first else result
         if status is not None:
             return (_of_status(judged, one, status, how),)
-        return (_difference(judged, one, one.winner, how, how.confidence),)
+        return (_difference(judged, one, one.winner, how),)
     if not isinstance(result, Ranking):
         return ()
     best, few = result.names[0], len(result.comparisons) <= MAX_PAIRS
-    return tuple(
-        _difference(
-            judged,
-            pair,
-            winner,
-            replace(how, confidence=result.pair_confidence),
-            how.confidence,
-            few or pair.first == best,
-        )
-        for pair, winner in zip(result.comparisons, result.winners, strict=True)
+    pairs = []
+    for pair, winner, level in zip(result.comparisons, result.winners, _levels(result), strict=True):
+        one = turned(pair) if pair.difference < 0 else pair
+        found = _difference(judged, one, winner, replace(how, confidence=level), few or best in (one.first, one.second))
+        alone = level != result.pair_confidence
+        pairs.append(replace(found, confidence=level if alone else how.confidence, alone=alone))
+    return tuple(pairs)
+
+
+def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
+    """With what confidence the intervals of many pairs hold, in words."""
+    said = f"The intervals are simultaneous: all hold at once with {100 * confidence:g} % confidence"
+    alone = [f"{pair.better} over {pair.other}" for pair in pairs if pair.alone]
+    if not alone:
+        return f"{said}."
+    named = ", ".join(alone) if len(alone) <= _MAX_NAMED else how_many("pair", len(alone))
+    return (
+        f"{said}, except for {named}. Only a later step of Holm's test tells them apart, and the interval, at the "
+        "level of that step, holds for the pair by itself."
     )
+
+
+def _levels(result: Ranking) -> list[float]:
+    """The level of each pair's interval at which it excludes 0 just where Holm's test finds a winner.
+
+    That is the level at which all intervals hold at once, except for pairs that only a later step of the test tells
+    apart: with ``h`` hypotheses left it is ``1 − α/h``.
+    """
+    pvalues = np.array([each.pvalue for each in result.comparisons])
+    first = result.alpha / len(pvalues)
+    return [
+        float(1 - result.alpha / np.sum(pvalues >= pvalue)) if winner and pvalue >= first else result.pair_confidence
+        for pvalue, winner in zip(pvalues, result.winners, strict=True)
+    ]
 
 
 def turned(comparison: Comparison) -> Comparison:
@@ -119,14 +150,14 @@ def turned(comparison: Comparison) -> Comparison:
 
 
 def _difference(
-    judged: Judged, pair: Comparison, winner: str | None, how: How[Any], together: float, with_share: bool = True
+    judged: Judged, pair: Comparison, winner: str | None, how: How[Any], with_share: bool = True
 ) -> Difference:
     low, high = pair.confidence_interval(how.confidence)
     share = relative_change(judged, pair, _base(judged, pair.second, how), how) if with_share else None
     certain = pair.basis.census and not pair.degenerate
     best = pair.better if certain and pair.difference else winner
     ends = pair.first, pair.second, pair.difference, low, high
-    return Difference(*ends, together, best, share, pair.standard_error, certain)
+    return Difference(*ends, how.confidence, best, share, pair.standard_error, certain)
 
 
 def _of_status(judged: Judged, pair: Comparison, status: Status, how: How[Any]) -> Difference:
@@ -137,7 +168,7 @@ def _of_status(judged: Judged, pair: Comparison, status: Status, how: How[Any]) 
     if value < 0:
         pair, value, low, high = turned(pair), -value, -high, -low
     base = _base(judged, pair.second, how)
-    share = RelativeChange(base.name, base.value, value / base.value) if base.value > 0 else None
+    share = None if near_zero(base) else RelativeChange(base.name, base.value, value / base.value)
     ends = pair.first, pair.second, value, low, high
     return Difference(*ends, status.confidence, status.winner, share, status.standard_error)
 

@@ -53,7 +53,7 @@ class Findings(Printed):
         made: The manifest of the plan.
         status: The state of the judging if it goes on, whose sentence is then the answer; else None.
         campaign: Who judged how much, and when.
-        differences: All pairs with intervals that hold at once, best pair first; empty if one ranker is estimated.
+        differences: All pairs, with intervals that agree with the test, best first; empty if one ranker is estimated.
         further: What to judge next; None if nothing is to be, or nobody can say.
         beside: The judged queries in which the two rankers of `pair` differ most.
         decided: Pair in words → its largest contributions, as in ``contributions.queries``; empty unless many are

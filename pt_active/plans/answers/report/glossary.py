@@ -12,7 +12,8 @@ WORDS = {
     "told apart": "The difference is too large to be chance, at the level of the interval.",
     "groups": "Rankers that share a letter cannot be told apart by these labels; rankers without a common letter can.",
     "simultaneous": "Intervals that hold for all pairs at once, so that looking at many pairs misleads nobody "
-    "(Bonferroni). Whether a pair is told apart is decided by Holm's test, which can see slightly more.",
+    "(Bonferroni). Holm's test decides who is told apart, and can see slightly more: a pair that only a later step of "
+    "it tells apart has the interval of that step, which holds for the pair by itself.",
     "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
     "p-value": "How often chance alone would show a difference at least this large if there were none.",
     "SE": "Standard error: the typical distance between the estimate and the true number.",

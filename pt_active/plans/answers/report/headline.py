@@ -14,7 +14,7 @@ from pt_active.plans.answers.relative import RelativeChange
 from pt_active.plans.answers.report.campaign import Campaign
 from pt_active.plans.answers.report.differences import Difference
 from pt_active.plans.answers.report.further import Further
-from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, roughly, with_interval
+from pt_active.plans.answers.report.rounding import MINUS, decimals, fixed, from_to, roughly, with_interval
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.answers.status import Status
 from pt_active.plans.making.artifact import Facts
@@ -119,7 +119,7 @@ def _of_many(result: Ranking, pairs: Sequence[Difference], facts: Facts) -> Head
     question = f"Which of {len(result.names)} rankers is best: {', '.join([best, *rest][:-1])} or {rest[-1]}?"
     ahead = {pair.other if pair.better == best else pair.better: pair for pair in pairs if best in pair.names}
     equal = [name for name, pair in ahead.items() if pair.equal]
-    open_ones = [name for name, pair in ahead.items() if pair.winner is None and not pair.equal]
+    open_ones = [name for name, pair in ahead.items() if pair.winner != best and not pair.equal]
     apart = sum(pair.winner is not None for pair in pairs)
     counted = f"{apart} of {how_many('pair', len(pairs))} of rankers can be told apart."
     if not open_ones and equal:
@@ -148,8 +148,13 @@ def _meant(pair: Difference) -> str:
         return "How far off the difference is cannot be said from these labels."
     places = decimals(pair.low, pair.high)
     if pair.low > 0 or pair.high < 0:
-        between = f"{fixed(abs(pair.low), places)} and {fixed(abs(pair.high), places)}"
-        return f"With {_sure(pair.confidence)} {pair.better} is better by between {between}."
+        ahead, least, most = (pair.better, pair.low, pair.high) if pair.low > 0 else (pair.other, -pair.high, -pair.low)
+        near, far = fixed(least, places), fixed(most, places)
+        by = f"by between {near} and {far}" if float(near) else f"by at most {far}"
+        alone = (
+            "; this interval holds by itself, at the step of Holm's test that tells them apart" if pair.alone else ""
+        )
+        return f"With {_sure(pair.confidence)} {ahead} is better {by}{alone}."
     behind, ahead = fixed(-pair.low, places), fixed(pair.high, places)
     return (
         f"{pair.better} looks better by {fixed(pair.value, places)}; with {_sure(pair.confidence)} the truth lies "
@@ -164,13 +169,15 @@ def in_percent(change: RelativeChange | None) -> str:
     places = 1 if abs(change.base) >= 10 else 2
     of = f"{change.of}'s {fixed(change.base, places)}"
     if not change.has_interval:
-        return f"about {fixed(100 * change.change, 1, sign=True)} % of {of}"
+        rounded = fixed(100 * change.change, 0, sign=True)
+        return f"about {rounded} % of {of}" if float(rounded.replace(MINUS, "-")) else f"less than 1 % of {of}"
     value, low, high = (100 * each for each in (change.change, change.low, change.high))
     return f"{with_interval(value, low, high, ' %', sign=True)} of {of}"
 
 
 def _sure(level: float) -> str:
-    return f"{100 * level:g} % confidence"
+    places = 2 - int(np.floor(np.log10(100 * (1 - level))))
+    return f"{round(100 * level, places):.12g} % confidence"
 
 
 def _next(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from pt_active.frames.visible import visible_field
 from pt_active.plans.answers.ranking import Ranking
+from pt_active.plans.answers.report.differences import how_sure
 from pt_active.plans.answers.report.findings import Findings
 from pt_active.plans.answers.report.headline import Headline, in_percent
 from pt_active.plans.answers.report.rounding import minus, with_interval
@@ -37,6 +38,8 @@ def markdown(report: Findings) -> str:
             for each in report.differences[:_MAX_PAIRS]
         ]
         lines += table(("pair", report.result.basis.measure, "change", "verdict"), pairs)
+    if isinstance(report.result, Ranking):
+        lines += [escaped(how_sure(report.differences[:_MAX_PAIRS], 1 - report.result.alpha)), ""]
     facts = [f"{name}: {minus(text)}" for name, text in report.result.basis.facts()]
     lines += [*(f"- {escaped(fact)}" for fact in facts), f"- plan {escaped(report.made.id)}"]
     return "\n".join(lines) + "\n"

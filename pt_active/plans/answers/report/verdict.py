@@ -7,7 +7,7 @@ import numpy as np
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report import charts
 from pt_active.plans.answers.report.charts import Row
-from pt_active.plans.answers.report.differences import Difference
+from pt_active.plans.answers.report.differences import Difference, how_sure
 from pt_active.plans.answers.report.findings import Findings
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.rounding import MINUS, decimals, with_interval
@@ -66,10 +66,9 @@ def _of_many(report: Findings) -> list[Section]:
     sides = (f"behind {charts.short(best, 14)}", "ahead")
     chart = charts.intervals(rows, 0.0, f"difference in {measure} to {best}", sides)
     svg = chart.svg("estimates", f"Differences to {best} with intervals", said)
-    level = f"{100 * (1 - result.alpha):g} %"
     caption = (
-        f"How far each ranker is from {best}. Filled: told apart from it; hollow: not. The intervals are simultaneous: "
-        f"all hold at once with {level} confidence."
+        f"How far each ranker is from {best}. Filled: told apart from it; hollow: not. "
+        f"{how_sure(to_best[:MAX_PAIRS], 1 - result.alpha)}"
     )
     pairs = [_pairs(report, result)] if len(report.differences) <= MAX_OPEN_PAIRS else []
     return [Section("", svg=svg, caption=caption, open=_groups(report, result)), *pairs]
@@ -124,7 +123,7 @@ def _pairs(report: Findings, result: Ranking) -> Section:
     ]
     said = "; ".join(f"{row.label}: {row.text}, {'told apart' if row.strong else 'not told apart'}" for row in rows)
     chart = charts.intervals(rows, 0.0, f"difference in {result.basis.measure}")
-    svg = chart.svg("pairs", "Differences of all pairs with simultaneous intervals", said)
+    svg = chart.svg("pairs", "Differences of all pairs with intervals", said)
     cells = [
         [
             (each.better, False),
@@ -136,10 +135,7 @@ def _pairs(report: Findings, result: Ranking) -> Section:
         for each in pairs
     ]
     columns = ["better", "other", "difference", "change in %", "verdict"]
-    table = Shown("All pairs, with intervals that hold at once", columns, cells)
-    level = f"{100 * (1 - result.alpha):g} %"
+    table = Shown("All pairs, with their intervals", columns, cells)
     more = "" if len(pairs) <= MAX_PAIRS else f" The chart shows the first {MAX_PAIRS} of {len(pairs)} pairs."
-    caption = (
-        f"Filled: told apart by Holm's test; hollow: not. All intervals hold at once with {level} confidence.{more}"
-    )
+    caption = f"Filled: told apart by Holm's test; hollow: not. {how_sure(pairs, 1 - result.alpha)}{more}"
     return Section("All pairs", svg=svg, caption=caption, tables=[table])
