@@ -131,6 +131,12 @@ class Gate(Printed):
         return self.outcome == UNRESOLVED and self.reach is not None and not self.reach.is_whole
 
     @property
+    def _is_still(self) -> bool:
+        """Whether all is judged and there is no interval, since the two differ by the same in every drawn query."""
+        state = self.status
+        return state.looks is None and bool(np.isfinite(state.value)) and bool(np.isnan(state.low))
+
+    @property
     def question(self) -> str:
         """What was asked, in words."""
         return self.rule.asked(self.status.first, self.status.second or "")
@@ -143,6 +149,8 @@ class Gate(Printed):
             return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
         if self._is_beyond:
             return f"{self.outcome}: the labels of this plan do not reach {state.first} far enough"
+        if self._is_still:
+            return f"{self.outcome}: the labels show no variation to compute an interval from"
         return f"{self.outcome}: the labels so far do not decide it"
 
     @property
