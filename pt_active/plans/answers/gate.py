@@ -232,7 +232,7 @@ def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question
     outcome, draws = _proved(proof, rule, alpha)
     verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
     ahead = nothing_foreseen(outcome != UNRESOLVED)
-    if outcome == UNRESOLVED and foreseeable(progress):
+    if outcome == UNRESOLVED and tables.manifest.rest is None and foreseeable(progress):
         claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
         ahead = foreseen(prospect_of(proof, verdict, claims, alpha), progress)
     state = with_strays(status_of(tables, question, progress, verdict, ahead), strays_of(tables, qrels))
