@@ -162,6 +162,8 @@ class Gate(Printed):
             return f"keep {self.status.second}"
         if self._is_beyond:
             return f"make a new plan with {self.status.first} and {self.status.second}, and judge what is new"
+        if self.reach is not None and self._is_still:
+            return f"make a new plan with {self.status.first} and {self.status.second}"
         if self.status.looks is None:
             return (
                 "judge the rest of the plan, then ask again"

@@ -207,3 +207,5 @@ def test_a_sample_without_variation_is_not_out_of_reach(
     assert gate.outcome == "unresolved"
     assert gate.reach is not None
     assert gate.reach.told
+    assert gate.answer == "unresolved: the labels show no variation to compute an interval from"
+    assert gate.advice == "make a new plan with next and production"
