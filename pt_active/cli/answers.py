@@ -55,7 +55,9 @@ def estimate(
     rows = {name: estimate.to_dict() for name, estimate in estimates.items()}
     kept = _kept(measure=measure, estimator=estimator, confidence=confidence, missing=missing, so_far=so_far)
     kept += _kept(grade_names=grade_names, rule=rule, ties=ties)
-    return Answer({"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(plan, qrels, kept))
+    return Answer(
+        {"estimates": rows}, "\n\n".join(map(str, estimates.values())), _report_next(loaded, plan, qrels, kept)
+    )
 
 
 def compare(
@@ -92,7 +94,7 @@ def compare(
         )
     kept = _kept(measure=measure, estimator=estimator, confidence=confidence, missing=missing, so_far=so_far)
     kept += _kept(first=first, second=second, grade_names=grade_names, rule=rule, ties=ties)
-    return Answer(result.to_dict(), str(result), _report_next(plan, qrels, kept))
+    return Answer(result.to_dict(), str(result), _report_next(loaded, plan, qrels, kept))
 
 
 def status(
@@ -222,6 +224,9 @@ def next_step(
         asked: Further options that were given.
         extended: Those of them that an extension takes too.
     """
+    whole = loaded.tables.manifest.rest is None
+    if state.resolved and not whole:
+        return "There is nothing more to judge: the interval above is the result."
     if state.resolved:
         page = new_path(plan.with_name(f"{plan.name}.html"))
         shown = command_line("report", plan, *qrels, "--so-far", *asked, "--out", page)
@@ -235,6 +240,8 @@ def next_step(
         return f"{once}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
     if planned:
         return "The planned looks are over."
+    if not whole:
+        return "All that was drawn is judged. To judge more, plan again from the same logs with a larger budget."
     out = new_path(plan.with_name(f"{plan.name}-more"))
     lacking = state.needed - extended_from(loaded)
     budget = rounded_up(max(lacking, least_round(loaded))) if lacking > 0 else "BUDGET"
@@ -250,7 +257,9 @@ def _one_pair(state: Status, plan: Path, qrels: list[Path]) -> str:
     return f"There is nothing more to judge. One pair on one page, at the level of this pair alone:\n  {shown}"
 
 
-def _report_next(plan: Path, qrels: list[Path], kept: list[str]) -> str:
+def _report_next(loaded: Plan, plan: Path, qrels: list[Path], kept: list[str]) -> str:
+    if loaded.tables.manifest.rest is not None:
+        return ""
     page = new_path(plan.with_name(f"{plan.name}.html"))
     return f"All of it on one page:\n  {command_line('report', plan, *qrels, *kept, '--out', page)}"
 

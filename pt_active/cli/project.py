@@ -156,7 +156,8 @@ class Project:
         try:
             values = tomllib.loads(file.read_bytes().decode("utf-8-sig"))
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{file}: this is not TOML: {error}") from error
+            hint = "; in a Windows path, use / or single quotes" if "\\" in str(error) else ""
+            raise ValueError(f"{file}: this is not TOML: {error}{hint}") from error
         for key, value in values.items():
             if key not in KEYS:
                 near = difflib.get_close_matches(key.lower().replace("_", "-"), KEYS, n=1)
@@ -164,6 +165,7 @@ class Project:
                 raise ValueError(f"{file}: unknown key {shown(key)}; {ask}")
             if not _fits(value, KEYS[key]):
                 raise ValueError(f"{file}: {key} must be {KEYS[key]}, got {shown(value)}")
+            _check_no_nul(file, key, value)
         return cls(file, values)
 
     def options(self, command: str, typed: Mapping[str, Any]) -> dict[str, Any]:
@@ -205,12 +207,18 @@ class Project:
         if kind == OUTPUT:
             return self.file.parent / value
         if kind == RUNS:
-            return [f"{name}={self._existing(f'run {name}', file)}" for name, file in value.items()]
+            return [f"{self._named(name)}={self._existing(f'run {name}', file)}" for name, file in value.items()]
         if key == "judges":
             return ",".join(_listed(value))
         if key == "judge":
             return [self._judge(each) for each in _listed(value)]
         return _listed(value) if kind == WORDS else value
+
+    def _named(self, name: str) -> str:
+        """The name of a run, as ``--run NAME=FILE`` can take it."""
+        if not name or "=" in name:
+            raise ValueError(f"{self.file}: runs: a name is needed, without an equals sign, got {shown(name)}")
+        return name
 
     def _judge(self, given: str) -> str:
         """Another judge's file, which may have a name before it."""
@@ -237,6 +245,17 @@ class Project:
             f"nothing is judged yet: there is no {' or '.join(map(str, places))}; let people judge with "
             f'pt-active judge, or name the file of the labels in {self.file}: labels = "FILE"'
         )
+
+
+def _check_no_nul(file: Path, key: str, value: Any) -> None:
+    """Raise if a text of a value holds a NUL character, which no name of a file can hold.
+
+    Raises:
+        ValueError: If there is one.
+    """
+    texts = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else [value]
+    if any(isinstance(text, str) and "\0" in text for text in texts):
+        raise ValueError(f"{file}: {key} must not hold a NUL character, got {shown(value)}")
 
 
 def _listed(value: str | list[str]) -> list[str]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import glob
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,8 +79,10 @@ def partitioned(
     pl = import_polars()
     texts = folder / "texts"
     tables = {name: _as_parquet(paths, texts / str(place)) for place, (name, paths) in enumerate(files.items())}
-    rows = sum(pl.scan_parquet(table).select(pl.len()).collect().item() for paths in tables.values() for table in paths)
-    number = max(1, -(-rows // ROWS_OF_PARTITION)) if number is None else number
+    rows = {name: sum(_rows_of(pl, path) for path in paths) for name, paths in tables.items()}
+    if empty := [name for name, count in rows.items() if not count]:
+        raise ValueError(f"run {shown(empty[0])}: its tables are empty; expected rows with {some(_COLUMNS)}")
+    number = max(1, -(-sum(rows.values()) // ROWS_OF_PARTITION)) if number is None else number
     for place, (name, paths) in enumerate(tables.items()):
         scanned = pl.concat([_checked_scan(pl, name, path) for path in paths])
         if topics is not None:
@@ -117,15 +120,38 @@ def read_partition(path: Path, names: Sequence[str], qids: Sequence[str] | None 
     return pd.concat(frames, ignore_index=True)[PARTITION_COLUMNS]
 
 
+@contextmanager
+def _reading(pl: Any, path: Path) -> Iterator[None]:
+    """Name the file in errors of reading a table, those of Polars too.
+
+    Raises:
+        ValueError: If the table is malformed or damaged, or a folder holds none.
+    """
+    with naming(path):
+        if path.is_dir() and not any(path.iterdir()):
+            raise ValueError("the folder is empty; expected Parquet tables")
+        try:
+            yield
+        except pl.exceptions.PolarsError as error:
+            said = " ".join(str(error).split())[:200]
+            raise ValueError(f"this is not a Parquet table, or a damaged one: {said}") from error
+
+
+def _rows_of(pl: Any, path: Path) -> int:
+    """The number of rows of a Parquet table."""
+    with _reading(pl, path):
+        return int(pl.scan_parquet(path).select(pl.len()).collect().item())
+
+
 def _checked_scan(pl: Any, name: str, path: Path) -> polars.LazyFrame:
     """The rows of a Parquet run with ids as strings and scores as numbers.
 
     Raises:
         ValueError: If a column is missing or of the wrong type, an id is missing, or a score is not a finite number.
     """
-    scanned = pl.scan_parquet(path)
-    schema = scanned.collect_schema()
-    with naming(path):
+    with _reading(pl, path):
+        scanned = pl.scan_parquet(path)
+        schema = scanned.collect_schema()
         if absent := [column for column in _COLUMNS if column not in schema]:
             raise ValueError(f"run {shown(name)} needs the columns qid, docno, score; it lacks {some(absent)}")
         for column in ("qid", "docno"):

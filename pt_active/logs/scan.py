@@ -101,7 +101,8 @@ class ScannedRuns:
 
         The same queries are drawn in the same order with the same probabilities. The plan keeps them with their
         documents; of all others it keeps sums. So it estimates and compares its own measure; what needs the documents
-        of other queries is refused: `Plan.status` before the end, `Plan.extend`, `Plan.report`, other measures.
+        of other queries is refused: `Plan.extend`, `Plan.report`, other measures. `Plan.status`
+        before the end is for one or two rankers.
 
         Args:
             grades: A fitted grade model; what it says of a document may depend on its query alone.

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from pt_active.frames.checks import ArgumentError
 from pt_active.frames.sources import naming, opened, source_of
 from pt_active.frames.trec import RUN, read_columns
 
@@ -26,9 +25,9 @@ def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If a line does not fit a run; the message has its number.
+        ValueError: If the file is empty, or a line does not fit a run; the message has its number.
     """
-    line, rest = 0, b""
+    line, rest, empty = 0, b"", True
     with naming(path), opened(path) as (stream, _):
         while True:
             read = stream.read(BLOCK)
@@ -38,10 +37,13 @@ def run_blocks(path: Path) -> Iterator[pd.DataFrame]:
             if read and not end:
                 source_of(path, content)  # A line as long as this is longer than the limits allow.
             if whole.strip():
+                empty = False
                 yield _rows(path, whole, line)
             line += whole.count(b"\n")
             if not read:
-                return
+                break
+        if empty:
+            raise ValueError(f"the file is empty; expected {RUN.shape}")
 
 
 def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
@@ -51,7 +53,7 @@ def _rows(path: Path, content: bytes, before: int) -> pd.DataFrame:
     """
     try:
         return read_columns(source_of(path, content), RUN)
-    except ArgumentError:
+    except ValueError:
         if before == 0:
             raise
         first_wrong = source_of(path, b"\n" * before + content)

@@ -25,8 +25,9 @@ from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.level import level_chosen, level_told
-from pt_active.plans.answers.next_release import reach_of
-from pt_active.plans.answers.progress import cut_to_judged
+from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
+from pt_active.plans.answers.progress import Question, cut_to_judged
+from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.answers.unanswered import unanswered
 from pt_active.plans.making.documents import first_round
 from pt_active.plans.making.extension import Extension, extended
@@ -291,10 +292,10 @@ class Plan(Answering):
     ) -> Gate:
         """Whether a ranker that came after the plan may replace another, from the labels that the plan has [theory 14].
 
-        One looks once, when all of the plan is judged. Documents of the pool that the plan never asks for count at
-        their worst, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in
-        these, or if documents outside the pool could change the outcome. The ranker must not have been made with these
-        labels.
+        One looks once, when all of the plan is judged. Documents that a plan of queries does not ask for, and those
+        outside the pool, count as not relevant. Other documents of the pool that the plan never asks for count at their
+        worst, whatever the grade model says of them. The gate is unresolved if too much of the ranker lies in these, or
+        if what counts as not relevant could change the outcome. The ranker must not have been made with these labels.
 
         Args:
             qrels: The labels, or records of judgments.
@@ -314,10 +315,16 @@ class Plan(Answering):
             warnings.simplefilter("ignore")  # What they say is part of the answer.
             later = self.with_rankers(**{name: run})
             pair = named_pair(later.rankers, name, baseline, or_all=False)
+            labels, unasked = with_unasked(self.tables, later.tables, self.measure, labels)
             state, found = later._once(pair, labels, confidence)
+            if unasked:
+                own = plan_status(self.tables, labels, Question((0,), self.measure, None, 1.0, confidence))
+                state = dataclasses.replace(state, n_judged=own.n_judged, left_out=own.left_out)
         if found is None:
             return gate_at_the_end(state, found, asked)
-        reach = reach_of(later.tables, self.measure, pair, run, found)
+        reach = reach_of(later.tables, self.measure, pair, run, found, unasked)
+        if reach.equal:
+            found = known_equal(found)
         return gate_at_the_end(state, found, asked, reach.worst).with_reach(reach)
 
     def export(

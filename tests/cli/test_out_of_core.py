@@ -62,6 +62,28 @@ def test_from_runs_to_a_verdict(demo: DemoCollection, folder: Path) -> None:
     assert pair[0] in told
 
 
+def test_nothing_is_proposed_that_such_a_plan_refuses(demo: DemoCollection, folder: Path) -> None:
+    run(*ASKED, *runs(demo, ""), "--out", "plan", "--out-of-core")
+    plan = Plan.load("plan")
+    demo.judge(plan.assessments).to_csv("all.csv", index=False)
+    drawn = plan.assessments["qid"].drop_duplicates()
+    some = plan.assessments[plan.assessments["qid"].isin(drawn.head(len(drawn) // 2))]
+    demo.judge(some).to_csv("some.csv", index=False)
+    pair = [word for role, name in zip(("--first", "--second"), demo.runs, strict=False) for word in (role, name)]
+    for words in (
+        ("estimate", "plan", "all.csv"),
+        ("compare", "plan", "all.csv", *pair),
+        ("status", "plan", "all.csv", *pair),
+        ("status", "plan", "some.csv", *pair),
+        ("gate", "plan", "all.csv", *pair, "--margin", "0.001"),
+        ("gate", "plan", "some.csv", *pair, "--margin", "0.001"),
+    ):
+        said = invoke(*words).output
+        assert "pt-active report" not in said
+        assert "pt-active extend" not in said
+        assert "would have to be spent" not in said
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -332,6 +332,12 @@ def test_without_a_project_arguments_are_missing(files):
         ("a = 1\na = 2\n", "pt-active.toml: this is not TOML: "),
         ("topics = 'none.tsv'\n", "pt-active.toml: topics: there is no file none.tsv"),
         ("[runs]\nx = 'none.run'\n", "pt-active.toml: run x: there is no file none.run"),
+        ("[runs]\n'a=b' = 'new.run'\n", "pt-active.toml: runs: a name is needed, without an equals sign, got 'a=b'"),
+        ("[runs]\n'' = 'new.run'\n", "pt-active.toml: runs: a name is needed, without an equals sign, got ''"),
+        ('topics = "a\\u0000b"\n', "pt-active.toml: topics must not hold a NUL character, got 'a\\x00b'"),
+        ('plan = "a\\u0000b"\n', "pt-active.toml: plan must not hold a NUL character, got 'a\\x00b'"),
+        ('train-run = ["a\\u0000b"]\n', "pt-active.toml: train-run must not hold a NUL character"),
+        ('[runs]\nx = "a\\u0000b"\n', "pt-active.toml: runs must not hold a NUL character"),
         ("seed = -1\n", "--seed must be at least 0, got -1"),
         ("max-grade = 0\n", "--max-grade must be at least 1, got 0"),
     ],
@@ -341,6 +347,13 @@ def test_each_mistake_is_one_line(files, text, said):
     assert complaint(
         "plan", "--out", "p", "--measure", "DCG@5", "--pool" if "zz" in text else "--budget", "5"
     ).startswith(said)
+
+
+def test_a_windows_path_in_double_quotes_is_explained(files):
+    FILE.write_text('topics = "C:\\data\\topics.tsv"\n')
+    assert complaint("status").endswith("; in a Windows path, use / or single quotes")
+    FILE.write_text("topics = \n")
+    assert "Windows" not in complaint("status")
 
 
 def test_bytes_that_are_not_text_are_one_line(files):

@@ -13,8 +13,10 @@ import pytest
 
 from pt_active import OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.trec import read_run
 from pt_active.logs import scan
 from pt_active.plans.answers.status import Status
+from pt_active.relevance.grades.models import ColdGrades
 
 pytest.importorskip("polars")
 
@@ -238,6 +240,16 @@ def test_a_wrong_line_has_its_number(demo: DemoCollection, tmp_path: Path, monke
         scan(new=tmp_path / "new.run").plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
 
 
+@pytest.mark.parametrize("block", [100, 1 << 20])
+def test_a_nul_character_has_the_line_of_the_file(block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pt_active.logs.text_runs.BLOCK", block)
+    lines = [f"q{i} Q0 d{i} 0 1.5 new" for i in range(50)]
+    lines[37] = "q37 Q0 d\0 0 1.5 new"
+    (tmp_path / "new.run").write_text("\n".join(lines))
+    with pytest.raises(ValueError, match="new.run: line 38: a NUL character"):
+        scan(new=tmp_path / "new.run").plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+
+
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
@@ -252,6 +264,49 @@ def test_malformed_files_are_refused(frame: dict[str, list[object]], message: st
     pd.DataFrame(frame).to_parquet(tmp_path / "new.parquet")
     with pytest.raises(ValueError, match=message):
         scan(new=tmp_path / "new.parquet").plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+
+
+@pytest.mark.parametrize("content", [b"PAR1junk", b"", b"PAR1" + b"junk" * 100 + b"PAR1"])
+def test_damaged_tables_are_refused(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "new.parquet").write_bytes(content)
+    with pytest.raises(ValueError, match="new.parquet: this is not a Parquet table"):
+        scan(new=tmp_path / "new.parquet").plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("new.parquet", "the folder is empty; expected Parquet tables"), ("new.run", "folder|directory")],
+)
+def test_an_empty_folder_is_refused(name: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises((ValueError, IsADirectoryError), match=f"(?i){message}"):
+        scan(new=tmp_path / name).plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+
+
+@pytest.mark.parametrize("content", [b"", b"\n", b" \n\t\n"])
+@pytest.mark.parametrize("suffix", [".run", ".gz"])
+def test_an_empty_run_is_refused_as_in_memory(content: bytes, suffix: str, tmp_path: Path) -> None:
+    file, other = tmp_path / f"new{suffix}", tmp_path / "old.run"
+    file.write_bytes(gzip.compress(content) if suffix == ".gz" else content)
+    other.write_text("q1 Q0 d1 0 1.5 old\n")
+    with pytest.raises(ValueError, match="the file is empty") as in_memory:
+        read_run(file)
+    with pytest.raises(ValueError, match="the file is empty") as in_blocks:
+        scan(new=file, old=other, allow_missing_queries=True).plan(pt.Transformer.identity(), None, "DCG@10", budget=5)
+    assert str(in_blocks.value) == str(in_memory.value)
+
+
+def test_an_empty_table_counts_as_long_as_another_of_its_run_has_rows(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"qid": ["1"], "docno": ["d"], "score": [1.0]})
+    frame.to_parquet(tmp_path / "new-0.parquet")
+    frame.head(0).to_parquet(tmp_path / "new-1.parquet")
+    frame.to_parquet(tmp_path / "old.parquet")
+    found = scan(workers=1, new=str(tmp_path / "new-*.parquet"), old=tmp_path / "old.parquet")
+    assert len(found.plan(ColdGrades(2), None, "DCG@10", draws=1).assessments) == 1
+    with pytest.raises(ValueError, match="run 'new': its tables are empty"):
+        scan(new=tmp_path / "new-1.parquet", old=tmp_path / "old.parquet", allow_missing_queries=True).plan(
+            ColdGrades(2), None, "DCG@10", draws=1
+        )
 
 
 def test_wrong_arguments_are_refused(files: dict[str, str], grades: OrderedLogitGrades) -> None:

@@ -131,6 +131,12 @@ class Gate(Printed):
         return self.outcome == UNRESOLVED and self.reach is not None and not self.reach.is_whole
 
     @property
+    def _is_still(self) -> bool:
+        """Whether all is judged and there is no interval, since the two differ by the same in every drawn query."""
+        state = self.status
+        return state.looks is None and bool(np.isfinite(state.value)) and bool(np.isnan(state.low))
+
+    @property
     def question(self) -> str:
         """What was asked, in words."""
         return self.rule.asked(self.status.first, self.status.second or "")
@@ -143,6 +149,8 @@ class Gate(Printed):
             return f"{self.outcome}: {self.rule.shown(self.outcome, state.first, state.second or '')}"
         if self._is_beyond:
             return f"{self.outcome}: the labels of this plan do not reach {state.first} far enough"
+        if self._is_still:
+            return f"{self.outcome}: the labels show no variation to compute an interval from"
         return f"{self.outcome}: the labels so far do not decide it"
 
     @property
@@ -154,6 +162,8 @@ class Gate(Printed):
             return f"keep {self.status.second}"
         if self._is_beyond:
             return f"make a new plan with {self.status.first} and {self.status.second}, and judge what is new"
+        if self.reach is not None and self._is_still:
+            return f"make a new plan with {self.status.first} and {self.status.second}"
         if self.status.looks is None:
             return (
                 "judge the rest of the plan, then ask again"
@@ -224,7 +234,7 @@ def gate_at_any_time(tables: PlanTables, qrels: pd.DataFrame, question: Question
     outcome, draws = _proved(proof, rule, alpha)
     verdict = replace(verdict_of(proof, 0.0, True, alpha), resolution=0, at=0)
     ahead = nothing_foreseen(outcome != UNRESOLVED)
-    if outcome == UNRESOLVED and foreseeable(progress):
+    if outcome == UNRESOLVED and tables.manifest.rest is None and foreseeable(progress):
         claims = [[Claim(rule.threshold, True)], [Claim(rule.threshold, False)]]
         ahead = foreseen(prospect_of(proof, verdict, claims, alpha), progress)
     state = with_strays(status_of(tables, question, progress, verdict, ahead), strays_of(tables, qrels))

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
 from pt_active.frames.checks import agreeing, how_many
+from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.runs import ordered_run
 from pt_active.inference.rounds import round_weights
+from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
 from pt_active.plans.answers.results import Comparison
 from pt_active.plans.making.kept import PlanTables
 from pt_active.relevance.bounds import expectation_errors
-from pt_active.relevance.measures import has_rank_form
+from pt_active.relevance.measures import cutoff_of, has_rank_form
 
 
 @dataclass(frozen=True)
@@ -26,36 +28,45 @@ class Reach:
         ranker: The later ranker.
         seen: Its documents that the measure sees, in the plan's queries.
         outside: Those of them that are not in the plan's pool, and count as not relevant.
+        unasked: Those of them in drawn queries that the plan does not ask for, and that count as not relevant.
         unreached: Share of the model's variance in documents of the pool that could never be drawn.
         worst: How far the truth can lie below and above what the estimate takes for granted of these documents,
             whatever their labels are: a number from 0 down and one from 0 up. None if that is not known.
-        told: Whether the comparison with the baseline has an interval.
+        told: Whether so little lies in documents of the pool that could never be drawn that an interval can hold.
+        equal: Whether the measure cannot tell the ranker from the baseline, whatever the labels are.
         rising: Whether the measure never falls if a document is more relevant than it counts.
     """
 
     ranker: str
     seen: int
     outside: int
+    unasked: int
     unreached: float
     worst: tuple[float, float] | None
     told: bool
+    equal: bool
     rising: bool
 
     @property
     def is_whole(self) -> bool:
         """Whether nothing of the ranker is out of reach."""
-        return self.told and not self.outside and not self.unreached and self.worst == (0.0, 0.0)
+        return self.told and not self.strangers and not self.unreached and self.worst == (0.0, 0.0)
+
+    @property
+    def strangers(self) -> int:
+        """The number of its documents that count as not relevant because the plan does not know them."""
+        return self.outside + self.unasked
 
     def allows(self, passes: bool) -> bool:
         """Whether what the labels prove of the ranker holds for all of it.
 
-        Documents outside the pool count as not relevant, so the ranker is at least as good as it seems if the measure
-        is `rising`: a pass holds, a fail does not.
+        Documents that the plan does not know count as not relevant, so the ranker is at least as good as it seems if
+        the measure is `rising`: a pass holds, a fail does not.
 
         Args:
             passes: Whether a pass is proved, rather than a fail.
         """
-        return self.told and (not self.outside or (passes and self.rising))
+        return self.told and (not self.strangers or (passes and self.rising))
 
     def __str__(self) -> str:
         said = []
@@ -63,9 +74,15 @@ class Reach:
             counted = f"{self.outside} of the {how_many('document', self.seen)} of {self.ranker} that the measure sees"
             verb = agreeing("is", self.outside)
             said.append(f"{counted} {verb} not in the plan's pool, and taken as not relevant")
-        if self.unreached or self.worst != (0.0, 0.0):
+        if self.unasked:
+            counted = f"{how_many('document', self.unasked)} of {self.ranker} in drawn queries"
+            verb = agreeing("is", self.unasked)
+            said.append(f"{counted}, not asked for by this plan, {verb} taken as not relevant")
+        if self.worst is None:
+            said.append("what it ranks lies in part where this plan never asks, and no limits of that are known")
+        elif self.unreached or self.worst != (0.0, 0.0):
             share = f"{self.unreached:.0%}" if self.unreached >= 0.005 else "less than 1%"
-            count = "" if self.worst is None else ", which count at their worst, {:+.4g} to {:+.4g}".format(*self.worst)
+            count = ", which count at their worst, {:+.4g} to {:+.4g}".format(*self.worst)
             said.append(
                 f"{share} of the variance expected of it lies in documents that this plan never asks for{count}"
             )
@@ -73,7 +90,12 @@ class Reach:
 
 
 def reach_of(
-    tables: PlanTables, measure: irm.Measure, pair: tuple[int, int], run: pd.DataFrame, comparison: Comparison
+    tables: PlanTables,
+    measure: irm.Measure,
+    pair: tuple[int, int],
+    run: pd.DataFrame,
+    comparison: Comparison,
+    unasked: int = 0,
 ) -> Reach:
     """How much of a later ranker the labels of a plan can tell.
 
@@ -83,23 +105,75 @@ def reach_of(
         pair: Indices of the later ranker and of the one that it would replace.
         run: Its ``qid, docno, score``.
         comparison: What the labels say of it and the baseline.
+        unasked: How many of its documents `with_unasked` took as not relevant.
     """
     pool, name = tables.pool, tables.pool.names[pair[0]]
     run = ordered_run(run, name, measure.params.get("cutoff"))
     run = run[run["qid"].isin(pool.qids)]
     known = pd.DataFrame({"qid": pool.qids[pool.query_of_document], "docno": pool.docno})
     inside = len(run.merge(known, on=["qid", "docno"]))
-    low, _ = comparison.confidence_interval()
-    worst = _worst(tables, measure, pair)
+    worst, outside = _worst(tables, measure, pair), len(run) - inside
     return Reach(
         ranker=name,
         seen=len(run),
-        outside=len(run) - inside,
+        outside=outside,
+        unasked=unasked,
         unreached=comparison.basis.unreached,
         worst=worst,
-        told=worst is not None and bool(np.isfinite(low)),
+        told=worst is not None and comparison.basis.unreached <= MAX_UNREACHED_SHARE,
+        equal=not outside and _rank_alike(pool.ranks[list(pair)], measure),
         rising=has_rank_form(measure),
     )
+
+
+def with_unasked(
+    tables: PlanTables, later: PlanTables, measure: irm.Measure, labels: pd.DataFrame
+) -> tuple[pd.DataFrame, int]:
+    """The labels with grade 0 for what a later ranker has in the drawn queries and the plan does not ask for.
+
+    If all of these have labels, they count, and otherwise none of them: what a ranker is taken for must not depend on
+    who chose which of them to judge.
+
+    Args:
+        tables: The content of a plan.
+        later: The same with the later ranker.
+        measure: The plan's measure.
+        labels: The labels so far.
+
+    Returns:
+        The labels, and how many documents were taken as not relevant.
+    """
+    if tables.rounds:
+        return labels, 0
+    pool = later.pool
+    drawn = (tables.queries["q_draws"].to_numpy() > 0)[pool.query_of_document]
+    rows = drawn & pool.seen(measure) & ~tables.pool.seen(measure)
+    keys = pool.keys.loc[rows, ["qid", "docno"]]
+    labels = checked_qrels(labels, pool.max_grade)
+    asked = labels.merge(keys, how="left", on=["qid", "docno"], indicator="where")["where"].to_numpy() == "left_only"
+    if int((~asked).sum()) == len(keys):
+        return labels, 0
+    return pd.concat([labels[asked], keys.assign(label=0)], ignore_index=True), len(keys)
+
+
+def known_equal(comparison: Comparison) -> Comparison:
+    """The comparison of two rankers that are equal whatever the labels are."""
+    return replace(
+        comparison,
+        difference=0.0,
+        standard_error=0.0,
+        pvalue=1.0,
+        degrees_of_freedom=np.inf,
+        degenerate=False,
+        tails=None,
+    )
+
+
+def _rank_alike(ranks: np.ndarray, measure: irm.Measure) -> bool:
+    """Whether two rankers have the same documents at the same ranks as far as the measure sees, ``int32[2, N]``."""
+    cutoff = cutoff_of(measure)
+    seen = ranks if cutoff is None else np.where(ranks <= cutoff, ranks, 0)
+    return bool((seen[0] == seen[1]).all())
 
 
 def _worst(tables: PlanTables, measure: irm.Measure, pair: tuple[int, int]) -> tuple[float, float] | None:

@@ -137,3 +137,75 @@ def test_the_command_says_what_the_library_says(
     assert "--run is the first ranker" in gate("--margin", "5", "--looks", "always")[2]
     assert gate("--second", "production", "--run", "candidate=next.run", "--margin", "5")[0] == 2
     assert np.isfinite(plan.gate_later(labels, run, "production", 5.0).status.low)
+
+
+@pytest.fixture(scope="module")
+def of_queries(graded: pd.DataFrame) -> Plan:
+    return Plan.create(graded, None, DCG @ 3, budget=150, level="query", seed=2)
+
+
+def reordered(graded: pd.DataFrame, first: int) -> pd.DataFrame:
+    """A run that begins with the baseline's document at a rank from 0."""
+    graded = graded[graded["rank_production"] >= 0]
+    run = graded[["qid", "docno"]].assign(score=-graded["rank_production"].astype(float))
+    return run.assign(score=np.where(graded["rank_production"] == first, 1.0, run["score"]))
+
+
+def test_what_a_plan_of_queries_does_not_ask_for_counts_as_not_relevant(
+    of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
+) -> None:
+    labels, run = demo.judge(of_queries.assessments), reordered(graded, 9)
+    passed = of_queries.gate_later(labels, run, "production", 5.0)
+    assert (passed.outcome, passed.status.judged) == ("pass", passed.status.drawn)
+    assert (passed.status.n_judged, passed.status.left_out) == (len(labels), 0)
+    assert passed.reach is not None
+    assert passed.reach.unasked > 0
+    assert "of next in drawn queries, not asked for by this plan, are taken as not relevant" in str(passed)
+    unsure = of_queries.gate_later(labels, run, "production", 5.0, "better")
+    assert unsure.answer == "unresolved: the labels of this plan do not reach next far enough"
+    assert unsure.advice == "make a new plan with next and production, and judge what is new"
+    part = of_queries.gate_later(labels.head(len(labels) - 1), run, "production", 5.0)
+    assert (part.outcome, part.advice) == ("unresolved", "judge the rest of the plan, then ask again")
+    assert part.status.n_judged + part.status.left_out == len(labels) - 1
+
+
+def test_labels_beyond_a_plan_of_queries_count_if_none_is_lacking(
+    of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
+) -> None:
+    run = reordered(graded, 9)
+    pool = graded.merge(of_queries.assessments["qid"].drop_duplicates(), on="qid")
+    asked, everything = demo.judge(of_queries.assessments), demo.judge(pool[["qid", "docno"]])
+    taken = of_queries.gate_later(asked, run, "production", 0.4)
+    whole = of_queries.gate_later(everything, run, "production", 0.4)
+    assert whole.reach is not None
+    assert whole.reach.is_whole
+    assert taken.status.value < whole.status.value
+    beyond = everything.merge(asked[["qid", "docno"]], how="left", on=["qid", "docno"], indicator="where")
+    some = everything[(beyond["where"] == "both").to_numpy() | (np.arange(len(beyond)) % 2 == 0)]
+    assert of_queries.gate_later(some, run, "production", 0.4).status.value == taken.status.value
+
+
+def test_a_ranker_equal_to_the_baseline_is_no_worse(
+    of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
+) -> None:
+    labels, run = demo.judge(of_queries.assessments), reordered(graded, 0)
+    gate = of_queries.gate_later(labels, run, "production", 0.0)
+    assert (gate.outcome, gate.status.low, gate.status.high) == ("pass", 0.0, 0.0)
+    assert "reach" not in str(gate)
+    assert of_queries.gate_later(labels, run, "production", None, "better").outcome == "fail"
+
+
+def test_a_sample_without_variation_is_not_out_of_reach(
+    of_queries: Plan, graded: pd.DataFrame, demo: DemoCollection
+) -> None:
+    """The ranker differs from the baseline in the queries alone that were not drawn."""
+    labels, drawn = demo.judge(of_queries.assessments), of_queries.assessments["qid"]
+    run = reordered(graded, 0)
+    swapped = reordered(graded, 2)
+    run = run.assign(score=run["score"].where(run["qid"].isin(drawn), swapped["score"]))
+    gate = of_queries.gate_later(labels.assign(label=0), run, "production", 0.1)
+    assert gate.outcome == "unresolved"
+    assert gate.reach is not None
+    assert gate.reach.told
+    assert gate.answer == "unresolved: the labels show no variation to compute an interval from"
+    assert gate.advice == "make a new plan with next and production"
