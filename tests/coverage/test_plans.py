@@ -48,7 +48,8 @@ def grouped(graded: pd.DataFrame) -> pd.DataFrame:
     return graded.assign(qwords=words.where(words < 5).map(lambda n: None if pd.isna(n) else f"{n:.0f}"))
 
 
-@pytest.mark.parametrize("level", [pytest.param("query", marks=pytest.mark.slow), "document"])
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["query", "document"])
 def test_groups_centre_on_the_truth_and_cover_it(level, demo, grouped) -> None:
     """40 plans find a bias of half a standard deviation in any group, and a coverage of .85."""
     group = grouped.drop_duplicates("qid").set_index("qid")["qwords"].fillna(NO_VALUE)
