@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
-from leagues import DRAWS, LARGEST_SHARE, SPOILERS, insert, markdown, tasks
+from leagues import DRAWS, LARGEST_SHARE, SPOILERS, add_keep, insert, kept, markdown, tasks
 from tqdm import tqdm
 
 from pt_active import UnitCost
@@ -141,9 +141,15 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=2000)
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
     parser.add_argument("--quick", dest="repetitions", action="store_const", const=50, help="50 repetitions only")
+    add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
-    rows = [row for path in arguments.pools for row in rows_of(read_judged_pool(path), arguments.repetitions)]
+    number = arguments.repetitions
+    rows = [
+        row
+        for pool in map(read_judged_pool, arguments.pools)
+        for row in kept(arguments.keep, f"{pool.name}, {number} repetitions", rows_of(pool, number))
+    ]
     text = markdown(pd.DataFrame(rows))
     print(text)
     if arguments.docs:

@@ -1,6 +1,8 @@
 """How often verdicts are false on populations that are made to mislead: `pt_active.studies.populations`.
 
-    python examples/reproduce/hostile.py [--repetitions 250] [--docs pt_active/pt_docs/stopping.md]
+    python examples/reproduce/hostile.py [--repetitions 250] [--keep FOLDER] [--docs pt_active/pt_docs/stopping.md]
+
+It takes over an hour. With ``--keep``, a run that was stopped goes on after the last finished part.
 
 Neither ranker is better, so each winner is false. ``false`` is the share of samples in which an interval of the
 difference lacks 0 at any look, so that a winner is named; ``missed`` is the share in which an interval of one ranker's
@@ -32,7 +34,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from leagues import insert, markdown
+from leagues import add_keep, insert, kept, markdown
 from sequences import ever_excluded, recalibrated, refitted, sequences, spoilt
 from stopping import ROUNDS, half_of_rounds, rounds_of
 from tqdm import tqdm
@@ -255,16 +257,19 @@ def main() -> None:
     parser.add_argument("--populations", nargs="+", choices=POPULATIONS, default=list(POPULATIONS))
     parser.add_argument("--csv", type=Path, metavar="FILE.csv")
     parser.add_argument("--docs", type=Path, metavar="PAGE.md")
+    add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     number = arguments.repetitions
+    keep = partial(kept, arguments.keep)
     bets, small, large, sizes = [], [], [], []
     for name in tqdm(arguments.populations, unit="population"):
-        bets += of_bets(name, QUERIES, number, POOLS)
-        small += of_queries(name, QUERIES, JUDGED, 1, number, POOLS)
-        small += of_rounds(name, max(1, number // 10), POOLS)
-        large += of_queries(name, LARGE, MOST, EVERY, number, POOLS)
-        sizes += of_sizes(name, number, POOLS, LARGE, SIZES)
+        setting = f"{name}, {number} repetitions"
+        bets += keep(f"{setting}, bets", of_bets(name, QUERIES, number, POOLS))
+        small += keep(f"{setting}, small", of_queries(name, QUERIES, JUDGED, 1, number, POOLS))
+        small += keep(f"{setting}, rounds", of_rounds(name, max(1, number // 10), POOLS))
+        large += keep(f"{setting}, large", of_queries(name, LARGE, MOST, EVERY, number, POOLS))
+        sizes += keep(f"{setting}, sizes", of_sizes(name, number, POOLS, LARGE, SIZES))
     tables = {
         "by bets, until everything is judged": pd.DataFrame(bets),
         f"{JUDGED} of {QUERIES} queries": pd.DataFrame(small),

@@ -114,12 +114,7 @@ def parser_of(description: str | None, repetitions: int, quick: str) -> argparse
     parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--quick", action="store_true", help=quick)
-    parser.add_argument(
-        "--keep",
-        type=Path,
-        metavar="FOLDER",
-        help="keep the rows of finished folds, so that a run can go on later",
-    )
+    add_keep(parser)
     parser.add_argument(
         "--folds", action="append", default=[], metavar="NAME=N", help="only the first training folds of a pool"
     )
@@ -146,19 +141,36 @@ def rows_of_folds(
         folds: Name of a fold → function that makes its rows.
         arguments: Those of `parser_of`.
     """
+    setting = "quick" if arguments.quick else f"{arguments.repetitions} repetitions"
     rows: list[Mapping[str, object]] = []
     for name, make in tqdm(folds.items(), unit="fold"):
-        setting = "quick" if arguments.quick else f"{arguments.repetitions} repetitions"
-        kept = arguments.keep and arguments.keep / f"{name}, {setting}, seed {arguments.seed}.json"
-        if kept and kept.exists():
-            rows += json.loads(kept.read_text(encoding="utf-8"))
-            continue
-        made = list(tqdm(make(), desc=name, unit="row", leave=False))
-        if kept:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_file(kept, json.dumps(made, default=float), replace=True)
-        rows += made
+        made = tqdm(make(), desc=name, unit="row", leave=False)
+        rows += kept(arguments.keep, f"{name}, {setting}, seed {arguments.seed}", made)
     return pd.DataFrame(rows)
+
+
+def kept(folder: Path | None, name: str, rows: Iterable[Mapping[str, object]]) -> list[Mapping[str, object]]:
+    """Rows that an earlier run has kept under a name, or those that are made now and then kept.
+
+    Args:
+        folder: Where rows are kept; None keeps nothing.
+        name: What the rows depend on.
+        rows: The rows, which are only made if they are not found.
+    """
+    if folder is None:
+        return list(rows)
+    path = folder / f"{name}.json"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        write_file(path, json.dumps(list(rows), default=float), replace=True)
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def add_keep(parser: argparse.ArgumentParser) -> None:
+    """Add the option ``--keep`` to a command line."""
+    parser.add_argument(
+        "--keep", type=Path, metavar="FOLDER", help="keep finished parts in a folder, so that a run can go on later"
+    )
 
 
 def written(
@@ -197,10 +209,14 @@ def tabled(
     parser.add_argument(
         "--quick", dest="repetitions", action="store_const", const=quick, help=f"{quick} repetitions only"
     )
+    add_keep(parser)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
+    number = arguments.repetitions
     all_rows = [
-        row for path in arguments.pools for row in tqdm(rows(read_judged_pool(path), arguments.repetitions), unit="row")
+        row
+        for pool in map(read_judged_pool, arguments.pools)
+        for row in kept(arguments.keep, f"{pool.name}, {number} repetitions", tqdm(rows(pool, number), unit="row"))
     ]
     table = markdown(pd.DataFrame(all_rows))
     if arguments.docs:
