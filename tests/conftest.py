@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import gc
 import importlib
 import os
@@ -20,6 +21,7 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 import pytest
+import typer.testing
 from hypothesis import settings
 from numba.core.caching import IndexDataCacheFile
 
@@ -41,6 +43,9 @@ def _save_alone(file: Any, key: Any, data: Any) -> None:
 
 if WORKER:
     IndexDataCacheFile.save = _save_alone
+
+# The runner would make the command of an app anew at each call, which takes longer than many calls.
+typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")

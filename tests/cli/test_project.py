@@ -1,6 +1,5 @@
 """The project file: five commands without options, flags before it, and one line for whatever is wrong in it."""
 
-import functools
 import json
 import sys
 
@@ -23,14 +22,6 @@ else:
 QUERIES = [f"q{i}" for i in range(12)]
 PAST = [f"p{i}" for i in range(10)]
 DEPTH = 6
-
-COMMAND_OF = functools.cache(typer.main.get_command)
-
-
-@pytest.fixture(autouse=True)
-def made_once(monkeypatch):
-    """The command of the app, which ``CliRunner`` would make anew at each call."""
-    monkeypatch.setattr("typer.testing._get_command", COMMAND_OF)
 
 
 def grade(qid, document):
@@ -392,7 +383,7 @@ def test_a_written_file_is_a_project(files):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_what_a_command_takes_is_an_argument_and_a_key(command):
-    parameters = {each.name for each in COMMAND_OF(app).commands[command].params}
+    parameters = {each.name for each in typer.main.get_command(app).commands[command].params}
     assert set(COMMANDS[command]) <= parameters
     assert {key_of(command, argument) for argument in COMMANDS[command]} <= set(KEYS)
 

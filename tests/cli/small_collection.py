@@ -1,0 +1,77 @@
+"""Files of a small collection, and commands that run on them in this process."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+from typer.testing import CliRunner
+
+from pt_active.cli.app import app
+
+QUERIES = [f"née-{i}/x" for i in range(30)]
+PAST = [f"past_{i}" for i in range(25)]
+DOCUMENTS = 12
+
+
+def label(qid, document):
+    """The truth: good documents have low numbers, and some queries have few of them."""
+    return max(0, 2 - (3 * document + len(qid) + int(qid.rsplit("_")[-1].strip("née-/x"))) % 7)
+
+
+def write_run(path, qids, seed):
+    rng = np.random.default_rng(seed)
+    lines = []
+    for qid in qids:
+        order = np.argsort([seed * label(qid, d) * -0.3 + rng.normal() for d in range(DOCUMENTS)])[:8]
+        lines += [f"{qid} Q0 D-{d} {rank} {10 - rank} tag" for rank, d in enumerate(order, start=1)]
+    write(path, "\n".join(lines) + "\n")
+
+
+def write(path, text):
+    opened = gzip.open if path.suffix == ".gz" else open
+    with opened(path, "wt", encoding="utf-8") as stream:
+        stream.write(text)
+
+
+def qrels_lines(qids):
+    return "".join(f"{q} 0 D-{d} {label(q, d)}\n" for q in qids for d in range(DOCUMENTS))
+
+
+RUNS = ("--run", "a=a.run.gz", "--run", "b=b.run")
+TRAINING = ("--train-run", "past.run", "--train-qrels", "past.qrels.gz")
+UNIFORM = ("--grades", "uniform", "--max-grade", "2")
+MEASURED = ("--measure", "DCG@5", "--level", "query", "--budget", "100", "--seed", "1", "--out", "plan")
+
+
+def invoke(*words):
+    return CliRunner().invoke(app, [str(w) for w in words])
+
+
+def run(*words):
+    """The standard output of a command that succeeds."""
+    result = invoke(*words)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def complaint(*words):
+    """The message of a command that ends in exit code 2, one line on stderr and nothing on stdout."""
+    result = invoke(*words)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    *before, last = result.stderr.splitlines()
+    assert all(line.startswith("warning: ") for line in before)
+    assert last.startswith("error: ")
+    return last.removeprefix("error: ")
+
+
+def planned(*words):
+    return json.loads(run("plan", *RUNS, *MEASURED, *words, "--json"))
+
+
+def fill(path):
+    """Judge a CSV worklist as people do in a spreadsheet."""
+    table = pd.read_csv(path, dtype=str, keep_default_na=False)
+    table["label"] = [label(q, int(d.removeprefix("D-"))) for q, d in zip(table.qid, table.docno, strict=True)]
+    table.to_csv(path, index=False)

@@ -1,0 +1,160 @@
+"""The command `budget`: how much it takes, from runs, plans and pilots."""
+
+import json
+import re
+import shlex
+
+import pandas as pd
+import pytest
+from small_collection import QUERIES, RUNS, TRAINING, UNIFORM, complaint, fill, planned, run
+
+from pt_active import OrderedLogitGrades, Outlook, Plan, Runs
+from pt_active.frames.trec import read_qrels, read_run
+
+PILOT = ("--level", "document", "--budget", "60")
+
+
+def test_how_much_it_takes_from_runs(files):
+    said = run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--per-query", "2")
+    assert said.startswith("DCG@5 of a, b; expected from the grade model's opinion of itself")
+    found = json.loads(run("budget", *RUNS, *TRAINING, "--measure", "DCG@5", "--width", "0.2", "--json"))
+    model = OrderedLogitGrades(2).fit(read_run("past.run"), read_qrels("past.qrels.gz"))
+    pool = Runs(a=read_run("a.run.gz"), b=read_run("b.run")).transform(pd.DataFrame({"qid": QUERIES}))
+    table = Outlook.of(model.transform(pool), None, "DCG@5").budget_for(width=0.2)
+    assert [row["budget"] for row in found["rows"]] == pytest.approx(table["budget"])
+    assert found["rankers"] == ["a", "b"]
+
+
+def test_what_only_everything_reaches_is_said(files):
+    said = run("budget", *RUNS, *TRAINING, "--measure", "nDCG@5", "--width", "1e-9")
+    census = "query passive, query hedged, document depth"
+    assert f"A half-width of 0 is a census, all that matters is judged: {census}." in said
+    assert "Next, draw everything, since nothing less does:" in said
+
+
+def test_what_a_budget_proposes_is_a_plan(files):
+    words = (*RUNS, *TRAINING, "--measure", "DCG@5", "--seconds-per-document", "30", "--seconds-per-query", "60")
+    said = run("budget", *words, "--difference", "0.5", "--power", "0.7")
+    proposed = shlex.split(said.splitlines()[-1])
+    assert proposed[:2] == ["pt-active", "plan"]
+    run(*proposed[1:])
+    made = Plan.load("my-plan").manifest
+    assert made["arguments"]["cost"] == "TimeCost(seconds_per_document=30.0, seconds_per_query=60.0)"
+    assert made["spent"] < 10
+    row = [line.split() for line in said.splitlines()[2:5] if line.split()[0] == made["arguments"]["level"]][-1]
+    assert made["arguments"]["budget"] == pytest.approx(float(row[3]), rel=1e-2)
+
+
+def test_a_pilot_tells_what_a_plan_lacks(files):
+    planned(*TRAINING, *PILOT)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    before = json.loads(run("budget", "plan", "--budget", "100", "--json"))
+    after = json.loads(run("budget", "plan", "plan.csv", "--budget", "100", "--json"))
+    assert "optimism" in after["rows"][0]
+    assert "optimism" not in before["rows"][0]
+    assert run("budget", "plan", "plan.csv", "--width", "1e-9").rstrip().endswith("only judging everything does it.")
+    said = run("budget", "plan", "plan.csv", "--width", "0.05")
+    proposed = shlex.split(said.splitlines()[-1])
+    assert proposed[:4] == ["pt-active", "extend", "plan", "plan.csv"]
+    run(*proposed[1:])
+    (longer,) = Plan.load("plan-more").manifest["rounds"]
+    assert longer["budget"] == 60 + float(proposed[proposed.index("--budget") + 1])
+    assert run("budget", "plan", "plan.csv", "--width", "9").rstrip().endswith("The plan's own budget is enough.")
+    (more,) = re.findall(
+        r"Next, draw more:\n  pt-active extend plan --budget ([0-9]+)", run("budget", "plan", "--width", "0.05")
+    )
+    assert float(more) > 0
+    run("plan", *RUNS, *TRAINING, *PILOT, "--design", "spread", "--measure", "DCG@5", "--out", "spread")
+    (again,) = re.findall(
+        r"plan again as before, but with --budget ([0-9]+) --seed 0\.", run("budget", "spread", "--width", "0.05")
+    )
+    assert float(again) > 60
+
+
+def test_a_small_pilot_and_a_tiny_budget_are_said_to_be_so(files):
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--draws", "3", "--out", "plan")
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    said, found = (run("budget", "plan", "plan.csv", "--budget", "100", *how) for how in ((), ("--json",)))
+    (note,) = json.loads(found)["notes"]
+    assert note.startswith("The pilot has 3 queries. Below 30, chance decides which errors it shows")
+    assert note in said
+    row = json.loads(found)["rows"][0]
+    assert 0 < row["low"] < row["standard_error"] < row["high"]
+    tiny = json.loads(run("budget", "plan", "--budget", "3", "--json"))["notes"]
+    assert "too few for an interval: query passive at 3" in tiny[0]
+    assert json.loads(run("budget", "plan", "--budget", "100", "--json"))["notes"] == []
+
+
+@pytest.mark.parametrize("design", ["hedged", "successive", "spread"])
+def test_what_a_plan_lacks_is_counted_from_its_budget_if_it_goes_on(files, design):
+    level = "query" if design == "hedged" else "document"
+    sampled = ("--level", level, "--design", design, "--per-query", "3.3", "--seed", "1", "--out", "plan")
+    run("plan", *RUNS, *TRAINING, "--measure", "DCG@5", "--budget", "100", *sampled)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    plan = Plan.load("plan")
+    spent = plan.manifest["spent"]
+    assert spent < 99
+    before = spent if design == "spread" else 100
+    (row,) = (
+        each
+        for each in json.loads(run("budget", "plan", "plan.csv", "--width", "0.3", "--json"))["rows"]
+        if (each["level"], each["design"]) == (level, design)
+    )
+    said = run("budget", "plan", "plan.csv", "--width", "0.3")
+    assert f"The plan lacks {row['budget'] - before:.4g} of it. Next, draw" in said
+    run(*shlex.split(said.splitlines()[-1])[1:])
+    if design != "spread":
+        assert Plan.load("plan-more").manifest["spent"] <= row["budget"] + 1
+        words = ("plan", "plan.csv", "--confidence", "0.999999")
+        state, hint = json.loads(run("status", *words, "--json")), run("status", *words).splitlines()[-1]
+        proposed = float(re.search("--budget ([0-9.]+)", hint)[1])
+        assert state["needed"] - 100 <= proposed < 1.01 * (state["needed"] - 100) + 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--difference", "0"), "--difference must be a number other than 0, got 0.0"),
+        (("--difference", "1", "--power", "1"), "--power must lie between 0.05"),
+        (("--power", "2"), "--power must lie between 0.05"),
+        (("--width", "-1"), "--width must be a positive number, got -1.0"),
+        (("--width", "1", "--difference", "1"), "say either --width or --difference, and not both"),
+        (("--width", "1", "--budget", "9"), "say either --budget or --width, and not both"),
+        (("--seconds-per-document", "-3"), "--seconds-per-document must be a positive number, got -3.0"),
+        (("--seconds-per-document", "3", "--cost", "log-length"), "--seconds-per-document is a cost of its own"),
+        (("--seconds-per-query", "3"), "--seconds-per-query goes with --seconds-per-document"),
+        (
+            ("--seconds-per-document", "3", "--seconds-per-query", "-3"),
+            "--seconds-per-query must be a finite number and not negative, got -3.0",
+        ),
+        (("--cost", "free"), "unknown --cost 'free'"),
+        (("--until-known",), "--until-known needs --difference"),
+        (("--until-known", "--difference", "1", "--width", "1"), "leave out --width and --budget with --until-known"),
+        (("--until-known", "--budget", "9"), "leave out --width and --budget with --until-known"),
+    ],
+)
+def test_budgets_that_cannot_be(files, words, said):
+    assert complaint("budget", *RUNS, *UNIFORM, "--measure", "DCG@5", *words).startswith(said)
+
+
+def test_a_budget_needs_one_source(files):
+    assert complaint("budget", *RUNS, *UNIFORM).startswith("say what to estimate")
+    assert complaint("budget").startswith("say either --run")
+    planned(*UNIFORM)
+    assert complaint("budget", "plan", *RUNS, "--measure", "DCG@5").endswith("leave out --run, --measure")
+
+
+def test_hours_are_said(files):
+    seconds = ("--seconds-per-document", "30", "--seconds-per-query", "60")
+    words = ("--measure", "DCG@5", "--level", "query", "--budget", "1.2", "--out", "plan")
+    assert " hours for the whole pool" in run("plan", *RUNS, *TRAINING, *seconds, *words)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv", "--order", "drawn")
+    fill("plan.csv")
+    assert "hours spent" in run("status", "plan", "plan.csv")
+    run("report", "plan", "plan.csv", "--out", "plan.html")
+    page = (files / "plan.html").read_text(encoding="utf-8")
+    assert re.search(r"This plan cost [0-9.]+ hours\.", page)
+    assert "budget, hours" in page

@@ -1,0 +1,256 @@
+"""The command `plan`: what it makes, and what it refuses."""
+
+import json
+import re
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_collection import (
+    DOCUMENTS,
+    MEASURED,
+    PAST,
+    QUERIES,
+    RUNS,
+    TRAINING,
+    UNIFORM,
+    complaint,
+    invoke,
+    planned,
+    qrels_lines,
+    run,
+    write,
+    write_run,
+)
+
+from pt_active import Plan
+from pt_active.frames import sources
+
+
+def test_a_plan_says_what_a_measure_costs_that_needs_whole_pools(files):
+    words = ("--level", "query", "--budget", "100", "--out")
+    made = invoke("plan", *RUNS, *TRAINING, "--measure", "nDCG@5", *words, "whole")
+    assert made.exit_code == 0, made.output
+    assert "nDCG@5 depends on a query's whole pool, " in made.stderr
+    assert "depends on" not in invoke("plan", *RUNS, *TRAINING, "--measure", "DCG@5", *words, "cut").stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        TRAINING,
+        ("--grades", "forest", *TRAINING, "--train-run", "past2.run"),
+        ("--grades", "prior", *TRAINING, "--depth", "5", "--max-grade", "3"),
+        UNIFORM,
+        ("--judge", "judge.qrels", "--train-qrels", "past.qrels.gz"),
+        ("--judge", "judge.qrels", *TRAINING),
+    ],
+    ids=lambda words: " ".join(words)[:40],
+)
+def test_grade_models(files, words):
+    made = planned(*words)
+    assert made["plan"] == "plan"
+    assert made["rankers"] == ["a", "b"]
+    assert 0 < made["spent"] <= 100
+    grades = Plan.load("plan").tables.pool.grades
+    assert grades.shape[1] == (4 if "prior" in words else 3)
+    assert ("uniform" in words) == bool((grades == grades[0, 0]).all())
+
+
+@pytest.mark.parametrize("how", [(), ("--level", "query"), ("--design", "optimal"), ("--replace",)], ids=str)
+def test_every_plan_does_without_judgments(files, how):
+    asked = ("--measure", "DCG@5", "--budget", "60", "--max-grade", "2")
+    said = run("plan", *RUNS, *asked, *how, "--out", "plan")
+    assert "Grade model: none, so grades are guessed from ranks alone\n" in said
+    pool = Plan.load("plan").tables.pool
+    best = np.where(pool.ranks > 0, pool.ranks, DOCUMENTS).min(axis=0)
+    relevant = 1 / (1 + np.exp(-0.5 + 0.5 * np.log(best)))
+    np.testing.assert_allclose(1 - pool.grades[:, 0], relevant)
+
+
+def test_a_budget_does_without_judgments(files):
+    said = run("budget", *RUNS, "--measure", "DCG@5", "--width", "0.5", "--max-grade", "2")
+    assert "Grade model: none, so grades are guessed from ranks alone\n" in said
+    (proposed,) = re.findall(r"pt-active (plan .*)", said)
+    run(*shlex.split(proposed))
+
+
+def test_a_stray_label_is_not_the_top_grade(files):
+    write(files / "stray.qrels", qrels_lines(PAST) + f"{PAST[0]} 0 D-new 9\n")
+    trained = ("--train-run", "past.run", "--train-qrels", "stray.qrels")
+    said = complaint("plan", *RUNS, *MEASURED, *trained)
+    assert said.startswith("stray.qrels: 1 label is above 2, such as 9 for document 'D-new' of query 'past_0'")
+    assert said.endswith("if this is meant to be, say --max-grade 9")
+    planned(*trained, "--max-grade", "9")
+    assert "1 label is not, such as 9" in complaint("plan", *RUNS, *MEASURED[:-1], "x", *trained, "--max-grade", "2")
+
+
+def test_a_stray_label_of_a_pool_is_not_the_top_grade(labelled, files):
+    labelled.assign(label=np.where(np.arange(len(labelled)) == 3, 9, labelled["label"])).to_parquet("pool.parquet")
+    said = complaint("simulate", "pool.parquet", "--measure", "DCG@5", "--train-fold", "1")
+    assert said.startswith("pool.parquet: 1 label is above 2, such as 9 for document")
+    assert said.endswith("if this is meant to be, give the pool its own grades, in columns grade_0 to grade_9")
+
+
+def test_a_plan_without_a_budget_asks_for_it(files):
+    said = complaint("plan", *RUNS, *UNIFORM, "--measure", "DCG@5", "--out", "p")
+    assert said == "say --budget, the most to spend, such as the number of documents that people can judge"
+
+
+def test_rounds_say_which_option_is_too_many(files):
+    asked = (*RUNS, *UNIFORM, "--measure", "DCG@5", "--budget", "60", "--out", "p", "--rounds", "2")
+    assert complaint("plan", *asked, "--design", "hedged") == "--rounds are of documents: leave out --design hedged"
+    assert complaint("plan", *asked, "--level", "query") == "--rounds are of documents: say --level document"
+
+
+def test_limits_are_lifted_by_an_option(files, monkeypatch):
+    monkeypatch.setattr(sources, "LIMITS", sources.Limits(size=500))
+    said = complaint("plan", *RUNS, *MEASURED, *UNIFORM)
+    assert "is larger than 500 bytes, the limit; if it is meant to be, --no-limit lifts the limit" in said
+    planned(*UNIFORM, "--no-limit")
+
+
+def test_options_reach_the_plan(files):
+    words = ("--cost", "log-length", "--per-query", "0.5", "--design", "optimal", "--defensive", "0.2", "--replace")
+    measured = ("--measure", "ERR@5", "--draws", "9", "--seed", "4", "--out", "plan", "--texts", "texts.tsv")
+    made = json.loads(run("plan", *RUNS, *UNIFORM, *words, *measured, "--json"))
+    assert made["counts"]["draws"] == 9
+    assert made["arguments"] == {
+        "measure": "ERR(max_rel=2)@5",
+        "cost": "LogLengthCost(column='text', per_query=0.5)",
+        "per_query": 0.5,
+        "design": "optimal",
+        "level": "query",
+        "seed": 4,
+        "budget": None,
+        "draws": 9,
+        "replace": True,
+        "defensive": 0.2,
+        "objective": "mean",
+        "pairs": None,
+    }
+
+
+def test_a_graded_pool_instead_of_runs(files):
+    planned(*TRAINING)
+    Plan.load("plan").tables.pool.document_frame().to_parquet("pool.parquet")
+    again = run("plan", "--pool", "pool.parquet", *MEASURED[:-1], "again")
+    assert again.startswith("Plan for DCG@5 of a, b")
+    pd.testing.assert_frame_equal(Plan.load("again").queries, Plan.load("plan").queries)
+    assert complaint("plan", "--pool", "pool.parquet", *MEASURED[:-1], "third", "--depth", "3", *UNIFORM) == (
+        "--pool already has grades; leave out --grades, --max-grade, --depth"
+    )
+
+
+def test_topics_choose_the_queries(files):
+    write(files / "few.tsv", f"{QUERIES[0]}\tone\n{QUERIES[3]}\ttwo\nstranger\tthree\n")
+    words = ("--measure", "DCG@5", "--budget", "1000", "--out", "plan", "--topics", "few.tsv", "--json")
+    result = invoke("plan", *RUNS, *UNIFORM, *words)
+    assert json.loads(result.stdout)["counts"]["queries"] == 2
+    assert json.loads(result.stdout)["census"]
+    (warning,) = result.stderr.splitlines()
+    assert warning.startswith("warning: 1 topic has no document")
+
+
+def test_missing_queries_only_if_asked(files):
+    write_run(files / "b.run", QUERIES[:-2], seed=5)
+    assert "run 'b' has no documents for 2 queries" in complaint("plan", *RUNS, *UNIFORM, *MEASURED)
+    assert planned(*UNIFORM, "--allow-missing-queries")["counts"]["queries"] == len(QUERIES)
+
+
+def test_missing_texts_are_counted(files):
+    write(files / "texts.tsv", "D-1\tone\n")
+    result = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--texts", "texts.tsv")
+    assert result.exit_code == 0
+    assert result.stderr.startswith(f"warning: texts.tsv: no text for {DOCUMENTS - 1} documents of the pool")
+
+
+BAD_PLANS = {
+    "no such run": (("--run", "a=nowhere.run", *UNIFORM), "nowhere.run: No such file or directory"),
+    "no name": (("--run", "a.run.gz", *UNIFORM), "--run needs NAME=FILE, got 'a.run.gz'"),
+    "same name": ((*RUNS, "--run", "a=b.run", *UNIFORM), "--run a=b.run: the name 'a' is taken"),
+    "reserved name": (("--run", "depth=b.run", *UNIFORM), "--run depth=b.run: the name 'depth' is taken"),
+    "no runs": (UNIFORM, "say either --run (one for each ranker) or --pool, and not both"),
+    "no training": (
+        RUNS,
+        "the grade model learns from --train-run and --train-qrels; without any judgments, say --max-grade N",
+    ),
+    "no training of documents": ((*RUNS, "--level", "document"), "without any judgments, say --max-grade N"),
+    "no training qrels": ((*RUNS, "--judge", "judge.qrels"), "--judge needs --train-qrels"),
+    "no maximum": ((*RUNS, "--grades", "uniform"), "--grades uniform needs --max-grade"),
+    "no maximum of cold grades": ((*RUNS, "--grades", "cold"), "--grades cold needs --max-grade"),
+    "two models": ((*RUNS, *TRAINING, "--grades", "prior", "--judge", "judge.qrels"), "say either --grades or --judge"),
+    "unknown grades": (
+        (*RUNS, "--grades", "oracle"),
+        "unknown --grades 'oracle'; it is one of auto, ordered-logit, forest",
+    ),
+    "unknown cost": ((*RUNS, *UNIFORM, "--cost", "much"), "unknown --cost 'much'; it is one of unit, log-length"),
+    "unknown design": ((*RUNS, *UNIFORM, "--design", "nice"), "unknown design 'nice'"),
+    "cost without texts": ((*RUNS, *UNIFORM, "--cost", "log-length"), "--cost log-length needs the texts"),
+    "budget and draws": ((*RUNS, *UNIFORM, "--draws", "5"), "say either --budget or --draws, and not both"),
+    "unknown measure": ((*RUNS, *UNIFORM, "--measure", "Best@5"), "unknown measure 'Best@5'"),
+    "no budget at all": ((*RUNS, *UNIFORM, "--budget", "-5"), "--budget must be a positive number, got -5.0"),
+    "no share": ((*RUNS, *UNIFORM, "--defensive", "2"), "--defensive must lie between 0 and 1, got 2.0"),
+    "no seed": ((*RUNS, *UNIFORM, "--seed", "-1"), "--seed must be at least 0, got -1"),
+    "overhead": ((*RUNS, *UNIFORM, "--per-query", "-1"), "--per-query must be a finite number and not negative"),
+    "budget too small": ((*RUNS, *UNIFORM, "--budget", "1"), "budget 1 does not pay for the cheapest query"),
+    "grade above maximum": ((*RUNS, *TRAINING, "--max-grade", "1"), "must not be above the highest grade, 1"),
+    "not a run": (("--run", "a=topics.tsv", *UNIFORM), "topics.tsv: line 1: expected 6 columns"),
+    "not Parquet": (("--pool", "a.run.gz"), "a.run.gz: "),
+    "a folder": (("--pool", "."), ".: Is a directory"),
+    "out exists": ((*RUNS, *UNIFORM, "--out", "a.run.gz"), "a.run.gz exists; choose another --out"),
+    "out of nowhere": ((*RUNS, *UNIFORM, "--out", "no/where"), "the folder no does not exist"),
+    "rounds of a design of queries": (
+        (*RUNS, *UNIFORM, "--level", "query", "--design", "hedged", "--rounds", "2"),
+        "--rounds are of documents: say --level document and leave out --design hedged",
+    ),
+}
+
+
+@pytest.mark.parametrize(("words", "message"), BAD_PLANS.values(), ids=BAD_PLANS)
+def test_a_bad_plan_says_why_and_leaves_nothing(files, words, message):
+    before = set(files.rglob("*"))
+    assert message in complaint("plan", *MEASURED, *words)
+    assert set(files.rglob("*")) == before
+
+
+def test_an_export_in_quiet_is_one_line(files):
+    planned(*UNIFORM)
+    said = run("export", "plan", "--out", "plan.csv", "--format", "csv", "--quiet")
+    assert re.fullmatch(r"\d+ documents to judge are in plan.csv.\n", said)
+
+
+def test_strata_are_not_offered_to_plans_that_have_none(files):
+    planned(*UNIFORM)
+    assert complaint("export", "plan", "--out", "x", "--format", "strata").startswith("unknown --format 'strata'")
+
+
+def test_documents_refuse_what_does_not_fit(files):
+    words = (*RUNS, *UNIFORM, "--level", "document", "--budget", "60", "--out", "p1")
+    said = complaint("plan", *words, "--measure", "nDCG@5", "--design", "spread")
+    assert "nDCG@5 is neither additive nor a cascade, so its documents are judged from the top" in said
+    assert "depends on which documents are judged" in complaint("plan", *words, "--measure", "Judged@5")
+    assert complaint("plan", *words, "--measure", "DCG@5", "--design", "optimal") == (
+        "--design optimal is one of --level query, not of --level document"
+    )
+    assert "unknown --level 'page'" in complaint("plan", *RUNS, *UNIFORM, *MEASURED, "--level", "page")
+
+
+def test_ndcg_is_planned_from_documents(files):
+    words = (*RUNS, *TRAINING, "--level", "document", "--budget", "60", "--out", "p1")
+    said = run("plan", *words, "--measure", "nDCG@5")
+    assert "(drawn by depth)" in said
+    assert len(Plan.load("p1").assessments) <= 60
+
+
+def test_several_judges_make_one_model(files):
+    (files / "other.qrels").write_text((files / "judge.qrels").read_text())
+    judges = ("--judge", "judge.qrels", "--judge", "other.qrels")
+    assert "Plan for DCG@5" in run("plan", *RUNS, *TRAINING[2:], *judges, *MEASURED)
+    same = complaint(
+        "plan", *RUNS, *TRAINING[2:], "--judge", "judge.qrels", "--judge", "./judge.qrels", *MEASURED[:-1], "p"
+    )
+    assert same == ("--judge ./judge.qrels: the name 'judge' is taken; say NAME=./judge.qrels, with another name")
+    named = ("--judge", "judge.qrels", "--judge", "again=judge.qrels")
+    run("plan", *RUNS, *TRAINING[2:], *named, *MEASURED[:-1], "named")
