@@ -212,14 +212,14 @@ def any_records(draw: st.DrawFn) -> pd.DataFrame:
     return checked_records(frame.assign(label=frame["label"].where(frame["status"] == "judged"), time=time, plan="ab"))
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 @given(frame=any_records())
-def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, suffix: str, frame: pd.DataFrame) -> None:
-    path = tmp_path_factory.mktemp("records") / f"records{suffix}"
-    write_records(frame, path)
-    pd.testing.assert_frame_equal(read_records(path).reset_index(drop=True), frame, check_dtype=False)
-    with pytest.raises(FileExistsError):
+def test_files_keep_all_of_a_record(tmp_path_factory: pytest.TempPathFactory, frame: pd.DataFrame) -> None:
+    folder = tmp_path_factory.mktemp("records")
+    for path in (folder / "records.jsonl", folder / "records.parquet"):
         write_records(frame, path)
+        pd.testing.assert_frame_equal(read_records(path).reset_index(drop=True), frame, check_dtype=False)
+        with pytest.raises(FileExistsError):
+            write_records(frame, path)
 
 
 def test_a_file_of_records_names_its_wrong_line(tmp_path: Path, plan: Plan) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from functools import cache
 
 import ir_measures.measures as irm
 import numpy as np
@@ -42,12 +44,18 @@ def planned(
     return plan, demo.judge(plan.assessments)[["qid", "docno", "label"]]
 
 
+@pytest.fixture(scope="module")
+def planned_once(graded: pd.DataFrame, demo: DemoCollection) -> Callable[..., tuple[Plan, pd.DataFrame]]:
+    """A plan and its labels, made once for the same measure, level and drawing: estimators do not change them."""
+    return cache(lambda measure, level, replace=False: planned(graded, demo, measure, level, replace=replace))
+
+
 @pytest.mark.parametrize("estimator", ["regression", "difference", "ht", "snis"])
 @pytest.mark.parametrize(("level", "measure"), CASES)
-def test_contributions_sum_to_the_estimate(level, measure, estimator, demo, graded) -> None:
+def test_contributions_sum_to_the_estimate(level, measure, estimator, planned_once) -> None:
     if level == "document" and estimator == "snis":
         return
-    plan, qrels = planned(graded, demo, measure, level)
+    plan, qrels = planned_once(measure, level)
     found = Contributions.of(plan, qrels, PAIR, estimator=estimator)
     whole = plan.compare(qrels, estimator=estimator).difference
     assert found.base + found.queries["contribution"].sum() == pytest.approx(whole, abs=1e-10)
@@ -73,12 +81,14 @@ def test_contributions_sum_to_the_estimate(level, measure, estimator, demo, grad
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("estimator", ["regression", "snis", "difference"])
 @pytest.mark.parametrize("measure", [DCG @ 10, ERR @ 10, irm.nDCG @ 5])
-def test_a_labels_effect_is_what_the_estimate_loses_without_it(measure, estimator, replace, demo, graded) -> None:
+def test_a_labels_effect_is_what_the_estimate_loses_without_it(
+    measure, estimator, replace, planned_once, graded
+) -> None:
     """Replace a label by every grade, weighted by its probability under the model, and estimate again.
 
     A line is trusted as far as with all labels.
     """
-    plan, qrels = planned(graded, demo, measure, "query", replace=replace)
+    plan, qrels = planned_once(measure, "query", replace)
     found = Contributions.of(plan, qrels, PAIR, estimator=estimator)
     judged = plan.judged(qrels)
     controls = Controls(judged.pool_weight, judged.pool_model @ PAIR)
