@@ -20,6 +20,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 
 from pt_active.frames.atomic import write_file
@@ -95,9 +96,14 @@ def digest(made: Made, groups: dict[str, list[str]]) -> str:
     """Digest of the code of the modules that a table rests on."""
     found = hashlib.sha256()
     for module in sorted({module for group in made.rests_on for module in groups[group]}):
-        tree = ast.parse((PACKAGE / module).read_text(encoding="utf-8"))
-        found.update("\n".join(code_of(tree)).encode())
+        found.update(_computed((PACKAGE / module).read_text(encoding="utf-8")))
     return found.hexdigest()[:16]
+
+
+@cache
+def _computed(text: str) -> bytes:
+    """What the text of a module computes; many tables rest on the same modules."""
+    return "\n".join(code_of(ast.parse(text))).encode()
 
 
 def out_of_date() -> list[Made]:
