@@ -256,7 +256,7 @@ def next_step(
 
 def _judge_on(plan: Path, kept: Path, state: Status) -> str:
     """The command that lets people judge on in their browsers, where they have begun."""
-    store = [] if kept.absolute() == kept_at(plan).absolute() else ["--store", kept]
+    store: list[str | Path] = [] if kept.absolute() == kept_at(plan).absolute() else ["--store", kept]
     return command_line("judge", plan, *store, *(given_words(margin=state.margin) if state.second is None else []))
 
 

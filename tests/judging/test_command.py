@@ -67,9 +67,7 @@ def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path
     store.close()
     said = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / name)]).stdout
     other = "" if name == "plan.sqlite" else f" --store {tmp_path / name}"
-    assert said.endswith(
-        f"Next, let people judge on, and ask again:\n  pt-active judge {tmp_path / 'plan'}{other}\n"
-    )
+    assert said.endswith(f"Next, let people judge on, and ask again:\n  pt-active judge {tmp_path / 'plan'}{other}\n")
 
 
 def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
