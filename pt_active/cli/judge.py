@@ -177,7 +177,7 @@ def judge(
     where = Address(host, port, address, certificate, key)
     where.check()
     loaded, folder, given = _demo(texts) if demo else _loaded(plan, texts)
-    kept = store or folder.with_name(f"{folder.name}.sqlite")
+    kept = store or kept_at(folder)
     order_of = partial(JudgingOrder.of, block=block, double=double)
     seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
     setting = Setting(folder, kept, given, order_of, names, guideline, seconds, margin)
@@ -187,6 +187,11 @@ def judge(
         return _ended(site, site.organiser.folder, kept)
     finally:
         site.campaign.store.close()
+
+
+def kept_at(folder: Path) -> Path:
+    """The file in which judgments of a plan are kept unless another is said: PLAN.sqlite, beside its folder."""
+    return folder.with_name(f"{folder.name}.sqlite")
 
 
 def _check_extra() -> None:

@@ -135,6 +135,7 @@ def fill(path):
 def test_the_whole_road(files):
     said = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
     assert said.startswith("Plan for DCG@5 of a, b")
+    assert "in their browsers:\n  pt-active judge plan\nOr write " in said
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed == shlex.split("pt-active export plan --out plan.csv --format csv --order drawn")
     said = run(*proposed[1:])

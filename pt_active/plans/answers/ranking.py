@@ -38,6 +38,9 @@ _COMMON_FIELDS = (
 )
 """Fields of `Basis` that are the same for all comparisons."""
 
+HOLM = "holm"
+"""The correction for many pairs unless another is asked for."""
+
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
 """Level → what is ranked."""
 
@@ -72,6 +75,25 @@ class Ranking(Drawn):
     def pair_confidence(self) -> float:
         """The level of each pair's interval at which those of all pairs hold at once (Bonferroni)."""
         return 1 - self.alpha / len(self.comparisons)
+
+    @property
+    def pair_confidences(self) -> tuple[float, ...]:
+        """The level of each pair's interval at which it excludes 0 just where the corrected test finds a winner.
+
+        That is `pair_confidence`, except for pairs that only a later step of Holm's test tells apart: with ``h``
+        hypotheses left it is ``1 − α/h``. With another correction that disagrees with Bonferroni on a pair, it is the
+        level at which that correction decides.
+        """
+        pvalues, wins = (
+            np.array([each.pvalue for each in self.comparisons]),
+            [each is not None for each in self.winners],
+        )
+        agree = np.isnan(pvalues) | ((pvalues < self.alpha / len(pvalues)) == wins)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            later = self.alpha * pvalues / np.array(self.corrected)
+        if self.correction == HOLM:
+            later = self.alpha / (pvalues >= pvalues[:, None]).sum(axis=1)
+        return tuple(map(float, np.where(agree, self.pair_confidence, 1 - later)))
 
     @property
     def basis(self) -> Basis:
@@ -126,13 +148,14 @@ class Ranking(Drawn):
         return "; ".join(notes)
 
     def _drawn(self) -> Picture:
-        """All pairs with intervals that hold at once; sure are those that are told apart."""
-        ends = [each.confidence_interval(self.pair_confidence) for each in self.comparisons]
+        """All pairs with intervals that agree with the verdicts; sure are those that are told apart."""
+        levels = zip(self.comparisons, self.pair_confidences, strict=True)
+        ends = [each.confidence_interval(level) for each, level in levels]
         columns: dict[str, object] = {"name": [f"{each.first} − {each.second}" for each in self.comparisons]}
         columns |= {"estimate": [each.difference for each in self.comparisons]}
         columns |= {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
         table = pd.DataFrame(columns | {"sure": [winner is not None for winner in self.winners]})
-        return Picture(table, f"difference in {self.basis.measure}", compared=True)
+        return Picture(table, f"difference in {self.basis.measure}; filled: told apart", compared=True)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per ranker or predictor, best first: ``name, estimate, low, high, groups``."""
@@ -198,7 +221,7 @@ class Ranking(Drawn):
         return rows + ([f"… and {rest} more, see to_frame()"] if rest else [])
 
 
-def rank_judged(judged: Judged, how: How[Any], correction: str = "holm") -> Ranking:
+def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
     """Rank the systems of a sample with labels [theory 5].
 
     Args:

@@ -15,7 +15,8 @@ WORDS = {
     "(Bonferroni). Holm's test decides who is told apart, and can see slightly more: a pair that only a later step of "
     "it tells apart has the interval of that step, which holds for the pair by itself.",
     "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
-    "p-value": "How often chance alone would show a difference at least this large if there were none.",
+    "p-value": "How often other samples of the same queries would show a difference at least this large if there were "
+    "none. It says nothing about other queries.",
     "SE": "Standard error: the typical distance between the estimate and the true number.",
     "effective": "How many labels that all count the same would say as much as these, which count differently.",
     "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
@@ -40,7 +41,8 @@ WORDS = {
     "costs labels; it does not make results wrong.",
     "slope": "1 if the grade model is right on average. Near 0 it says nothing, below 0 the opposite of the truth.",
     "one label": "How many labels of plain random queries one label of this plan is worth.",
-    "DCG": "Discounted cumulative gain: good documents near the top count most. Higher is better; it has no upper end.",
+    "DCG": "Discounted cumulative gain: a document of grade g counts 2^g − 1, divided by log2(1 + rank), unless the "
+    "measure says otherwise. Higher is better; it has no upper end.",
     "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",
     "ERR": "Expected reciprocal rank: how early a user who reads from the top is satisfied. Higher is better, up to 1.",
     "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",

@@ -55,16 +55,25 @@ def sections_of(report: Findings) -> list[Section]:
 
 def _estimate(report: Findings) -> Section:
     result = report.result
-    words = [] if report.status is None or report.status.looks is None else [_FIXED_END]
+    looked = report.status is not None and report.status.looks is not None
+    words = [report.answer, _FIXED_END] if looked else [report.answer]
     if isinstance(result, Ranking):
         alone = shown_table(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
-        return Section("The result in full", [*words, report.answer], tables=[_pairs(report), alone])
+        return Section("The result in full", words, tables=[_pairs(report), alone])
     tables = [shown_table(report.estimates, "Estimates and intervals")]
-    return Section("The result in full", [*words, report.answer], facts=result.facts(), tables=tables)
+    facts = result.facts()
+    if isinstance(result, Comparison):
+        behind = f"Differences are {result.first} − {result.second}: they are negative where {result.second} is better."
+        words.append(behind)
+    if looked and report.status is not None and not report.status.resolved:
+        facts = [(name, said) for name, said in facts if name not in ("winner", "p-value")]
+    return Section("The result in full", words, facts=facts, tables=tables)
 
 
 def _pairs(report: Findings) -> Shown:
     pairs = pd.DataFrame(report.to_dict()["result"]["pairs"])
+    pairs = pairs.loc[:, (pairs.notna() & (pairs != "")).any()]
+    pairs = pairs.rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
     return shown_table(pairs, "All pairs, with p-values in view of all of them")
 
 
@@ -133,7 +142,8 @@ def _budget(report: Findings) -> Section:
     words = [
         f"This plan cost {number(report.spent)}{unit}. The curves show what to expect for "
         f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
-        "of those that the model promised."
+        "of those that the model promised. Each interval is of one difference alone, for a number of labels that is "
+        "fixed beforehand."
     ]
     said = budget_in_words(table, report.spent)
     chart = charts.plot(
@@ -190,9 +200,13 @@ def _class(low: float, high: float, chance: float) -> Row:
 
 def _contributions(report: Findings) -> Section:
     apart, sides = report.contributions, verdict.sides_of(report)
+    model = "grade model"
+    if report.result.basis.level == "document":
+        model += ", once corrected by the labels,"
     words = [
-        f"If all labels were as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
-        "of each query moved it by the query's contribution; this value and all contributions sum to the estimate.",
+        f"If each label were as the {model} expects, {report.contrast} would be {number(apart.base)}. The labels "
+        "of each query moved it by the query's contribution; this value and all contributions sum to the estimate. "
+        "The interval does not rest on the model: where it is wrong, the contributions are larger.",
         f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, moved it {sides[0]}.",
     ]
     table = apart.queries.head(MAX_CONTRIBUTIONS)
