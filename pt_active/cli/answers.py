@@ -23,8 +23,8 @@ from pt_active.cli.command_line import (
 )
 from pt_active.cli.judge import kept_at
 from pt_active.cli.options import look_choices, one_of
+from pt_active.cli.texts import texts_for
 from pt_active.frames.qrels import MISSING_POLICIES
-from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.several_judges import TIES
@@ -189,7 +189,7 @@ def report(
         second=second,
         status=state,
         records=records,
-        texts=None if texts is None else read_texts(texts, docnos=set(loaded.tables.pool.docno)),
+        texts=None if texts is None else texts_for(loaded, texts),
     )
     made.save(out, kind)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")

@@ -22,10 +22,10 @@ from pt_active.cli.fits import whole_pools
 from pt_active.cli.logs import check_out_of_core, plan_out_of_core
 from pt_active.cli.options import SAMPLED, design_choices, one_of, whole
 from pt_active.cli.pools import read_pool
+from pt_active.cli.texts import texts_for
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import MISSING_POLICIES
-from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
 from pt_active.logs.planning import Settings
@@ -168,7 +168,7 @@ def extend(
     if refit and grades is not None:
         raise ValueError("say either --refit or --pool, and not both")
     loaded, refitted = Plan.load(plan), None if grades is None else read_pool(grades)
-    text = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
+    text = None if texts is None else texts_for(loaded, texts, warned=False)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
     made = loaded.extend(budget, labels, REFIT if refit else refitted, texts=text, seed=seed, missing=missing).save(out)
     return _planned(made, out, refitted=qrels if refit else None)

@@ -193,9 +193,7 @@ def test_labels_come_in_bit_by_bit(files):
     lacking, budget = found["needed"] - 100, float(more[1].split()[5])
     assert lacking <= budget < 1.01 * lacking + 1
     assert "in extension 1 (drawn by hedged)" in run(*shlex.split(more[1])[1:])
-    assert (
-        run("export", "plan-more", "--out", "more.csv", "--format", "csv").rstrip().endswith("EARLIER-LABELS more.csv")
-    )
+    assert run("export", "plan-more", "--out", "more.csv", "--format", "csv").rstrip().endswith("QRELS more.csv")
     fill("more.csv")
     again = json.loads(run("status", "plan-more", "plan.csv", "more.csv", "--json"))
     assert again["judged"] == again["drawn"] > found["drawn"]
@@ -398,6 +396,29 @@ def test_missing_texts_are_counted(files):
     result = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--texts", "texts.tsv")
     assert result.exit_code == 0
     assert result.stderr.startswith(f"warning: texts.tsv: no text for {DOCUMENTS - 1} documents of the pool")
+
+
+def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
+    planned(*UNIFORM)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    write(files / "other.tsv", "E-1\tone\n")
+    first = Plan.load("plan").assessments["docno"].iloc[0]
+    write(files / "one.tsv", f"{first}\tone\n")
+    wanted = "other.tsv: no document of the plan has a text there; the file is of 'E-1', the plan of 'D-"
+    for words in (
+        ("report", "plan", "plan.csv", "--out", "r.html"),
+        ("export", "plan", "--out", "e.csv", "--format", "csv"),
+        ("export", "plan", "--out", "e.html", "--format", "html", "--annotator", "ann"),
+        ("judge", "plan"),
+        ("extend", "plan", "plan.csv", "--budget", "20", "--out", "p2"),
+    ):
+        assert complaint(*words, "--texts", "other.tsv").startswith(wanted)
+    several = Plan.load("plan").assessments["docno"].nunique() - 1
+    for words in (("report", "plan", "plan.csv", "--out", "r.md"), ("export", "plan", "--out", "e.jsonl")):
+        told = invoke(*words, "--texts", "one.tsv")
+        assert told.exit_code == 0
+        assert told.stderr.startswith(f"warning: one.tsv: no text for {several} documents of the plan: ")
 
 
 BAD_PLANS = {
@@ -635,7 +656,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
-    assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    assert "pt-active compare p2 QRELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
     assert "use --looks end, after each of many rounds --looks asymptotic, or make a plan with --design succ" in said
     assert "valid at the end" in run("status", "p2", "judged.csv")
@@ -679,7 +700,7 @@ def test_documents_that_come_one_after_the_other(files):
     first.to_csv("judged.csv", index=False)
     text = run("extend", "p1", "judged.csv", "--budget", "10", "--out", "p2")
     assert "judge     10 more documents of" in text
-    assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    assert "pt-active compare p2 QRELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     pd.read_csv("p2.csv", dtype=str).assign(label=0).to_csv("judged2.csv", index=False)
     found = json.loads(run("compare", "p2", "judged.csv", "judged2.csv", "--json"))
     assert (found["n_judged"], found["n_rounds"]) == (40, 1)

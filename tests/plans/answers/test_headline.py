@@ -19,6 +19,7 @@ import pytest
 
 from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.columns import grade_columns
 from pt_active.plans.answers.report.charts import Row, Scale, intervals
 from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.headline import in_percent
@@ -135,7 +136,7 @@ def test_what_is_missing_is_where_the_error_has_fallen_far_enough(reported) -> N
     assert "decide on other grounds" in hopeless.advice
     half = (pair.high - pair.low) / 2
     doubled = half * curve.standard_error(2 * spent) / curve.standard_error(spent)
-    assert hopeless.advice.startswith(f"As many labels again would narrow the interval to about ±{doubled:.2g}.")
+    assert hopeless.advice.endswith(f" As many labels again would narrow their interval to about ±{doubled:.2g}.")
     assert further(curve, spent, [replace(pair, winner="candidate")], np.nan) is None
     halved = further(curve, spent, (), 1.0)
     assert curve.standard_error(spent + halved.labels) == pytest.approx(curve.standard_error(spent) / 2, rel=0.01)
@@ -377,3 +378,20 @@ def test_places_in_a_chart_are_those_of_the_numbers() -> None:
     assert drawn.count("var(--ground)") == 1
     assert 'width="100%"' in drawn
     assert "viewBox" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("turned", "said"),
+    [(False, "Yes, as far as these labels can tell: it is right on average."), (True, "No: it says the opposite of")],
+)
+def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, turned: bool, said: str) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "random")])
+    columns = grade_columns(frame.columns)
+    if turned:
+        frame = frame.assign(**dict(zip(columns, frame[columns[::-1]].to_numpy().T, strict=True)))
+    plan = Plan.create(frame, None, DCG @ 10, budget=600, level="document", seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, demo.judge(plan.assessments))
+    (trust,) = [each for each in sections_of(found) if each.title == "Can the grade model be trusted?"]
+    assert trust.words[0].startswith(said)

@@ -55,12 +55,12 @@ class Further:
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            narrowed = f"As many labels again would narrow the interval to about {self.narrowed}. "
+            narrowed = f" As many labels again would narrow their interval to about {self.narrowed}."
             said = (
                 f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
                 "be judged to see it: decide on other grounds, such as cost."
             )
-            return narrowed + said if np.isfinite(self.doubled) else said
+            return said + narrowed if np.isfinite(self.doubled) else said
         return (
             f"Judge about {roughly(self.labels)} more {self.what}. If the true difference of {self.better} and "
             f"{self.other} is what it looks like now, that settles it four times out of five."

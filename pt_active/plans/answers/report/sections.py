@@ -11,6 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
+from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report import charts, verdict
 from pt_active.plans.answers.report.charts import Row, Series
@@ -129,7 +130,7 @@ def _beside(report: Findings) -> list[Section]:
     first, second = report.pair
     words = [
         f"The judged queries in which {first} and {second} differ most, with the documents that both return at each "
-        "rank and the grades that people gave. Documents without a grade count as the grade model expects."
+        "rank and their grades. Documents that were not judged count in the values as the grade model expects."
     ]
     return [Section("Where the rankers differ", words, beside=report.beside, sides=report.pair)]
 
@@ -139,8 +140,9 @@ def _budget(report: Findings) -> Section:
     if report.budget_note:
         return Section(title, [f"There is no budget curve: {report.budget_note}."])
     table, unit = report.budget, report.cost_unit
+    what = "This plan" if report.status is None else "What is judged so far"
     words = [
-        f"This plan cost {number(report.spent)}{unit}. The curves show what to expect for "
+        f"{what} cost {number(report.spent)}{unit}. The curves show what to expect for "
         f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
         "of those that the model promised. Each interval is of one difference alone, for a number of labels that is "
         "fixed beforehand."
@@ -150,7 +152,7 @@ def _budget(report: Findings) -> Section:
         _curves(table, report.spent),
         f"budget,{unit}" if unit else "budget, in labels",
         "± of the interval (half its width)",
-        (report.spent, "this plan"),
+        (report.spent, "this plan" if report.status is None else "so far"),
     )
     svg = chart.svg("budget", "Half-width of the interval over the budget", said)
     caption = (
@@ -258,7 +260,23 @@ def _check(report: Findings) -> Section:
     svg = chart.svg("calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of the labels, over what the model expected; arms are one standard error."
     tables = [shown_table(bins, "Bins of documents")]
-    return Section("Can the grade model be trusted?", [f"{check.head}."], svg, caption, tables, check.facts())
+    words = [f"{_trusted(line)} The result does not depend on it: a bad model costs labels.", check.head]
+    return Section("Can the grade model be trusted?", words, svg, caption, tables, check.facts())
+
+
+def _trusted(line: Calibration) -> str:
+    """What the line through the labels says of the grade model, in a sentence."""
+    low, high = line.interval
+    if not np.isfinite([low, high]).all():
+        return "These labels do not say."
+    if low <= 0 <= high:
+        return "These labels do not show that it knows anything." if high < 1 else "These labels are too few to say."
+    if high < 0:
+        return "No: it says the opposite of the truth."
+    if low <= 1 <= high:
+        return "Yes, as far as these labels can tell: it is right on average."
+    few, more = "Partly: documents differ less than it says.", "Partly: documents differ more than it says."
+    return few if high < 1 else more
 
 
 def _weights(report: Findings) -> Section:
