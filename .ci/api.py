@@ -160,7 +160,9 @@ MODULES: dict[str, str] = {
     "pt_active.relevance.grades.guards": "TrainingCoverage UNJUDGED_POLICIES",
     "pt_active.relevance.grades.refitting": "refitted_grades",
     "pt_active.sampling.designs": "DESIGNS sampling_distribution",
-    "pt_active.sampling.documents": "DOCUMENT_DRAWINGS document_sizes document_design",
+    "pt_active.sampling.documents": "document_sizes",
+    "pt_active.sampling.drawings": "DOCUMENT_DRAWINGS",
+    "pt_active.sampling.document_designs": "document_design",
     "pt_active.sampling.revealed": "RevealedPool",
     "pt_active.sampling.successive": "Succession succession_design",
     "pt_active.sampling.draws": "draw_to_budget draw_number races priorities",
@@ -174,7 +176,8 @@ MODULES: dict[str, str] = {
     "pt_active.inference.stopping.boundaries": "mixture_boundary spending_boundary SPENDING",
     "pt_active.inference.stopping.topics": "residual_variance topics_for_power topics_for_width",
     "pt_active.plans.making.artifact": "digest",
-    "pt_active.plans.answers.sequence": "sequence_of Progress Proof",
+    "pt_active.plans.answers.sequence": "sequence_of",
+    "pt_active.plans.answers.proof": "Progress Proof",
     "pt_active.plans.answers.pairwise": "PairStatus PairStatus.table",
     "pt_active.plans.answers.report.plots": (
         "plot_budget plot_design plot_contributions plot_calibration plot_estimates"

@@ -18,10 +18,10 @@ from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, 
 from pt_active.frames.runs import ranked_run
 from pt_active.inference.estimators import ESTIMATOR, effective_size
 from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.replayed import QueryReplays
-from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import match_labels
 from pt_active.plans.making.pool import Pool
 from pt_active.plans.making.queries import sample_of

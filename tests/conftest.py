@@ -51,10 +51,15 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     return 0 if len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py") else None
 
 
+def pytest_sessionstart() -> None:
+    """Collect no garbage while tests are collected: modules and tests stay."""
+    gc.disable()
+
+
 def pytest_collection_finish() -> None:
-    """Exempt imported modules from garbage collection, which statsmodels runs at every correction of p-values."""
-    gc.collect()
+    """Exempt what is there from garbage collection, which statsmodels runs at every correction of p-values."""
     gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ from pt_active.inference.rounds import Round, draw_round, estimate_rounds, judge
 from pt_active.plans.making.labelled import measured_values, round_chance
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.grades.refitting import refitted_grades
-from pt_active.sampling.documents import RoundSettings, natural_drawing, usual_variance
+from pt_active.sampling.drawings import RoundSettings, natural_drawing, usual_variance
 
 MEASURE = "DCG@10"
 

@@ -27,7 +27,7 @@ from pt_active.frames.columns import grade_columns
 from pt_active.inference.methods import YARDSTICK, Method
 from pt_active.inference.replay import Population
 from pt_active.inference.replays import Replays
-from pt_active.sampling.documents import natural_drawing
+from pt_active.sampling.drawings import natural_drawing
 from pt_active.studies.simulate import labelled_population, replays
 
 MEASURES = ("DCG@10", "ERR@10")

@@ -27,12 +27,13 @@ from leagues import insert, markdown
 
 from pt_active.frames.columns import grade_columns, ranker_names
 from pt_active.frames.trec import read_qrels, read_run
-from pt_active.inference.documents import steps
+from pt_active.inference.residuals import steps
 from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
 from pt_active.relevance.revealed import fitted_leniency
-from pt_active.sampling.documents import RoundSettings, document_design, usual_variance
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.drawings import RoundSettings, usual_variance
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.revealed import RevealedPool
 

@@ -12,8 +12,10 @@ from pt_active import Plan
 from pt_active.frames.qrels import whole_labels
 from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.draws import Draws, Units
+from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.judged import Contrast
-from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
+from pt_active.plans.answers.proof import Progress, Proof
+from pt_active.plans.answers.sequence import QuerySequence, sequence_of
 from pt_active.plans.making.kept import PlanTables
 from pt_active.sampling.successive import priorities_of
 

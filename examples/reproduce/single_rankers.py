@@ -22,11 +22,12 @@ from judged_pools import GRADE_MODELS, read_judged_pool
 from leagues import insert, markdown
 
 from pt_active.frames.columns import grade_columns
-from pt_active.inference.documents import steps
+from pt_active.inference.residuals import steps
 from pt_active.inference.rounds import pool_sizes
 from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.documents import RoundSettings, document_design, natural_drawing, usual_variance
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.drawings import RoundSettings, natural_drawing, usual_variance
 from pt_active.sampling.pools import GradedPool, Variables
 from pt_active.sampling.sample import DocumentDesign
 

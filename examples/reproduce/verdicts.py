@@ -19,7 +19,8 @@ from pt_active.inference.stopping.bets import excluded
 from pt_active.inference.stopping.boundaries import mixture_boundary
 from pt_active.inference.stopping.draws import Draws
 from pt_active.relevance.moments import discounts
-from pt_active.sampling.documents import SUCCESSIVE, RoundSettings, document_design
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import DocumentSizes
 from pt_active.studies.simulate import labelled_population, pool_of_rankers

@@ -13,7 +13,7 @@ from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching
 from pt_active.logs.planning import Settings
 from pt_active.plans.plan import Plan
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, OBJECTIVES
 
 
 def check_out_of_core(source: PoolFiles, level: str | None, design: str | None, objective: str, rounds: int) -> None:

@@ -23,7 +23,7 @@ from pt_active.relevance.costs import COSTS, Cost, TimeCost
 from pt_active.relevance.grades.auto import GRADES
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES
 from pt_active.sampling.designs import DESIGNS
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 
 COMPARED = "What to compare"
 """The title over the options of runs, in the help of commands that have many options."""

@@ -36,7 +36,7 @@ from pt_active.plans.making.queries import has_order
 from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import DESIGNS
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, OBJECTIVES
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, OBJECTIVES
 
 MAX_ROUNDS = 100
 

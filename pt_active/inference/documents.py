@@ -14,15 +14,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pt_active.inference.estimators import Controls, difference, ratio_or_zero
-from pt_active.inference.within_queries import WithinQueries
-from pt_active.sampling.documents import DEFENSIVE_VARIANCE, REVEALED_VARIANCE, hedged
+from pt_active.inference.residuals import query_residuals
+from pt_active.sampling.documents import hedged
+from pt_active.sampling.drawings import DEFENSIVE_VARIANCE, REVEALED_VARIANCE
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentDesign, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE
-
-_LABELLINGS = 5000
-"""Queries whose labels are simulated to compute what the grade model expects of a cascade."""
 
 SUFFICIENT_DF = 30
 """From so many degrees of freedom on, the variance is estimated from the labels alone."""
@@ -155,28 +153,6 @@ def _sides(pool: DocumentPool, mean: np.ndarray, slope: np.ndarray) -> np.ndarra
     return np.column_stack([mean, slope] if pool.form.family == "additive" else [mean])
 
 
-@dataclass(frozen=True)
-class QueryResiduals:
-    """What the labels add to the model in each query, for one contrast of systems.
-
-    Attributes:
-        step: float64[m], ``ℓ̃ − M``.
-        variance: float64[m], an estimate of the variance of ``ℓ̃`` given the labels.
-        together: float64[m], for queries whose documents were drawn independently, what fixing the number of documents
-            would take off the variance: ``Σ_{z≠z'} (1−π) t (1−π') t' / max(1, Σ π (1−π))`` with ``t = D e/π``; 0 for
-            other queries.
-        influence: float64[N], by how much the error of each drawn document moves ``ℓ̃``, at first order; not negative.
-            For measures that are neither additive nor cascades, the root of the expected square of what its label adds.
-        terms: float64[N], what the label of each drawn document adds to ``ℓ̃``; None if the labels act together.
-    """
-
-    step: np.ndarray
-    variance: np.ndarray
-    together: np.ndarray
-    influence: np.ndarray
-    terms: np.ndarray | None = None
-
-
 def document_estimate(
     pool: DocumentPool,
     sample: TwoPhase,
@@ -233,163 +209,6 @@ def _gained(together: np.ndarray, second: float) -> float:
 
 def _ratio(a: float, b: float) -> float:
     return float(a / b) if b > 0 else 0.0
-
-
-def query_residuals(
-    pool: DocumentPool,
-    sample: TwoPhase,
-    mean: np.ndarray,
-    observed: np.ndarray,
-    contrast: np.ndarray,
-    share: float = 0.0,
-) -> QueryResiduals:
-    """What the labels add to the model in each query, for the arguments of `document_estimate`."""
-    if sample.design.nested:
-        return _by_depth(pool, sample, mean, observed, contrast)
-    if pool.form.family == "additive":
-        return _linear(pool, sample, mean, observed, contrast, share)
-    return _multilinear(pool, sample, mean, observed, contrast)
-
-
-def _linear(
-    pool: DocumentPool,
-    sample: TwoPhase,
-    mean: np.ndarray,
-    observed: np.ndarray,
-    contrast: np.ndarray,
-    share: float,
-) -> QueryResiduals:
-    """``Σ D [s + (I/π)(e − s)]`` with ``e = κ − μ``, and the variance of independent draws; see `WithinQueries`."""
-    query, m, error = pool.query, len(pool.weight), observed - mean
-    slope, within = contrast @ pool.gradients(mean), WithinQueries.of(query, sample, share)
-    influence = within.coefficient(slope)
-    term = np.where(sample.drawn, slope / _divisor(sample) * (error - within.shift(error)), 0.0)
-    chance = 1 - sample.design.inclusion
-    step, variance = (np.bincount(query, weights=a, minlength=m) for a in (influence * error, term**2 * chance))
-    variance += within.shared_variance(slope, error, m)
-    if sample.design.drawing != "spread":
-        return QueryResiduals(step, variance, np.zeros(m), np.abs(influence))
-    parts = term * chance, (term * chance) ** 2, sample.design.inclusion * chance
-    shared, square, expected = (np.bincount(query, weights=a, minlength=m) for a in parts)
-    together = np.where(sample.apart, (shared**2 - square) / np.maximum(expected, 1.0), 0.0)
-    return QueryResiduals(step, variance, together, np.abs(influence))
-
-
-def _multilinear(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
-) -> QueryResiduals:
-    """``ℓ(κ̃) − M`` for queries with independent draws, its linear part for others.
-
-    The rest is estimated from the queries with independent draws, weighted by the inverse of their share, and from
-    those in which nothing is left to chance. The variance is that of Efron and Stein,
-    ``Σ D(κ̃)² (I/π²)(1 − π)(κ − μ)²``, which is never too small on average.
-    """
-    linear = _linear(pool, sample, mean, observed, contrast, 0.0)
-    divisor, inclusion = _divisor(sample), sample.design.inclusion
-    replaced = mean + np.where(sample.drawn, (observed - mean) / divisor, 0.0)
-    step = (pool.values(replaced) - pool.values(mean)) @ contrast
-    if sample.design.drawing == "spread":
-        chancy = np.bincount(pool.query, weights=(inclusion > 0) & (inclusion < 1), minlength=len(step)) > 0
-        bend = np.where(chancy, np.where(sample.apart, (step - linear.step) / APART_SHARE, 0.0), step - linear.step)
-        variance = linear.variance + np.where(chancy, bend**2, 0.0)
-        return QueryResiduals(linear.step + bend, variance, linear.together, linear.influence)
-    influence = np.where(sample.drawn, (contrast @ pool.gradients(replaced)) / divisor, 0.0)
-    square = (influence * (observed - mean)) ** 2 * (1 - inclusion)
-    variance = np.bincount(pool.query, weights=square, minlength=len(step))
-    return QueryResiduals(step, variance, linear.together, linear.influence)
-
-
-def _by_depth(
-    pool: DocumentPool, sample: TwoPhase, mean: np.ndarray, observed: np.ndarray, contrast: np.ndarray
-) -> QueryResiduals:
-    """``Σ_j (I_j/π_j) δ_j``, δ being the steps of the expectation as labels become known from the top.
-
-    Of two documents of a query the lower is judged only if the upper is, so the mean of
-    ``Σ_j (I_j/π_j) δ_j [δ_j (1/π_j − 1) + 2 Σ_{i<j} δ_i (1/π_i − 1)]`` is the variance.
-    """
-    order = sample.design.order[sample.drawn[sample.design.order]]
-    query, m = np.searchsorted(pool.indptr, order, side="right") - 1, len(pool.weight)
-    step = (contrast @ steps(pool, order, mean, observed))[order]
-    inverse = 1 / sample.design.inclusion[order]
-    excess = np.cumsum(step * (inverse - 1))
-    start = np.searchsorted(query, query)
-    # The sums run over all queries, so what was summed before the first document of a query is taken off.
-    before = excess - step * (inverse - 1) - np.where(start > 0, excess[np.maximum(start, 1) - 1], 0.0)
-    variance = inverse * step * (step * (inverse - 1) + 2 * before)
-    influence, terms = np.zeros(len(mean)), np.zeros(len(mean))
-    moved = _moved(pool, sample.design.order, mean, contrast)
-    # A model that is certain of every label expects no step at all; then those that labels took count.
-    influence[order] = (moved[order] if moved.any() else np.abs(step)) * inverse
-    terms[order] = inverse * step
-    total, spread = (np.bincount(query, weights=a, minlength=m) for a in (inverse * step, variance))
-    return QueryResiduals(total, spread, np.zeros(m), influence, terms)
-
-
-def _moved(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, contrast: np.ndarray) -> np.ndarray:
-    """float64[N], by how much the error of each document moves a contrast."""
-    if isinstance(pool, RevealedPool):
-        return np.sqrt(pool.squares(order, mean, contrast[None])[0])
-    return np.abs(contrast @ pool.gradients(mean))
-
-
-def steps(pool: DocumentPool, order: np.ndarray, mean: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """By how much each label changes the expectation of every ranker, given the labels before it in the order.
-
-    Args:
-        pool: The pool as the measure sees it.
-        order: int64[n], documents query by query, in the order in which their labels become known.
-        mean: float64[N], the means of the document variables before.
-        observed: float64[N], the values that the labels give.
-
-    Returns:
-        float64[k, N]; 0 for documents that are not in the order.
-    """
-    if isinstance(pool, RevealedPool):
-        return pool.steps(order, mean, observed)
-    if pool.form.family == "additive":
-        return np.asarray(pool.gradients(mean) * (observed - mean))
-    from pt_active.relevance import _kernels
-
-    step = np.zeros(pool.ranks.shape)
-    expected = np.column_stack([mean, mean])
-    _kernels.revealed(pool.indptr, pool.ranks, expected, observed, order, pool.form.weights, step)
-    return step
-
-
-def expected_squares(
-    pool: DocumentPool, order: np.ndarray, grades: np.ndarray, contrasts: Sequence[np.ndarray], seed: int
-) -> np.ndarray:
-    """``p² E δ_z²`` of each document under the grade model, if documents are judged along an order [theory 9].
-
-    The δ of a query are uncorrelated under the model, so ``Σ p² E δ² (1/ψ − 1)`` is the variance of a depth drawing.
-
-    Args:
-        pool: The pool as the measure sees it.
-        order: int64[n], the documents that can change the estimate, query by query, in the order in which they are
-            judged.
-        grades: float64[N, G+1], ``P(y = g)``.
-        contrasts: float64[k] each; the mean over them is taken.
-        seed: Seed of the simulated labels, which are drawn until there are about `_LABELLINGS` queries.
-
-    Returns:
-        float64[N].
-    """
-    if isinstance(pool, RevealedPool):
-        return np.asarray(pool.weight[pool.query] ** 2 * pool.squares(order, grades, np.array(contrasts)).mean(axis=0))
-    rng, mean = np.random.default_rng(seed), grades @ pool.form.values
-    last = grades.cumsum(axis=1)[:, :-1]
-    repetitions = -(-_LABELLINGS // len(pool.weight))
-    square = np.zeros(len(mean))
-    for _ in range(repetitions):
-        label = (rng.random((len(mean), 1)) > last).sum(axis=1)
-        step = steps(pool, order, mean, pool.form.values[label])
-        square += np.mean([(c @ step) ** 2 for c in contrasts], axis=0)
-    return np.asarray(pool.weight[pool.query] ** 2 * square / repetitions)
-
-
-def _divisor(sample: TwoPhase) -> np.ndarray:
-    """π of each document, float64[N]; 1 for documents that are never drawn."""
-    return np.where(sample.design.inclusion > 0, sample.design.inclusion, 1.0)
 
 
 def cautious_variance(pool: DocumentPool, sample: TwoPhase, variables: Variables, contrast: np.ndarray) -> float:

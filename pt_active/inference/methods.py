@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 
 
 @dataclass(frozen=True)
@@ -12,7 +12,7 @@ class Method:
     """How to sample and how to estimate.
 
     Attributes:
-        design: A name in `designs.DESIGNS`, or for single documents in `documents.DOCUMENT_DRAWINGS`.
+        design: A name in `designs.DESIGNS`, or for single documents in `drawings.DOCUMENT_DRAWINGS`.
         estimator: A name in `estimators.ESTIMATORS` or `documents.DOCUMENT_ESTIMATORS`.
         with_replacement: Whether a query can be drawn more than once.
         rounds: The number of rounds of judging, for single documents.

@@ -19,7 +19,7 @@ from pt_active.inference.replays import CHUNK, Replays
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import defensive_share, design_named, difference_moments, sampling_distribution
-from pt_active.sampling.documents import RoundSettings, usual_variance
+from pt_active.sampling.drawings import RoundSettings, usual_variance
 from pt_active.sampling.draws import pays_for_all, priorities, races
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import Sample

@@ -112,7 +112,7 @@ class DocumentReplays:
         return Drawn(row, z, label, rng.normal(size=repetitions))
 
     def _within(self, cell: np.ndarray, z: np.ndarray, term: np.ndarray) -> np.ndarray:
-        """Estimated variances within the queries, as `documents.query_residuals` computes them, float64[R·m]."""
+        """Estimated variances within the queries, as `residuals.query_residuals` computes them, float64[R·m]."""
         left = 1 - self._chance[z]
         square = term**2 * left
         if self.design.nested:

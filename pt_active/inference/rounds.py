@@ -14,13 +14,15 @@ from pt_active.inference.documents import (
     cautious_variance,
     combined,
     document_estimate,
-    expected_squares,
     expected_variance,
     predicted,
     widened,
 )
+from pt_active.inference.residuals import expected_squares
 from pt_active.inference.within_queries import COMMON_SHARE
-from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool, Variables
 from pt_active.sampling.revealed import RevealedPool
 from pt_active.sampling.sample import DocumentSizes, TwoPhase

@@ -22,11 +22,12 @@ from pt_active.frames.topics import with_texts
 from pt_active.frames.visible import visible
 from pt_active.plans.answering import Answering
 from pt_active.plans.answers.ahead import Ahead
+from pt_active.plans.answers.cut import cut_to_judged
 from pt_active.plans.answers.forewarned import forewarning
 from pt_active.plans.answers.gate import NON_INFERIOR, Gate, Rule, gate_at_the_end
 from pt_active.plans.answers.level import level_chosen, level_told
 from pt_active.plans.answers.next_release import known_equal, reach_of, with_unasked
-from pt_active.plans.answers.progress import Question, cut_to_judged
+from pt_active.plans.answers.progress import Question
 from pt_active.plans.answers.status_of_plan import plan_status
 from pt_active.plans.answers.unanswered import unanswered
 from pt_active.plans.making.documents import first_round
@@ -46,7 +47,7 @@ from pt_active.plans.making.rankers import Pairs, listed_weights, named_pair, pa
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query, unit_of
 from pt_active.relevance.measures import parse_lasting
 from pt_active.sampling.designs import defensive_share
-from pt_active.sampling.documents import natural_drawing, usual_variance
+from pt_active.sampling.drawings import natural_drawing, usual_variance
 
 
 class Plan(Answering):
@@ -94,7 +95,7 @@ class Plan(Answering):
             cost: Labelling cost; `UnitCost` (each document 1) if left out.
             budget: What may be spent, in the unit of the cost. A budget that pays for all queries is a census.
             design: For queries a name in `designs.DESIGNS`, ``hedged`` if left out. For documents one of
-                `documents.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
+                `drawings.DOCUMENT_DRAWINGS`; if left out, ``successive`` for additive measures,
                 or ``spread`` if there is one ranker or opening a query costs something, and ``depth`` for all others.
                 With ``successive`` documents come one after the other, and judging can end or go on at any of them.
             level: What is sampled: ``"query"``, or ``"document"``, which needs several times fewer judgments

@@ -35,8 +35,9 @@ from pt_active.inference.ratios import (
 )
 from pt_active.inference.reference import Replayed
 from pt_active.inference.replayed_pairs import surprise
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured, inferred
-from pt_active.plans.answers.results import Basis, Comparison, ConfidenceInterval, Estimate
+from pt_active.plans.answers.results import Comparison, ConfidenceInterval, Estimate
 from pt_active.plans.making.artifact import Facts
 from pt_active.risk.pairs import Pairs
 from pt_active.risk.proportions import BINOMIAL_REFERENCES, ProportionEstimate, refuse_binomial

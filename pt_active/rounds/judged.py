@@ -11,8 +11,8 @@ import pandas as pd
 from pt_active.inference.estimators import is_rounding
 from pt_active.inference.statistics import Area, RoundEstimate, Statistic
 from pt_active.inference.weightings import BY_SCORE, CONTROLLED, estimate_mean, estimate_statistic
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
-from pt_active.plans.answers.results import Basis
 from pt_active.relevance.losses import Loss
 from pt_active.rounds.instances import Measure
 from pt_active.rounds.kept import Progress

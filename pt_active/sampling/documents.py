@@ -8,53 +8,29 @@ from itertools import combinations
 
 import numpy as np
 
-from pt_active.relevance.measures import RankForm
-from pt_active.relevance.moments import discounts
-from pt_active.sampling.chances import Clipped
-from pt_active.sampling.designs import check_pair_weights
+from pt_active.sampling.document_designs import design_at, document_design, sizes_of
+from pt_active.sampling.drawings import (
+    SUCCESSIVE,
+    RoundSettings,
+    can_serve_singles,
+    check_settings,
+    errs_together,
+)
 from pt_active.sampling.influence import MIXED_SHARE, ErrorVariance, Influence, influence_of, influence_of_singles
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.revealed import RevealedPool
-from pt_active.sampling.sample import DocumentDesign, DocumentSizes
-from pt_active.sampling.successive import largest_below, succession_design
-
-SUCCESSIVE = "successive"
-"""The drawing in which documents come one after the other, so that judging can end or go on at any of them."""
-
-DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE)
-"""How the documents of a query are drawn: spread as evenly over the queries as possible, independently, from the top of
-the rankings down to a random depth, or one after the other."""
-
-OBJECTIVES = ("mean", "largest")
-"""What is minimised: the mean or the largest of the variances of all pairwise differences of rankers."""
-
-DEFENSIVE_VARIANCE = 1.0
-"""Default share of the average variance that is added to each document, because a model that claims to be certain is
-not believed [theory 5]."""
+from pt_active.sampling.sample import DocumentSizes
 
 COMMON_SHARE = 0.5
 """Share of the added variance that the documents of a query have in common, because a model errs in whole queries. On
 labelled pools errors of two documents of a query correlate by .1 to .5."""
 
-REVEALED_VARIANCE = 0.1
-"""Default share of the average variance that is added to each document of a measure that is neither additive nor a
-cascade. All documents of a query matter to it, most of them little."""
-
-NESTED_FAMILIES = ("cascade", "revealed")
-"""Families of measures whose documents are judged from the top by default."""
-
-_STRIDE = 0.25
-"""By which share the size of a step of a cascade exceeds that of the next deeper one, if they differ."""
 
 _REWEIGHTINGS = 10
 """How often the pairs of rankers are reweighted to minimise the largest variance."""
 
 _SUBSAMPLE = 2000
 """Queries used to find the pair weights that minimise the largest variance."""
-
-RANGE_SHARE = 0.1
-"""Share of the rates of a successive drawing that follows the range of values instead of the model's variance. It
-bounds how far a single label can move a running estimate, also where the model is certain [theory 14]."""
 
 
 SINGLES_LOSS = {"additive": 0.02, "cascade": 0.007, "revealed": 0.01}
@@ -69,94 +45,6 @@ many powers of ten."""
 _USUAL_SHARE = 0.25
 """The share of the pool's cost at which this weight is found. It does not depend on the budget, so that a design has
 one size for each document."""
-
-
-@dataclass(frozen=True)
-class RoundSettings:
-    """How the documents of each round are chosen.
-
-    Attributes:
-        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it.
-        defensive: ε, the share of the average variance that `hedged` adds to each unknown document.
-        objective: A name in `OBJECTIVES`, for more than two rankers.
-        pairs: float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean, in the order of
-            ``combinations(range(k), 2)``; None for equal weights.
-        weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
-            the budget of the round itself.
-        serves_singles: Whether documents that matter to the values of single rankers alone can be drawn too, for which
-            the variances of differences may rise by `SINGLES_LOSS`.
-    """
-
-    drawing: str
-    defensive: float = DEFENSIVE_VARIANCE
-    objective: str = "mean"
-    pairs: np.ndarray | None = None
-    weighed_at: float | None = None
-    serves_singles: bool = False
-
-
-def opened_at_random(drawing: str, overhead: float) -> bool:
-    """Whether queries are opened with a probability of their own, which all of their documents share.
-
-    Args:
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        overhead: What the first document of a query costs on top.
-    """
-    return overhead > 0 or drawing == "depth"
-
-
-def _errs_together(drawing: str, overhead: float) -> bool:
-    """Whether errors that the documents of a query have in common depend on how often it is opened.
-
-    Those of nested documents depend on how often each of them is judged.
-
-    Args:
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        overhead: What the first document of a query costs on top.
-    """
-    return overhead > 0 and drawing in ("spread", "poisson")
-
-
-def succession_unit(form: RankForm, overhead: float) -> str:
-    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``.
-
-    A step is a document of a cascade with those above it. Where opening a query costs something, all of its documents
-    that can change an additive measure come at once.
-
-    Args:
-        form: The form of the measure.
-        overhead: λ₀, the cost of opening a query.
-    """
-    if form.family == "cascade":
-        return "step"
-    return "query" if overhead > 0 else "document"
-
-
-def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
-    """The drawing that suits what is measured.
-
-    Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
-    costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
-    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top, and so
-    is every measure that is neither.
-
-    Args:
-        form: The form of the measure.
-        rankers: How many rankers there are.
-        overhead: λ₀, the cost of opening a query.
-    """
-    if form.family in NESTED_FAMILIES:
-        return "depth"
-    return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
-
-
-def usual_variance(form: RankForm) -> float:
-    """The default share of the average variance that is added to each document.
-
-    Args:
-        form: The form of the measure.
-    """
-    return REVEALED_VARIANCE if form.family == "revealed" else DEFENSIVE_VARIANCE
 
 
 def hedged(variables: Variables, gradient: np.ndarray, defensive: float) -> Variables:
@@ -217,7 +105,7 @@ def document_sizes(
     Raises:
         ValueError: If a setting is unknown or out of range, or the budget is missing but needed.
     """
-    _check(settings, len(pool.ranks))
+    check_settings(settings, len(pool.ranks))
     if isinstance(pool, RevealedPool):
         return _revealed_sizes(pool, variables, cost, overhead, settings, budget)
     where = pool.gradients(variables.mean)
@@ -237,27 +125,11 @@ def document_sizes(
         share = _shares(errors, influence, pool, cost, overhead, drawing, keys, budget)
     pairs_mean = influence.mean(share)
     if not (settings.serves_singles and len(pool.ranks) > 1 and can_serve_singles(pool.form, drawing, overhead)):
-        return _sizes(errors, pairs_mean, pool, cost, overhead, drawing, keys)
+        return sizes_of(errors, pairs_mean, pool, cost, overhead, drawing, keys)
     single = influence_of_singles(pool, gradient, variables.known)
     sizing = _Sizing(errors, pool, cost, overhead, drawing, keys)
     sizes = sizing.sizes(_with_singles(sizing, pairs_mean, single, SINGLES_LOSS[pool.form.family]))
     return replace(sizes, gain=errors.documents * pairs_mean.documents)
-
-
-def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
-    """Whether documents that matter to single rankers alone can be drawn at little cost.
-
-    They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
-    measures that are judged from the top.
-
-    Args:
-        form: The form of the measure.
-        drawing: A name in `DOCUMENT_DRAWINGS`.
-        overhead: λ₀, the cost of opening a query.
-    """
-    if form.family != "additive":
-        return True
-    return drawing != "depth" and not (drawing == SUCCESSIVE and succession_unit(form, overhead) == "query")
 
 
 def _with_singles(sizing: _Sizing, pairs: Influence, singles: Influence, loss: float) -> Influence:
@@ -315,7 +187,7 @@ class _Sizing:
 
     def sizes(self, influence: Influence) -> DocumentSizes:
         """The sizes that suit an influence."""
-        return _sizes(self.errors, influence, self.pool, self.cost, self.overhead, self.drawing, self.keys)
+        return sizes_of(self.errors, influence, self.pool, self.cost, self.overhead, self.drawing, self.keys)
 
     def among(self, chosen: np.ndarray) -> _Sizing:
         """The same for some of the queries, bool[m]."""
@@ -335,10 +207,10 @@ class _Sizing:
     def variance(self, planned: Influence, asked: Influence, budget: float) -> float:
         """``Σ g (1/ψ − 1)`` of what is asked, with the probabilities that suit what was planned for."""
         sizes, gain = self.sizes(planned), self.errors.documents * asked.documents
-        design = _design_at(sizes, self.drawing, self.pool.indptr, self.cost, self.overhead, budget)
+        design = design_at(sizes, self.drawing, self.pool.indptr, self.cost, self.overhead, budget)
         matter = gain > 0
         variance = float(gain[matter] @ (1 / design.chance(self.pool.query)[matter] - 1))
-        if _errs_together(self.drawing, self.overhead):
+        if errs_together(self.drawing, self.overhead):
             opened = design.opening > 0
             variance += self.errors.common * float(asked.queries[opened] @ (1 / design.opening[opened] - 1))
         return variance
@@ -392,22 +264,7 @@ def _revealed_sizes(
         single = pool.cautious(order, pool.single_squares(order, mean), every, settings.defensive)
         sizing = _Sizing(errors, pool, cost, overhead, drawing, [place])
         influence = _with_singles(sizing, influence, Influence(single, nothing), SINGLES_LOSS[pool.form.family])
-    return replace(_sizes(errors, influence, pool, cost, overhead, drawing, [place]), gain=gain)
-
-
-def _check(settings: RoundSettings, rankers: int) -> None:
-    for what, name, names in (
-        ("document design", settings.drawing, DOCUMENT_DRAWINGS),
-        ("objective", settings.objective, OBJECTIVES),
-    ):
-        if name not in names:
-            raise ValueError(f"unknown {what} {name!r}; it is one of {', '.join(names)}")
-    if not 0 <= settings.defensive < np.inf:
-        raise ValueError(f"defensive must be a number from 0, got {settings.defensive}")
-    if settings.pairs is not None:
-        check_pair_weights(settings.pairs, rankers)
-        if settings.objective != "mean":
-            raise ValueError(f'weights of pairs are for objective="mean"; {settings.objective!r} finds its own')
+    return replace(sizes_of(errors, influence, pool, cost, overhead, drawing, [place]), gain=gain)
 
 
 def _shares(
@@ -436,12 +293,12 @@ def _shares(
     share = best = np.full(len(gains), 1 / len(gains))
     least = np.inf
     for _ in range(_REWEIGHTINGS):
-        sizes = _sizes(errors, influence.mean(share), pool, cost, overhead, drawing, keys)
+        sizes = sizes_of(errors, influence.mean(share), pool, cost, overhead, drawing, keys)
         if len(sizes.order) == 0:
             break
         design = document_design(sizes, drawing, indptr, cost, overhead, budget)
         variances = gains[:, sizes.order] @ (1 / design.chance(pool.query)[sizes.order] - 1)
-        if _errs_together(drawing, overhead):
+        if errs_together(drawing, overhead):
             opened = design.opening > 0
             variances += errors.common * influence.queries[:, opened] @ (1 / design.opening[opened] - 1)
         if variances.max() < least:
@@ -449,140 +306,3 @@ def _shares(
         share = share * np.sqrt(variances) + MIXED_SHARE * share.mean() * np.sqrt(variances.max())
         share = share / share.sum() if share.any() else np.full_like(share, 1 / len(share))
     return best
-
-
-def _sizes(
-    errors: ErrorVariance,
-    influence: Influence,
-    pool: DocumentPool,
-    cost: np.ndarray,
-    overhead: float,
-    drawing: str,
-    keys: list[np.ndarray],
-) -> DocumentSizes:
-    """The sizes from the variance of errors and the mean of their influence on what is compared.
-
-    Documents are drawn in the order of the keys, float64[N] each with the last one first, or the most influential first
-    if there are no keys.
-    """
-    from pt_active.sampling._kernels import pooled_sizes
-
-    gain, unit = errors.documents * influence.documents, succession_unit(pool.form, overhead)
-    documents = np.flatnonzero(gain > 0)
-    sorted_by = [key[documents] for key in keys] or [-gain[documents] / cost[documents]]
-    order = documents[np.lexsort([*sorted_by, pool.query[documents]])]
-    size = np.zeros(len(gain))
-    if drawing == SUCCESSIVE and len(order):
-        reach = np.ptp(pool.form.values) * np.sqrt(influence.documents)
-        if unit == "step":
-            # Labels above are unknown, so a document may matter as much as its rank allows.
-            reach = np.ptp(pool.form.values) * pool.weight[pool.query] * discounts(pool.form, pool.ranks).max(axis=0)
-        size[order] = succession_sizes(unit, order, pool.indptr, gain, reach, cost, overhead)
-        return DocumentSizes(order, size, gain, unit)
-    opening = np.zeros(len(pool.weight))
-    common = errors.common * influence.queries if _errs_together(drawing, overhead) else opening.copy()
-    pooled_sizes(pool.indptr, order, gain, cost, overhead, size, common, opening)
-    return DocumentSizes(order, size, gain, opening=opening)
-
-
-def succession_sizes(
-    unit: str,
-    order: np.ndarray,
-    indptr: np.ndarray,
-    gain: np.ndarray,
-    reach: np.ndarray,
-    cost: np.ndarray,
-    overhead: float,
-) -> np.ndarray:
-    """How soon each document should come, relative to the others, with a share for its range [theory 14].
-
-    ``(1 − ε) a/Σa + ε b/Σb``. For documents ``a = √(g/λ)`` and ``b = p |D| (κ_max − κ_min)/√λ``; for whole queries
-    ``a = √(Σ g/(λ₀ + Σ λ))`` and ``b = Σ p |D| (κ_max − κ_min)/√(λ₀ + Σ λ)``. For steps a is the size of a drawing by
-    depth and b the largest of those of a document and the deeper ones, so that neither rises along the order.
-
-    Args:
-        unit: As `succession_unit` returns it.
-        order: int64[n], the documents that can change the estimate, query by query, from the top for steps.
-        indptr: int64[m+1], the offsets of the queries.
-        gain: float64[N], g.
-        reach: float64[N], by how much the label of each document can change the estimate.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-
-    Returns:
-        float64[n]; they sum to 1.
-    """
-    from pt_active.sampling._kernels import pooled_sizes
-
-    query = np.searchsorted(indptr, order, side="right") - 1
-    most, price = reach[order], cost[order]
-    if unit == "query":
-        whole = np.bincount(query, weights=price) + overhead
-        size = np.sqrt(np.bincount(query, weights=gain[order])[query] / whole[query])
-        most = (np.bincount(query, weights=most) / np.sqrt(whole))[query]
-    else:
-        sizes = np.zeros(len(gain))
-        nothing = np.zeros(len(indptr) - 1)
-        pooled_sizes(indptr, order, gain, cost, overhead if unit == "step" else 0.0, sizes, nothing, nothing.copy())
-        size, most = sizes[order], most / np.sqrt(price)
-    if unit == "step":
-        most = largest_below(most, query)
-    mixed = (1 - RANGE_SHARE) * size / size.sum() + RANGE_SHARE * most / most.sum()
-    return np.asarray(_in_strides(mixed, query) if unit == "step" else mixed)
-
-
-def _in_strides(size: np.ndarray, query: np.ndarray) -> np.ndarray:
-    """Sizes that fall along the order of a query by `_STRIDE` at least, or not at all; none becomes larger.
-
-    The rate of a step is the difference of two sizes. A tiny one would make the step so improbable that it could move a
-    running estimate beyond all measure.
-    """
-    strided = size.copy()
-    for place in range(len(size) - 2, -1, -1):
-        if query[place] == query[place + 1] and size[place] < (1 + _STRIDE) * strided[place + 1]:
-            strided[place] = strided[place + 1]
-    return strided / strided.sum()
-
-
-def document_design(
-    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
-    """Turn sizes into the probabilities of both phases whose expected cost is the budget [theory 9].
-
-    If opening a query costs nothing and documents are not drawn by depth, every query is opened: an error that the
-    model makes in a whole query then does the least harm. Otherwise a query is opened with a probability in proportion
-    to its size in `DocumentSizes.opening`, or with that of its most probable document.
-
-    A successive drawing gets rates besides, see `succession_design`.
-
-    Args:
-        sizes: As `document_sizes` returns them.
-        drawing: A name in `DOCUMENT_DRAWINGS`, the one that the sizes are for.
-        indptr: int64[m+1], the offsets of the queries.
-        cost: float64[N], λ.
-        overhead: λ₀, the cost of opening a query.
-        budget: Λ.
-
-    Raises:
-        ValueError: If the budget is not a positive number, or no document can change the estimate.
-    """
-    if len(sizes.order) == 0:
-        raise ValueError("no document can change the estimate: all are known, or the rankings agree above the cutoff")
-    if drawing == SUCCESSIVE:
-        return succession_design(sizes, indptr, cost, overhead, budget)
-    return _design_at(sizes, drawing, indptr, cost, overhead, budget)
-
-
-def _design_at(
-    sizes: DocumentSizes, drawing: str, indptr: np.ndarray, cost: np.ndarray, overhead: float, budget: float
-) -> DocumentDesign:
-    """The probabilities whose expected cost is the budget."""
-    size, price = sizes.size[sizes.order], cost[sizes.order]
-    query = np.searchsorted(indptr, sizes.order, side="right") - 1
-    first = np.flatnonzero(np.r_[True, query[1:] != query[:-1]])
-    top = np.maximum.reduceat(size, first) if sizes.opening is None else sizes.opening[query[first]]
-    factor = Clipped.of(np.r_[size, top], np.r_[price, np.full(len(top), overhead)]).factor(budget)
-    opening, inclusion = np.zeros(len(indptr) - 1), np.zeros(len(sizes.size))
-    opening[query[first]] = np.minimum(1.0, factor * top) if opened_at_random(drawing, overhead) else 1.0
-    inclusion[sizes.order] = np.minimum(1.0, factor * size) / opening[query]
-    return DocumentDesign(drawing, sizes.order, opening, inclusion)

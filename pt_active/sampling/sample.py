@@ -171,7 +171,7 @@ class DocumentSizes:
             drawn.
         size: float64[N]; 0 for documents that cannot change the estimate.
         gain: float64[N], g; a document adds ``g (1/ψ − 1)`` to the variance.
-        unit: What comes at once in a ``successive`` drawing, as `documents.succession_unit` returns it. Other drawings
+        unit: What comes at once in a ``successive`` drawing, as `drawings.succession_unit` returns it. Other drawings
             do not read it.
         opening: float64[m], the size of the opening of each query, ``Π = min(1, τ · opening)``; None for that of its
             most probable document.
@@ -189,7 +189,7 @@ class DocumentDesign:
     """Probabilities of documents in two phases: a query is opened, then documents are drawn in it [theory 9].
 
     Attributes:
-        drawing: How the documents of a query are drawn, a name in `documents.DOCUMENT_DRAWINGS`.
+        drawing: How the documents of a query are drawn, a name in `drawings.DOCUMENT_DRAWINGS`.
         order: int64[r], the documents that can change the estimate, query by query, in the order in which they are
             drawn.
         opening: float64[m], Π, the probability that a query is opened.

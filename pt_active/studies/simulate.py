@@ -23,7 +23,7 @@ from pt_active.plans.making.pool import Pool, graded_pool
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
 from pt_active.sampling.designs import design_named
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, natural_drawing
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, natural_drawing
 
 DESIGN_NAMES = ("passive", "optimal", "assisted", "hedged")
 """Designs replayed by default."""
@@ -149,14 +149,14 @@ def simulate(
     Args:
         population: The result of `labelled_population`.
         designs: Names in `designs.DESIGNS`, each drawn with and without replacement, and in
-            `documents.DOCUMENT_DRAWINGS`, which judge single documents; `default_designs` by default.
+            `drawings.DOCUMENT_DRAWINGS`, which judge single documents; `default_designs` by default.
         estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is always replayed.
         budgets: Increasing, in the unit of the cost; `default_budgets` by default.
         repetitions: Samples of each design.
         seed: Random seed of all draws.
         defensive: ε of the designs: for queries the share of plain random sampling (by default that of a plan with the
             largest budget, `designs.defensive_share`), for documents the multiple of the average variance added to
-            each (by default that of a plan, `documents.usual_variance`).
+            each (by default that of a plan, `drawings.usual_variance`).
         reference: Reference distribution of intervals and tests, a name in `intervals.REFERENCES`.
         null: Whether two systems are also replayed under label swapping, for the type I error.
         progress: Whether to show a progress bar.
@@ -323,7 +323,7 @@ def draw_until_significant(
 
     Args:
         population: The result of `labelled_population` for two systems.
-        designs: Names in `designs.DESIGNS`, drawn with and without replacement, or in `documents.DOCUMENT_DRAWINGS`.
+        designs: Names in `designs.DESIGNS`, drawn with and without replacement, or in `drawings.DOCUMENT_DRAWINGS`.
         estimators: Names in `estimators.ESTIMATORS`. ``passive`` with ``snis`` is always replayed.
         looks: Increasing budgets at which the test is made.
         repetitions: Samples of each design.

@@ -36,7 +36,7 @@ from pt_active.relevance.measures import rank_form
 from pt_active.relevance.moments import Moments, label_moments
 from pt_active.risk import F1
 from pt_active.sampling.designs import DESIGNS, sampling_distribution
-from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.draws import draw_to_budget
 from pt_active.sampling.pools import DocumentPool, GradedPool
 from pt_active.studies.simulate import replays

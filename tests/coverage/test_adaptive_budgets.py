@@ -9,7 +9,7 @@ import pytest
 
 from pt_active.inference.replay import LabelledPool
 from pt_active.inference.rounds import draw_round, estimate_rounds
-from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.drawings import RoundSettings
 
 CONTRAST = np.array([1.0, -1.0])
 FIRST, SMALL, LARGE = 30.0, 10.0, 120.0

@@ -13,7 +13,7 @@ from pt_active.inference.rounds import draw_round, estimate_rounds
 from pt_active.inference.stopping.boundaries import half_widths
 from pt_active.inference.stopping.looks import critical_values
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, GradedPool
 
 REPETITIONS = 300

@@ -13,11 +13,9 @@ from pt_active.inference.documents import document_estimate, predicted
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import LabelledPool, Repetitions, replay
 from pt_active.inference.rounds import Round, draw_round, estimate_rounds
-from pt_active.sampling.documents import (
-    RoundSettings,
-    document_design,
-    document_sizes,
-)
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.two_phase import draw_documents
 
 CONTRAST = np.array([1.0, -1.0])

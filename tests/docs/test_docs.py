@@ -41,7 +41,7 @@ from pt_active.relevance.losses import LOSSES
 from pt_active.risk.proportions import BINOMIAL_REFERENCES
 from pt_active.rounds.kept import STRATEGIES
 from pt_active.sampling import designs
-from pt_active.sampling import documents as document_design
+from pt_active.sampling import drawings as document_drawings
 from pt_active.sampling import draws as round_drawing
 from pt_active.studies.populations import POPULATIONS
 
@@ -220,7 +220,7 @@ LISTED = {
     "estimators": ("concepts", ESTIMATORS),
     "references": ("concepts", REFERENCES),
     "missing": ("concepts", qrels.MISSING_POLICIES),
-    "drawings": ("documents", document_design.DOCUMENT_DRAWINGS),
+    "drawings": ("documents", document_drawings.DOCUMENT_DRAWINGS),
     "document estimators": ("documents", document_estimators.DOCUMENT_ESTIMATORS),
     "formats": ("data-model", worklists.FORMATS),
     "grade models": ("quickstart", GRADES),
@@ -231,12 +231,12 @@ LISTED = {
     "round drawings": ("rounds", round_drawing.ROUND_DRAWINGS),
     "losses": ("auditing", LOSSES),
     "binomial references": ("auditing", BINOMIAL_REFERENCES),
-    "objectives": ("documents", document_design.OBJECTIVES),
+    "objectives": ("documents", document_drawings.OBJECTIVES),
     "populations": ("stopping", POPULATIONS),
     "judging tools": ("judging", TOOLS),
     "rules": ("judging", RULES),
     "keys of the project file": ("quickstart", KEYS),
-    "designs in short": ("glossary", (*designs.DESIGNS, *document_design.DOCUMENT_DRAWINGS)),
+    "designs in short": ("glossary", (*designs.DESIGNS, *document_drawings.DOCUMENT_DRAWINGS)),
     "estimators in short": ("glossary", ESTIMATORS),
     "looks in short": ("glossary", look_names()),
     "missing in short": ("glossary", qrels.MISSING_POLICIES),

@@ -8,16 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pt_active.inference.documents import (
-    FOLDS,
-    DocumentEstimate,
-    combined,
-    document_estimate,
-    predicted,
-    query_residuals,
-)
+from pt_active.inference.documents import FOLDS, DocumentEstimate, combined, document_estimate, predicted
+from pt_active.inference.residuals import query_residuals
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import APART_SHARE

@@ -11,7 +11,7 @@ from pt_active.inference.documents import DocumentEstimate, cautious_variance, w
 from pt_active.inference.methods import Method
 from pt_active.inference.replay import Repetitions, replay
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before, round_weights
-from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
 
 CONTRAST = np.array([1.0, -1.0])

@@ -21,7 +21,9 @@ from pt_active.inference.reference import (
     tails,
 )
 from pt_active.inference.replayed_documents import DocumentReplays
-from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import Variables
 from pt_active.sampling.sample import Sample
 from pt_active.sampling.two_phase import draw_documents

@@ -6,7 +6,9 @@ import pytest
 from pt_active.inference.documents import document_estimate
 from pt_active.inference.within_queries import COMMON_SHARE, WithinQueries
 from pt_active.relevance.measures import parse_measure, rank_form
-from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 from pt_active.sampling.two_phase import draw_documents

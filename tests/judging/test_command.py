@@ -97,8 +97,7 @@ def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:
 def test_the_judgments_of_another_plan_are_refused(plan: Path, graded, tmp_path: Path) -> None:
     other = Plan.create(graded, None, DCG @ 10, budget=40, level="document", seed=4).save(tmp_path / "other")
     store = tmp_path / "s.sqlite"
-    with served(plan, "--judges", "ann", "--port", "0", "--store", str(store)):
-        pass
+    Store(store, Plan.load(plan).id).close()
     assert f"expected judgments of the plan {other.id}" in complaint(other.path, "--store", store)
 
 

@@ -56,15 +56,23 @@ def check_same(one: Plan, other: Plan) -> None:
     assert whole[0] == whole[1]
 
 
+@pytest.fixture(scope="module")
+def of_two_workers(files: dict[str, str], grades: OrderedLogitGrades, topics: pd.DataFrame) -> Plan:
+    return scan(15, partitions=3, workers=2, **files).plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
+
+
 @pytest.mark.parametrize("partitions", [None, 2, 5, 17, 200])
 def test_a_plan_from_files_is_the_plan_in_memory(
-    files: dict[str, str], grades: OrderedLogitGrades, topics: pd.DataFrame, in_memory: Plan, partitions: int | None
+    files: dict[str, str],
+    grades: OrderedLogitGrades,
+    topics: pd.DataFrame,
+    in_memory: Plan,
+    of_two_workers: Plan,
+    partitions: int | None,
 ) -> None:
     made = scan(15, partitions=partitions, workers=1, **files).plan(grades, topics, "DCG@10", budget=BUDGET, seed=3)
     check_same(made, in_memory)
-    assert (
-        made.id == scan(15, partitions=3, workers=2, **files).plan(grades, topics, "DCG@10", budget=BUDGET, seed=3).id
-    )
+    assert made.id == of_two_workers.id
 
 
 def labels(demo: DemoCollection, plan: Plan) -> pd.DataFrame:

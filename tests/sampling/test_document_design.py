@@ -13,15 +13,9 @@ from pt_active.relevance._kernels import revealed
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import variable_values
 from pt_active.sampling._kernels import pooled_sizes
-from pt_active.sampling.documents import (
-    COMMON_SHARE,
-    DOCUMENT_DRAWINGS,
-    RoundSettings,
-    document_design,
-    document_sizes,
-    hedged,
-    natural_drawing,
-)
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import COMMON_SHARE, document_sizes, hedged
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, natural_drawing
 from pt_active.sampling.pools import DocumentPool, Variables, gradients
 from pt_active.sampling.sample import DocumentSizes
 

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 from pt_active.inference.documents import document_estimate
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import discounts
-from pt_active.sampling.documents import RANGE_SHARE, RoundSettings, document_design, document_sizes
+from pt_active.sampling.document_designs import RANGE_SHARE, document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.pools import DocumentPool
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.successive import (

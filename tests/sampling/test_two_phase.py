@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from pt_active.sampling import _kernels
-from pt_active.sampling.documents import RoundSettings, document_design, document_sizes
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import RoundSettings
 from pt_active.sampling.sample import DocumentDesign
 from pt_active.sampling.two_phase import APART_SHARE, draw_documents
 

@@ -10,8 +10,8 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.inference.documents import query_residuals
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named
+from pt_active.inference.residuals import query_residuals
 from pt_active.inference.rounds import RoundLabels, round_labels, round_weights
 from pt_active.inference.within_queries import WithinQueries
 from pt_active.plans.answers.judged import How

@@ -7,9 +7,9 @@ import numpy as np
 from pt_active.inference.estimators import ESTIMATOR, Controls, degrees_left, estimator_named
 from pt_active.inference.reference import FEW, MAX_DRAWS, REPLAYS
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
+from pt_active.plans.answers.basis import SAMPLED
 from pt_active.plans.answers.judged import SUFFICIENT_DEGREES, Contrast
 from pt_active.plans.answers.replayed import REPLAY_SEED, QueryReplays
-from pt_active.plans.answers.results import SAMPLED
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.labelled import model_means
 from pt_active.plans.making.pool import seen_by

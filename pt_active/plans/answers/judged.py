@@ -15,7 +15,8 @@ from pt_active.frames.qrels import check_policy
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.intervals import AUTO, SIMULATED, reference_degrees
 from pt_active.inference.reference import FEW, MAX_DRAWS, Replayed, Tails, replays_for, tails
-from pt_active.plans.answers.results import SAMPLED, Basis, Comparison, Estimate, kept_to
+from pt_active.plans.answers.basis import SAMPLED, Basis
+from pt_active.plans.answers.results import Comparison, Estimate, kept_to
 from pt_active.relevance.losses import PairMeasure
 
 Measure = TypeVar("Measure", bound=irm.Measure | PairMeasure)

@@ -17,9 +17,9 @@ from pt_active.inference.documents import DocumentEstimate, DocumentPool
 from pt_active.inference.reference import rescaled_grades
 from pt_active.inference.replayed_documents import DocumentReplays, Drawn, RevealedReplays
 from pt_active.inference.rounds import Round, estimate_rounds, judged_before, round_weights
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import REPLAY_SEED
-from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import label_calibration, last_unseen_grades, round_chance
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.sampling.documents import Variables

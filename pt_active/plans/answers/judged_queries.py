@@ -12,9 +12,9 @@ import numpy as np
 from pt_active.frames.qrels import LOOK_SO_FAR, missing_pairs
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import Controls, effective_size, estimator_named, is_rounding
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import Contrast, How, Judged, Measured
 from pt_active.plans.answers.replayed import QueryReplays
-from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.labelled import label_calibration, measured_values, query_chance
 from pt_active.plans.making.pool import Pool
 from pt_active.sampling.sample import Sample

@@ -14,7 +14,7 @@ from pt_active.plans.answers.ahead import Ahead
 from pt_active.plans.making.manifest import LevelChoice
 from pt_active.plans.making.queries import DESIGN
 from pt_active.sampling.designs import DESIGNS, defensive_share
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, natural_drawing, usual_variance
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings, natural_drawing, usual_variance
 
 LEVELS = ("query", "document")
 """What is sampled: whole queries, each judged down to the measure's cutoff, or single documents."""

@@ -32,7 +32,7 @@ from pt_active.plans.making.pool import Pool, graded_frame, seen_by
 from pt_active.plans.making.queries import DESIGN
 from pt_active.relevance.costs import Cost, UnitCost, check_per_query
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.documents import SUCCESSIVE, natural_drawing
+from pt_active.sampling.drawings import SUCCESSIVE, natural_drawing
 
 BUDGET_SHARES = (0.02, 0.05, 0.1, 0.2, 0.4)
 """Default budgets of the table, as shares of the cost of the whole pool."""

@@ -124,7 +124,7 @@ class Pilot:
         """The variance of single documents that the labels show over the one that the model expects; NaN if that is 0.
 
         Args:
-            drawing: One of `documents.DOCUMENT_DRAWINGS`. If the pilot was drawn in this way, its own squared error is
+            drawing: One of `drawings.DOCUMENT_DRAWINGS`. If the pilot was drawn in this way, its own squared error is
                 used.
             estimator: One of `documents.DOCUMENT_ESTIMATORS`.
             gain: float64[N], ``p² D² v``, what the model expects each document to add to the variance.

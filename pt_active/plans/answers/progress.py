@@ -10,8 +10,8 @@ import ir_measures.measures as irm
 import numpy as np
 import pandas as pd
 
-from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many, level, positive
-from pt_active.frames.qrels import checked_qrels, known_labels, whole_labels
+from pt_active.frames.checks import Argument, ArgumentError, level, positive
+from pt_active.frames.qrels import whole_labels
 from pt_active.inference.estimators import ESTIMATOR, Controls, estimator_named, is_rounding
 from pt_active.inference.rounds import judged_before, pool_sizes
 from pt_active.inference.stopping.boundaries import SPENDING
@@ -28,15 +28,11 @@ from pt_active.inference.stopping.looks import (
 )
 from pt_active.plans.answers.judged import Contrast, How, inferred
 from pt_active.plans.answers.judged_documents import judged_documents
-from pt_active.plans.making.documents import round_settings, rounds_judged, worklist
-from pt_active.plans.making.documents import sample_columns as round_columns
-from pt_active.plans.making.extension import judged_part
+from pt_active.plans.making.documents import round_settings, rounds_judged
 from pt_active.plans.making.kept import PlanTables, check_whole
 from pt_active.plans.making.labelled import foreign_labels, judged_values, model_means
-from pt_active.plans.making.manifest import Cut
 from pt_active.plans.making.pool import Pool, graded_pool
-from pt_active.plans.making.queries import DrawingOrder, documents_to_judge, known_texts, queries_judged
-from pt_active.plans.making.queries import sample_columns as query_columns
+from pt_active.plans.making.queries import DrawingOrder, queries_judged
 
 _MAX_FUTURE_LOOKS = 50
 """Looks to come that are simulated, at most."""
@@ -342,93 +338,3 @@ def _labels_of_documents(tables: PlanTables, label: np.ndarray, judged: int) -> 
     drawn = judged_before(tables.rounds)
     used = judged_before(tables.rounds[:judged]) if judged else np.zeros(len(label), dtype=bool)
     return {"unit": "round", "n_judged": int(used.sum()), "left_out": int((drawn & ~used & (label >= 0)).sum())}
-
-
-def cut_to_judged(tables: PlanTables, qrels: pd.DataFrame) -> PlanTables:
-    """Cut a plan to what is judged.
-
-    Args:
-        tables: The plan's content.
-        qrels: The labels so far.
-
-    Returns:
-        The plan itself if all of it is judged. Otherwise, for queries, the first n in the order in which they were
-        drawn, with ``π = 1 − exp(−q T)``, T the priority of the next; for documents, the rounds before the first gap,
-        and the documents before it if they come one after the other, with ``π = 1 − exp(−r T)``.
-
-    Raises:
-        ValueError: If the labels do not fit the plan, nothing is judged, or the plan has no order.
-    """
-    label = known_labels(tables.pool.keys, checked_qrels(qrels, tables.pool.max_grade))
-    return _of_documents(tables, label) if tables.rounds else _of_queries(tables, label)
-
-
-def _of_queries(tables: PlanTables, label: np.ndarray) -> PlanTables:
-    order, pool = DrawingOrder.of(tables), tables.pool
-    measure = tables.measure
-    foreign_labels(
-        (label >= 0) & pool.seen(measure) & ~order.asked(len(pool.queries))[pool.query_of_document], "queries"
-    )
-    n = queries_judged(pool, label, measure, order)
-    if n == order.drawn:
-        return tables
-    if n == 0:
-        raise ValueError(
-            f"nothing is judged so far: the query that comes first, {pool.qids[order.rows[0]]}, lacks labels"
-        )
-    queries = tables.queries.assign(**query_columns(order.first(n), pool.query_weight))
-    assessments = _assessments_of(tables, order.rows[:n])
-    cut, draws = Cut("queries", order.drawn, n), int(queries["q_draws"].sum())
-    cut_off = replace(tables, queries=queries, assessments=assessments)
-    return _with_manifest(cut_off, cut, draws, spent=float(order.cost[:n].sum()), census=False)
-
-
-def _assessments_of(tables: PlanTables, rows: np.ndarray) -> pd.DataFrame:
-    """The assessments of some of the drawn queries."""
-    # An extended plan has kept the list of its new queries alone.
-    if tables.manifest.extensions:
-        return documents_to_judge(tables.pool, tables.measure, rows, known_texts(tables.pool))
-    listed = tables.assessments["qid"].isin(tables.pool.qids[rows])
-    return tables.assessments[listed].reset_index(drop=True)
-
-
-def _of_documents(tables: PlanTables, label: np.ndarray) -> PlanTables:
-    pool, drawn = tables.pool, judged_before(tables.rounds)
-    foreign_labels((label >= 0) & ~drawn, "documents")
-    n = rounds_judged(tables.rounds, label)
-    if n == len(tables.rounds):
-        return tables
-    rounds, entries, cut = tables.rounds[:n], tables.manifest.rounds[:n], Cut("rounds", len(tables.rounds), n)
-    if part := judged_part(tables, label, n):
-        rounds, entries = (*rounds, part[0]), (*entries, part[1])
-        cut = Cut("documents", int(drawn.sum()), int(judged_before(rounds).sum()))
-    if not rounds and tables.rounds[0].sample.priority is not None:
-        raise ValueError("nothing is judged so far: the documents that come first lack labels")
-    if not rounds:
-        lacking = int((tables.rounds[0].sample.drawn & (label < 0)).sum())
-        raise ValueError(
-            f"nothing is judged so far: {how_many('document', lacking)} of round 1 {agreeing('has', lacking)} no "
-            "label; a round of documents can only be used as a whole"
-        )
-    last = rounds[-1]
-    queries = tables.queries.assign(**round_columns(pool, last), q_prob=last.sample.design.opening)
-    assessments = worklist(pool, last.sample, None)
-    draws = len(assessments) if len(rounds) > 1 else int(queries["q_draws"].sum())
-    cut_off = replace(tables, queries=queries, assessments=assessments, rounds=rounds)
-    spent = float(sum(each.spent for each in entries))
-    return _with_manifest(cut_off, cut, draws, spent=spent, census=last.certain, rounds=entries)
-
-
-def _with_manifest(tables: PlanTables, cut: Cut, draws: int, **changes: Any) -> PlanTables:
-    """The cut plan with its manifest.
-
-    Args:
-        tables: The queries, assessments and rounds that are left, with the manifest of the plan before.
-        cut: How far the plan is cut now. If it was cut before, ``of`` stays what it was before the first cut.
-        draws: The number of draws that are left.
-        **changes: Other fields of the manifest that change.
-    """
-    manifest, sampled = tables.manifest, int((tables.queries["q_draws"] > 0).sum())
-    counts = replace(manifest.counts, sampled_queries=sampled, draws=draws, assessments=len(tables.assessments))
-    cut = replace(cut, of=(manifest.cut or cut).of)
-    return replace(tables, manifest=replace(manifest, cut=cut, counts=counts, **changes))

@@ -21,9 +21,10 @@ from pt_active.inference.significance import (
     indistinct_groups,
     tukey_pvalues,
 )
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.drawn import Drawn, Picture
 from pt_active.plans.answers.judged import How, Judged
-from pt_active.plans.answers.results import Basis, Comparison, Estimate
+from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import plain_rows, printed
 
 _MAX_PRINTED = 20

@@ -13,8 +13,10 @@ from pt_active.frames.qrels import check_policy, checked_qrels, known_labels
 from pt_active.frames.strays import Strays
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.stopping.looks import ALWAYS, cost_to_resolve, needed_degrees, prospect, verdicts
+from pt_active.plans.answers.documents_in_order import DocumentSequence
 from pt_active.plans.answers.progress import Growth, Question, grown_documents, grown_queries
-from pt_active.plans.answers.sequence import DocumentSequence, Progress, Proof, QuerySequence, sequence_of
+from pt_active.plans.answers.proof import Progress, Proof
+from pt_active.plans.answers.sequence import QuerySequence, sequence_of
 from pt_active.plans.answers.status import RESOLUTIONS, SEQUENTIAL, Status
 from pt_active.plans.answers.verdict import (
     Prospect,

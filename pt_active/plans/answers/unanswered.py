@@ -7,7 +7,7 @@ import numpy as np
 from pt_active.plans.answers.judged_documents import MAX_UNREACHED_SHARE
 from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.pool import seen_by
-from pt_active.sampling.documents import can_serve_singles
+from pt_active.sampling.drawings import can_serve_singles
 from pt_active.sampling.pools import Variables
 
 

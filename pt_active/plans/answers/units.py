@@ -8,7 +8,7 @@ from typing import NamedTuple
 import ir_measures.measures as irm
 import numpy as np
 
-from pt_active.inference.documents import steps
+from pt_active.inference.residuals import steps
 from pt_active.inference.stopping.bets import Stakes
 from pt_active.inference.stopping.draws import Units
 from pt_active.plans.making.pool import Pool, seen_by

@@ -21,7 +21,7 @@ from pt_active.relevance.bounds import contrast_bounds
 from pt_active.relevance.measures import has_rank_form
 from pt_active.relevance.moments import document_moments
 from pt_active.sampling.designs import contrast_moments
-from pt_active.sampling.documents import document_design
+from pt_active.sampling.document_designs import document_design
 from pt_active.sampling.successive import Succession, priorities_of
 
 _REPLAYS = 200

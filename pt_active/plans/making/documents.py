@@ -22,14 +22,8 @@ from pt_active.plans.making.kept import PlanTables
 from pt_active.plans.making.manifest import PlanArguments, RoundEntry, Source, plan_manifest
 from pt_active.plans.making.pool import Pool, graded_pool, query_design
 from pt_active.plans.making.rankers import stored_weights
-from pt_active.sampling.documents import (
-    SUCCESSIVE,
-    RoundSettings,
-    document_design,
-    natural_drawing,
-    succession_unit,
-    usual_variance,
-)
+from pt_active.sampling.document_designs import document_design
+from pt_active.sampling.drawings import SUCCESSIVE, RoundSettings, natural_drawing, succession_unit, usual_variance
 from pt_active.sampling.pools import GradedPool
 from pt_active.sampling.sample import DocumentSizes, TwoPhase
 from pt_active.sampling.two_phase import draw_documents
@@ -51,7 +45,7 @@ def size_frame(
     Args:
         pool: All queries.
         measure: As `parse_measure` returns it.
-        design: One of `documents.DOCUMENT_DRAWINGS`; if left out, the usual one for the measure.
+        design: One of `drawings.DOCUMENT_DRAWINGS`; if left out, the usual one for the measure.
         per_query: λ₀, the cost of opening a query.
         defensive: How much of the model's average variance is added to the variance of each document; the usual share
             of the measure if left out.

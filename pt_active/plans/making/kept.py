@@ -18,7 +18,7 @@ from pt_active.plans.making.manifest import READABLE_FORMATS, Manifest
 from pt_active.plans.making.pool import Pool, seen_by
 from pt_active.plans.making.stored import Stored, write_tables
 from pt_active.relevance.measures import parse_measure
-from pt_active.sampling.documents import succession_unit
+from pt_active.sampling.drawings import succession_unit
 from pt_active.sampling.sample import DocumentDesign, Sample, TwoPhase
 
 _MAX_NAMED_RANKERS = 10

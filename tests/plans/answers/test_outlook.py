@@ -13,7 +13,7 @@ from pt_active.inference.rounds import estimate_rounds
 from pt_active.plans.answers.outlook import Outlook
 from pt_active.plans.answers.pilot import Pilot
 from pt_active.relevance.measures import rank_form
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS
 from pt_active.studies.simulate import labelled_population, replays
 
 

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.significance import corrected_pvalues, studentized_range_tail
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
-from pt_active.plans.answers.results import Basis, Comparison, Estimate
+from pt_active.plans.answers.results import Comparison, Estimate
 
 BUDGET = {"query": 700, "document": 500}
 

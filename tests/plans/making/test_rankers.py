@@ -17,7 +17,8 @@ from pt_active.plans.making.rankers import listed_weights, pair_weights, stored_
 from pt_active.relevance.measures import parse_measure, rank_form
 from pt_active.relevance.moments import Moments
 from pt_active.sampling.designs import check_pair_weights, difference_moments, sampling_distribution
-from pt_active.sampling.documents import DOCUMENT_DRAWINGS, RoundSettings, document_sizes
+from pt_active.sampling.documents import document_sizes
+from pt_active.sampling.drawings import DOCUMENT_DRAWINGS, RoundSettings
 from pt_active.sampling.pools import DocumentPool, Variables
 
 NAMES = ("production", "candidate", "third")

@@ -20,7 +20,7 @@ from pt_active.relevance.grades.auto import TABLE_COLUMNS
 from pt_active.relevance.grades.ordered_logit import fit_ordered_logit, ordered_logit_objective
 from pt_active.relevance.grades.refitting import refitted_grades
 from pt_active.relevance.grades.validation import Slope
-from pt_active.sampling.documents import RoundSettings
+from pt_active.sampling.drawings import RoundSettings
 
 COLLECTION = demo_collection(queries=90)
 RUN, QRELS = COLLECTION.past_run, COLLECTION.past_qrels

@@ -10,8 +10,8 @@ import pandas as pd
 
 from pt_active.frames.checks import how_many
 from pt_active.frames.records import JUDGED, checked_records, latest
+from pt_active.plans.answers.basis import Basis
 from pt_active.plans.answers.report.rounding import share
-from pt_active.plans.answers.results import Basis
 from pt_active.plans.making.manifest import Manifest
 
 _MAX_NAMED = 6

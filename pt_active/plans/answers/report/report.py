@@ -17,12 +17,12 @@ from pt_active.frames.checks import Argument, ArgumentError
 from pt_active.frames.visible import json_text
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.plans.answers.contributions import Contributions
+from pt_active.plans.answers.cut import cut_to_judged
 from pt_active.plans.answers.judged import Contrast, How, Judged
 from pt_active.plans.answers.judges_error import judged_with
 from pt_active.plans.answers.labelled_plan import LabelledPlan, asked, labelled_plan
 from pt_active.plans.answers.model_check import ModelCheck
 from pt_active.plans.answers.pilot import Pilot
-from pt_active.plans.answers.progress import cut_to_judged
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.budgets import budget_table, foreseen
 from pt_active.plans.answers.report.campaign import Campaign

@@ -1,0 +1,164 @@
+"""Which drawings of documents are there, and what is chosen about them?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from pt_active.relevance.measures import RankForm
+from pt_active.sampling.designs import check_pair_weights
+
+SUCCESSIVE = "successive"
+"""The drawing in which documents come one after the other, so that judging can end or go on at any of them."""
+
+
+DOCUMENT_DRAWINGS = ("spread", "poisson", "depth", SUCCESSIVE)
+"""How the documents of a query are drawn: spread as evenly over the queries as possible, independently, from the top of
+the rankings down to a random depth, or one after the other."""
+
+
+OBJECTIVES = ("mean", "largest")
+"""What is minimised: the mean or the largest of the variances of all pairwise differences of rankers."""
+
+
+DEFENSIVE_VARIANCE = 1.0
+"""Default share of the average variance that is added to each document, because a model that claims to be certain is
+not believed [theory 5]."""
+
+
+REVEALED_VARIANCE = 0.1
+"""Default share of the average variance that is added to each document of a measure that is neither additive nor a
+cascade. All documents of a query matter to it, most of them little."""
+
+
+NESTED_FAMILIES = ("cascade", "revealed")
+"""Families of measures whose documents are judged from the top by default."""
+
+
+@dataclass(frozen=True)
+class RoundSettings:
+    """How the documents of each round are chosen.
+
+    Attributes:
+        drawing: A name in `DOCUMENT_DRAWINGS`; with ``depth``, no document is more probable than those above it.
+        defensive: ε, the share of the average variance that `hedged` adds to each unknown document.
+        objective: A name in `OBJECTIVES`, for more than two rankers.
+        pairs: float64[k(k−1)/2], the weight of the variance of each pair of rankers in the mean, in the order of
+            ``combinations(range(k), 2)``; None for equal weights.
+        weighed_at: The budget at which rounds are compared to weight their estimates; that of the first round. None for
+            the budget of the round itself.
+        serves_singles: Whether documents that matter to the values of single rankers alone can be drawn too, for which
+            the variances of differences may rise by `SINGLES_LOSS`.
+    """
+
+    drawing: str
+    defensive: float = DEFENSIVE_VARIANCE
+    objective: str = "mean"
+    pairs: np.ndarray | None = None
+    weighed_at: float | None = None
+    serves_singles: bool = False
+
+
+def opened_at_random(drawing: str, overhead: float) -> bool:
+    """Whether queries are opened with a probability of their own, which all of their documents share.
+
+    Args:
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        overhead: What the first document of a query costs on top.
+    """
+    return overhead > 0 or drawing == "depth"
+
+
+def errs_together(drawing: str, overhead: float) -> bool:
+    """Whether errors that the documents of a query have in common depend on how often it is opened.
+
+    Those of nested documents depend on how often each of them is judged.
+
+    Args:
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        overhead: What the first document of a query costs on top.
+    """
+    return overhead > 0 and drawing in ("spread", "poisson")
+
+
+def succession_unit(form: RankForm, overhead: float) -> str:
+    """What comes at once in a successive drawing: a ``document``, a ``query`` or a ``step``.
+
+    A step is a document of a cascade with those above it. Where opening a query costs something, all of its documents
+    that can change an additive measure come at once.
+
+    Args:
+        form: The form of the measure.
+        overhead: λ₀, the cost of opening a query.
+    """
+    if form.family == "cascade":
+        return "step"
+    return "query" if overhead > 0 else "document"
+
+
+def natural_drawing(form: RankForm, rankers: int, overhead: float) -> str:
+    """The drawing that suits what is measured.
+
+    Documents of an additive measure come one after the other where two or more rankers are compared and opening a query
+    costs nothing: that is nearly as precise as spreading them, and judging may stop at any of them. For the value of a
+    single ranker, documents that are spread over the queries are more precise. Cascades are judged from the top, and so
+    is every measure that is neither.
+
+    Args:
+        form: The form of the measure.
+        rankers: How many rankers there are.
+        overhead: λ₀, the cost of opening a query.
+    """
+    if form.family in NESTED_FAMILIES:
+        return "depth"
+    return SUCCESSIVE if rankers > 1 and overhead == 0 else "spread"
+
+
+def usual_variance(form: RankForm) -> float:
+    """The default share of the average variance that is added to each document.
+
+    Args:
+        form: The form of the measure.
+    """
+    return REVEALED_VARIANCE if form.family == "revealed" else DEFENSIVE_VARIANCE
+
+
+def can_serve_singles(form: RankForm, drawing: str, overhead: float) -> bool:
+    """Whether documents that matter to single rankers alone can be drawn at little cost.
+
+    They cannot if they would have to be judged with all the others: in queries that come as a whole, and for additive
+    measures that are judged from the top.
+
+    Args:
+        form: The form of the measure.
+        drawing: A name in `DOCUMENT_DRAWINGS`.
+        overhead: λ₀, the cost of opening a query.
+    """
+    if form.family != "additive":
+        return True
+    return drawing != "depth" and not (drawing == SUCCESSIVE and succession_unit(form, overhead) == "query")
+
+
+def check_settings(settings: RoundSettings, rankers: int) -> None:
+    """Raise if a setting of a round is unknown or out of range.
+
+    Args:
+        settings: How documents are chosen.
+        rankers: How many rankers there are.
+
+    Raises:
+        ValueError: If one is.
+    """
+    for what, name, names in (
+        ("document design", settings.drawing, DOCUMENT_DRAWINGS),
+        ("objective", settings.objective, OBJECTIVES),
+    ):
+        if name not in names:
+            raise ValueError(f"unknown {what} {name!r}; it is one of {', '.join(names)}")
+    if not 0 <= settings.defensive < np.inf:
+        raise ValueError(f"defensive must be a number from 0, got {settings.defensive}")
+    if settings.pairs is not None:
+        check_pair_weights(settings.pairs, rankers)
+        if settings.objective != "mean":
+            raise ValueError(f'weights of pairs are for objective="mean"; {settings.objective!r} finds its own')
