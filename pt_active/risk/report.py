@@ -165,7 +165,8 @@ class AuditReport(Printed):
             return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
         if len(self.kept) == 1:
             return f"Keep {self.kept[0]}: it errs least often; each of the others errs more often."
-        tied = ", ".join(self.kept)
+        *before, last = self.kept
+        tied = f"{', '.join(before)} and {last}"
         return f"The labels do not say which of {tied} errs least often."
 
     def table(self) -> pd.DataFrame:

@@ -85,16 +85,17 @@ class Ranking(Drawn):
         hypotheses left it is ``1 − α/h``. With another correction that disagrees with Bonferroni on a pair, it is the
         level at which that correction decides.
         """
-        pvalues, wins = (
-            np.array([each.pvalue for each in self.comparisons]),
-            [each is not None for each in self.winners],
+        pvalues = np.array([each.pvalue for each in self.comparisons])
+        known = np.sort(pvalues[~np.isnan(pvalues)])
+        agree = np.isnan(pvalues) | (
+            (pvalues < self.alpha / len(pvalues)) == [each is not None for each in self.winners]
         )
-        agree = np.isnan(pvalues) | ((pvalues < self.alpha / len(pvalues)) == wins)
         with np.errstate(divide="ignore", invalid="ignore"):
-            later = self.alpha * pvalues / np.array(self.corrected)
-        if self.correction == HOLM:
-            later = self.alpha / (pvalues >= pvalues[:, None]).sum(axis=1)
-        return tuple(map(float, np.where(agree, self.pair_confidence, 1 - later)))
+            together = np.array(self.corrected) / pvalues
+            if self.correction == HOLM:
+                together = len(known) - np.searchsorted(known, pvalues)
+            levels = np.where(agree, self.pair_confidence, 1 - self.alpha / together)
+        return tuple(map(float, levels))
 
     @property
     def basis(self) -> Basis:

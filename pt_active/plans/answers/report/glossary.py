@@ -21,6 +21,11 @@ WORDS = {
     "effective": "How many labels that all count the same would say as much as these, which count differently.",
     "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
     "error from": "How much of the error comes from which queries, and from which documents, were drawn.",
+    "replays": "The whole sampling, done again many times by computer with labels from the grade model, to see how far "
+    "off estimates come out.",
+    "degrees of freedom": "How many independent numbers an error is computed from. With few, it is itself uncertain.",
+    "variance": "The square of the standard error, or of the distances from the mean: what varies, in one number.",
+    "bets": "Stakes on who is better, which each label raises or lowers. They may be looked at after every label.",
     "evidence": "The e-value: how many times a stake has grown that was bet against no difference. A winner at 95% "
     "needs 20. It may be looked at after every label.",
     "regression": "The estimator: labels, corrected by a line through what the grade model expected.",
