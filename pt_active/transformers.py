@@ -18,7 +18,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import among, first_rows
+from pt_active.frames.ids import among, numbered
 from pt_active.frames.progress import working
 from pt_active.frames.runs import Ranking, ranking_of
 from pt_active.plans.answers.ahead import Ahead
@@ -292,13 +292,10 @@ def _places(
         ranking the places of its documents in the union.
     """
     begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1]
-    rows = [each.rows + start for each, start in zip(rankings, begin, strict=True)]
+    rows = np.concatenate([each.rows + start for each, start in zip(rankings, begin, strict=True)])
     query = np.concatenate([qids.get_indexer(each.qids)[each.query] for each in rankings])
-    first = first_rows(query, docno, np.concatenate(rows))
-    new = np.concatenate([these[first[these] == these] for these in rows])
-    place = np.empty(len(query), dtype=np.int64)
-    place[new] = np.arange(len(new))
-    return new, query[new], [place[first[these]] for these in rows]
+    new, place = numbered(query, docno, rows)
+    return new, query[new], np.split(place, np.cumsum([len(each.rows) for each in rankings])[:-1])
 
 
 def _document_columns(rankings: list[Ranking], places: list[np.ndarray], size: int) -> dict[str, Any]:

@@ -36,6 +36,32 @@ def rows_by_group(group, rows, groups):  # type: ignore[no-untyped-def]
     return grouped, start
 
 
+@numba.njit(cache=True, nogil=True)
+def number_firsts(first, rows):  # type: ignore[no-untyped-def]
+    """Number the rows that are first of their kind.
+
+    Args:
+        first: int64[N], the first of the rows of the same kind as each; overwritten.
+        rows: int64[n], the rows, in an order that says which of them is first.
+
+    Returns:
+        The rows that are first, in their order, and int64[n], the number of the first row of each row's kind.
+    """
+    new, number = np.empty(len(rows), dtype=np.int64), np.empty(len(rows), dtype=np.int64)
+    count = 0
+    for i in range(len(rows)):
+        z = rows[i]
+        if first[z] == z:
+            new[count] = z
+            # From here on the first row says its number, as one that no row can have.
+            first[z] = -1 - count
+            count += 1
+            number[i] = count - 1
+        else:
+            number[i] = -1 - first[first[z]]
+    return new[:count].copy(), number
+
+
 @numba.njit(cache=True, nogil=True, inline="always")
 def _same(one, other, offsets, content):  # type: ignore[no-untyped-def]
     """Whether two rows have the same id."""
