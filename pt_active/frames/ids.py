@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -123,6 +123,11 @@ def holds_nul(column: pd.Series) -> bool:
     return not known.content[known.offsets[0] : known.offsets[-1]].view(np.bool_).all()
 
 
+def row_type(size: int) -> type[np.signedinteger[Any]]:
+    """The smallest type that holds the numbers of so many rows; large frames take half the memory with it."""
+    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
+
+
 def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarray:
     """bool[N], whether each id of a column is one of some others.
 
@@ -136,15 +141,15 @@ def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarr
 
 
 def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = None) -> np.ndarray:
-    """int64[N], the first row that has the same query and the same docno as each row.
+    """int[N], the first row that has the same query and the same docno as each row.
 
     Args:
-        query: int64[N], a code of each row's query, from 0.
+        query: int[N], a code of each row's query, from 0.
         docno: N strings, none missing.
-        rows: int64[n], the rows that count, in an order that says which of them is first; all if left out. The answer
+        rows: int[n], the rows that count, in an order that says which of them is first; all if left out. The answer
             for other rows has no meaning.
     """
-    rows = np.arange(len(query)) if rows is None else rows
+    rows = np.arange(len(query), dtype=row_type(len(query))) if rows is None else rows
     known = strings(docno) if len(rows) > _FEW_ROWS else None
     if known is None:
         return _first_rows_by_pandas(query, docno, rows)
@@ -160,10 +165,10 @@ def numbered(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> tuple[np.
     Args:
         query: int[N], a code of each row's query, from 0.
         docno: N strings, none missing.
-        rows: int64[n], the rows, in an order that says which of them is first.
+        rows: int[n], the rows, in an order that says which of them is first.
 
     Returns:
-        The rows that have a new pair, and int64[n], the number of each row's pair.
+        The rows that have a new pair, and int[n], the number of each row's pair.
     """
     first = first_rows(query, docno, rows)
     if len(rows) > _FEW_ROWS:
