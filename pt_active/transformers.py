@@ -18,7 +18,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import among, first_rows
+from pt_active.frames.ids import among, numbered, row_type
 from pt_active.frames.progress import working
 from pt_active.frames.runs import Ranking, ranking_of
 from pt_active.plans.answers.ahead import Ahead
@@ -288,17 +288,18 @@ def _places(
         docno: Of the rows of all runs, one run after the other.
 
     Returns:
-        The row of ``docno`` of each document of the union, int64[N], its query among ``qids``, int64[N], and for each
+        The row of ``docno`` of each document of the union, int[N], its query among ``qids``, int[N], and for each
         ranking the places of its documents in the union.
     """
-    begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1]
-    rows = [each.rows + start for each, start in zip(rankings, begin, strict=True)]
-    query = np.concatenate([qids.get_indexer(each.qids)[each.query] for each in rankings])
-    first = first_rows(query, docno, np.concatenate(rows))
-    new = np.concatenate([these[first[these] == these] for these in rows])
-    place = np.empty(len(query), dtype=np.int64)
-    place[new] = np.arange(len(new))
-    return new, query[new], [place[first[these]] for these in rows]
+    small = row_type(len(docno))
+    begin = np.cumsum([0, *(len(each.run) for each in rankings)])[:-1].tolist()
+    ends = np.cumsum([0, *(len(each.rows) for each in rankings)])
+    rows = np.empty(ends[-1], dtype=small)
+    for each, start, part in zip(rankings, begin, np.split(rows, ends[1:-1]), strict=True):
+        np.add(each.rows, start, out=part, casting="same_kind")
+    query = np.concatenate([qids.get_indexer(each.qids).astype(small)[each.query] for each in rankings])
+    new, place = numbered(query, docno, rows)
+    return new, query[new], np.split(place, ends[1:-1])
 
 
 def _document_columns(rankings: list[Ranking], places: list[np.ndarray], size: int) -> dict[str, Any]:

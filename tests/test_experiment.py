@@ -110,6 +110,9 @@ def test_round_and_highlight(plan: Plan, qrels: pd.DataFrame, demo: DemoCollecti
     ("arguments", "error", "message"),
     [
         ({"test": "t"}, TypeError, "would ignore the sampling weights"),
+        ({"dataframe": False}, TypeError, "dataframe=False is not there: the answer is a frame"),
+        ({"round": -1}, ValueError, "round must be "),
+        ({"round": {"DCG@10": 1.5}}, ValueError, "round must be "),
         ({"missing": "expected"}, ValueError, "unknown missing 'expected'; it is one of error, nonrelevant$"),
         ({"correction": "holm"}, ValueError, "needs a baseline"),
         ({"correction": "tukey", "baseline": 0}, ValueError, "use Plan.rank"),
@@ -190,6 +193,19 @@ def test_measures_may_have_decimal_places_of_their_own(plan: Plan, qrels: pd.Dat
             assert frame[f"{name}{end}"].tolist() == exact[f"{name}{end}"].round(places).tolist()
     with pytest.raises(ValueError, match="round has P@5, which is not evaluated; the measures are DCG@10"):
         Experiment(demo.runs, plan, qrels, [DCG @ 10], round={"P@5": 1})
+
+
+def test_values_of_single_queries_are_rounded_too(plan: Plan, qrels: pd.DataFrame, demo: DemoCollection) -> None:
+    asked = [DCG @ 10, "ERR@5"]
+    exact = Experiment(demo.runs, plan, qrels, asked, perquery=True)
+    every = Experiment(demo.runs, plan, qrels, asked, perquery=True, round=1)
+    pd.testing.assert_frame_equal(every, exact.assign(value=exact["value"].round(1)))
+    means, values = Experiment(demo.runs, plan, qrels, asked, perquery="both", round={"ERR@5": 2})
+    of_err = exact["measure"] == "ERR(max_rel=3)@5"
+    assert values["value"].tolist() == exact["value"].mask(of_err, exact["value"].round(2)).tolist()
+    assert values["weight"].tolist() == exact["weight"].tolist()
+    pd.testing.assert_frame_equal(means, Experiment(demo.runs, plan, qrels, asked, round={"ERR@5": 2}))
+    assert Experiment(demo.runs, plan, qrels, asked, dataframe=True).equals(Experiment(demo.runs, plan, qrels, asked))
 
 
 def test_a_plan_has_topics_for_a_pipeline(plan: Plan, demo: DemoCollection) -> None:

@@ -23,7 +23,6 @@ import numpy as np
 import pandas as pd
 from judged_pools import GRADE_MODELS, JudgedPool, read_judged_pool
 from leagues import SPOILERS, averaged, budget_of, covered, folds_of, markdown, parser_of, rows_of_folds, tasks, written
-from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
 from scipy import stats
 
 from pt_active import JudgeGrades
@@ -137,6 +136,8 @@ def peers(
         Mean squared errors of the plain mean and of PPI++ on the same samples, and coverage of their 95 % intervals,
         both by name.
     """
+    from ppi_py import ppi_mean_ci, ppi_mean_pointestimate
+
     target, model, truth = population.target, population.model, population.target.mean()
     equal = np.full(len(target), 1 / len(target))
     samples = next(priorities(equal, population.cost, [budget], repetitions, np.random.default_rng(seed)))

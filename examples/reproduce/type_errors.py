@@ -52,6 +52,9 @@ from pt_active.studies.simulate import labelled_population, replays
 
 ALPHA = 0.05
 
+SIZES = (0, 8, 15, 40, np.inf)
+"""Budgets in average queries between which type I errors are averaged."""
+
 COMPARED = {
     PASSIVE: METHODS[PASSIVE],
     "risk_mixture": Method("risk_mixture", "snis"),
@@ -172,6 +175,11 @@ def print_type_1(table: pd.DataFrame) -> None:
     means = large.groupby([*keys, "method"], sort=False)[["rejected", "rejected_se"]].mean().reset_index()
     cells = [f"{share:.3f} ± {error:.3f}" for share, error in zip(means["rejected"], means["rejected_se"], strict=True)]
     print(means.assign(cell=cells).pivot(index=keys, columns="method", values="cell")[list(COMPARED)].to_string())
+    print("\nThe same by average queries, averaged over data sets and measures:")
+    by_size = table.assign(budget=pd.cut(table["budget"], SIZES, right=False))
+    keys = ["data", "measure", "budget", "reference", "method"]
+    shares = by_size.groupby(keys, observed=True)["rejected"].mean().groupby(keys[2:], observed=True).mean()
+    print(shares.unstack("method")[list(COMPARED)].round(3).to_string())
 
 
 def print_type_2(table: pd.DataFrame) -> None:

@@ -21,13 +21,15 @@ from pt_active.cli.command_line import (
     read_judged,
     rounded_up,
 )
+from pt_active.cli.judge import kept_at
 from pt_active.cli.options import look_choices, one_of
+from pt_active.cli.texts import texts_for
 from pt_active.frames.qrels import MISSING_POLICIES
-from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.inference.several_judges import TIES
 from pt_active.inference.stopping.looks import ALWAYS, ASYMPTOTIC
+from pt_active.judging.server.store import is_store
 from pt_active.plans.answers.pairwise import PairStatus
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.report import format_of
@@ -187,7 +189,7 @@ def report(
         second=second,
         status=state,
         records=records,
-        texts=None if texts is None else read_texts(texts, docnos=set(loaded.tables.pool.docno)),
+        texts=None if texts is None else texts_for(loaded, texts),
     )
     made.save(out, kind)
     return Answer({"file": str(out), **made.to_dict()}, str(made), f"The report is {out}.")
@@ -233,10 +235,12 @@ def next_step(
         return f"There is nothing more to judge: the interval above is the result. All of it on one page:\n  {shown}"
     planned = state.unit == "query" and state.looks not in (ALWAYS, ASYMPTOTIC)
     if state.within_reach or (planned and state.judged < state.drawn):
+        once = f"{_AT_THE_END}\n" if state.looks is None and state.judged < state.drawn else ""
+        if kept := [file for file in qrels if is_store(file)]:
+            return f"{once}Next, let people judge on, and ask again:\n  {_judge_on(plan, kept[-1], state)}"
         order = ["--order", "drawn"] if state.unit != "round" else []
         out = new_path(plan.with_name(f"{plan.name}.csv"))
         worklist = command_line("export", plan, "--out", out, "--format", TABLE_FORMAT, *order)
-        once = f"{_AT_THE_END}\n" if state.looks is None and state.judged < state.drawn else ""
         return f"{once}Next, fill in more labels and ask again. If the worklist is not written yet:\n  {worklist}"
     if planned:
         return "The planned looks are over."
@@ -248,6 +252,12 @@ def next_step(
     refit = ["--refit"] if any(each.refitted for each in loaded.tables.manifest.rounds) else []
     more = command_line("extend", plan, *qrels, *refit, *extended, "--budget", budget, "--out", out)
     return f"Next, draw {'another round' if state.unit == 'round' else 'more'}:\n  {more}"
+
+
+def _judge_on(plan: Path, kept: Path, state: Status) -> str:
+    """The command that lets people judge on in their browsers, where they have begun."""
+    store: list[str | Path] = [] if kept.absolute() == kept_at(plan).absolute() else ["--store", kept]
+    return command_line("judge", plan, *store, *(given_words(margin=state.margin) if state.second is None else []))
 
 
 def _one_pair(state: Status, plan: Path, qrels: list[Path]) -> str:

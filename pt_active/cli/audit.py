@@ -24,7 +24,8 @@ from pt_active.cli.command_line import (
 from pt_active.cli.commands import printed
 from pt_active.cli.front import AUDIT
 from pt_active.cli.options import one_of, whole
-from pt_active.cli.pools import judge_files, with_texts
+from pt_active.cli.pools import judge_files
+from pt_active.cli.texts import with_texts
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import how_many, shown
 from pt_active.frames.qrels import HIGHEST_LABEL, MISSING_LABELS, MISSING_POLICIES

@@ -19,8 +19,8 @@ from pt_active.cli.pools import (
     reads_texts,
     run_files,
     united,
-    with_texts,
 )
+from pt_active.cli.texts import with_texts
 from pt_active.frames.topics import read_topics
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
 from pt_active.relevance.grades.guards import UNJUDGED_POLICIES

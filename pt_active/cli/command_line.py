@@ -61,8 +61,12 @@ AT_THE_END = "end"
 """The value of ``--looks`` for a single look at the end, which is None in Python."""
 
 
-EARLIER = "EARLIER-LABELS"
-"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in."""
+EARLIER = "QRELS"
+"""What stands for the labels of earlier rounds in a hint, where nothing says which files they are in: the word of the
+help for files of labels."""
+
+EARLIER_TOLD = f"{EARLIER} stands for the files with the labels that were there before."
+"""The explanation of `EARLIER`."""
 
 
 class Commands(TyperGroup):

@@ -27,7 +27,7 @@ MEASURE = "DCG@10"
 
 PLAN = Path("my-plan")
 
-ROAD = ("plan", "judge", "status", "report")
+ROAD = (("plan",), ("judge",), ("status",), ("report", "--so-far"))
 """The commands that take everything from the project file, in the order in which they are used."""
 
 COMMENTS = (
@@ -71,7 +71,7 @@ def init(
     doubts = sum(each.wrong for each in found)
     first = f"First look at the {how_many('line', doubts)} with an exclamation mark.\n" if doubts else ""
     elsewhere: list[str | Path] = [] if out == FILE else ["--project", out]
-    road = "\n".join(f"  {command_line(each, *elsewhere)}" for each in ROAD)
+    road = "\n".join(f"  {command_line(*each, *elsewhere)}" for each in ROAD)
     hint = (
         f"{first}Next, choose what to judge, let people judge it in their browsers, look whenever you like, and report:"
     )

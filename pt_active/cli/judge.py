@@ -15,6 +15,7 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import Answer, command_line
 from pt_active.cli.options import whole
+from pt_active.cli.texts import texts_for
 from pt_active.frames.checks import agreeing, how_many, positive, shown
 from pt_active.frames.records import ADJUDICATOR
 from pt_active.frames.topics import read_texts
@@ -177,7 +178,7 @@ def judge(
     where = Address(host, port, address, certificate, key)
     where.check()
     loaded, folder, given = _demo(texts) if demo else _loaded(plan, texts)
-    kept = store or folder.with_name(f"{folder.name}.sqlite")
+    kept = store or kept_at(folder)
     order_of = partial(JudgingOrder.of, block=block, double=double)
     seconds, names = 60 * positive("patience", patience), GradeNames.parsed(grade_names)
     setting = Setting(folder, kept, given, order_of, names, guideline, seconds, margin)
@@ -187,6 +188,11 @@ def judge(
         return _ended(site, site.organiser.folder, kept)
     finally:
         site.campaign.store.close()
+
+
+def kept_at(folder: Path) -> Path:
+    """The file in which judgments of a plan are kept unless another is said: PLAN.sqlite, beside its folder."""
+    return folder.with_name(f"{folder.name}.sqlite")
 
 
 def _check_extra() -> None:
@@ -203,7 +209,7 @@ def _loaded(folder: Path | None, texts: Path | None) -> tuple[Plan, Path, pd.Dat
     if folder is None:
         raise ValueError("say the folder of a plan, or --demo")
     plan = Plan.load(folder)
-    given = None if texts is None else read_texts(texts, docnos=plan.tables.pool.docno)
+    given = None if texts is None else texts_for(plan, texts, warned=False)
     # What is kept beside the folder is called after it, which "." and ".." are not.
     return plan, folder if folder.name not in ("", "..") else folder.resolve(), given
 

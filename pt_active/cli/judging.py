@@ -11,6 +11,7 @@ import typer
 from pt_active.cli import options
 from pt_active.cli.command_line import (
     EARLIER,
+    EARLIER_TOLD,
     Answer,
     check_names,
     check_new,
@@ -21,11 +22,12 @@ from pt_active.cli.command_line import (
 )
 from pt_active.cli.judge import judge_names
 from pt_active.cli.options import one_of
+from pt_active.cli.texts import texts_for
 from pt_active.frames.atomic import write_file
 from pt_active.frames.checks import agreeing, how_many
 from pt_active.frames.qrels import checked_qrels
 from pt_active.frames.records import STATUSES, is_records
-from pt_active.frames.topics import read_texts, with_texts
+from pt_active.frames.topics import with_texts
 from pt_active.frames.worklists import FORMAT, FORMATS, TABLE_FORMAT, write_assessments
 from pt_active.inference.estimators import ESTIMATOR
 from pt_active.judging.files import import_records, read_labels, write_worklist
@@ -82,7 +84,7 @@ def export(
     loaded, names = Plan.load(plan), GradeNames.parsed(grade_names)
     documents = in_drawing_order(loaded.tables, order)
     if texts is not None:
-        documents = with_texts(documents, read_texts(texts, docnos=documents["docno"]))
+        documents = with_texts(documents, texts_for(loaded, texts))
     worklist = Worklist(documents, loaded.tables.pool.max_grade, loaded.id, names, annotator)
     if format in FORMATS and not (format == TABLE_FORMAT and annotator):
         if annotator or names.grades:
@@ -99,7 +101,7 @@ def export(
             raise ValueError(
                 f"--order is not for --format {OFFLINE}, whose documents come in blocks of the drawn order"
             )
-        given = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
+        given = None if texts is None else texts_for(loaded, texts, warned=False)
         page = _offline(loaded, given, annotator, judge_names(judges), names, guideline)
         write_file(out, page)
         written = [out]
@@ -160,7 +162,7 @@ def _exported(loaded: Plan, plan: Path, written: list[Path], worklist: Worklist,
     answer = next_answer(loaded, plan, labels)
     if has_order(loaded.tables) or len(loaded.tables.rounds) > 1 or loaded.tables.manifest.extensions:
         look = next_look(loaded, plan, labels)
-        hint += f"{EARLIER} stands for the files that were judged before.\n" if EARLIER in look else ""
+        hint += f"{EARLIER_TOLD}\n" if EARLIER in look.split() else ""
         return Answer(content, text, f"{hint}Next, as labels come in:\n  {look}\nWhen all are there:\n  {answer}")
     return Answer(content, text, f"{hint}Next, when the labels are filled in:\n  {answer}")
 
@@ -191,4 +193,6 @@ def import_(
     content = {"file": str(out), "records": len(records), **counts, "annotators": people}
     said = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
     text = f"{how_many('record', len(records))} of {how_many('annotator', people)} in {out}: {said}."
-    return Answer(content, text, f"Next:\n  {next_look(loaded, folder, out)}\n  {next_answer(loaded, folder, out)}")
+    look = next_look(loaded, folder, out)
+    told = f"{EARLIER_TOLD}\n" if EARLIER in look.split() else ""
+    return Answer(content, text, f"{told}Next:\n  {look}\n  {next_answer(loaded, folder, out)}")

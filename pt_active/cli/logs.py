@@ -6,7 +6,8 @@ import dataclasses
 
 from pt_active.cli.collection import PoolFiles
 from pt_active.cli.options import Prices
-from pt_active.cli.pools import reads_texts, run_files, with_texts
+from pt_active.cli.pools import reads_texts, run_files
+from pt_active.cli.texts import with_texts
 from pt_active.frames.topics import read_topics
 from pt_active.logs import ScannedRuns
 from pt_active.logs.files import matching

@@ -22,10 +22,10 @@ from pt_active.cli.fits import whole_pools
 from pt_active.cli.logs import check_out_of_core, plan_out_of_core
 from pt_active.cli.options import SAMPLED, design_choices, one_of, whole
 from pt_active.cli.pools import read_pool
+from pt_active.cli.texts import texts_for
 from pt_active.frames.checks import MAX_DRAWS, MAX_SEED
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.qrels import MISSING_POLICIES
-from pt_active.frames.topics import read_texts
 from pt_active.frames.worklists import TABLE_FORMAT
 from pt_active.judging.files import read_labels
 from pt_active.logs.planning import Settings
@@ -168,7 +168,7 @@ def extend(
     if refit and grades is not None:
         raise ValueError("say either --refit or --pool, and not both")
     loaded, refitted = Plan.load(plan), None if grades is None else read_pool(grades)
-    text = None if texts is None else read_texts(texts, docnos=loaded.tables.pool.docno)
+    text = None if texts is None else texts_for(loaded, texts, warned=False)
     labels = as_qrels(read_labels(qrels, loaded)) if qrels else None
     made = loaded.extend(budget, labels, REFIT if refit else refitted, texts=text, seed=seed, missing=missing).save(out)
     return _planned(made, out, refitted=qrels if refit else None)
@@ -208,9 +208,8 @@ def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1, refitted:
         rounds: The number of rounds that the budget was split into.
         refitted: The labels of earlier rounds, if the grades were fitted to them.
     """
-    worklist, order = new_path(out.with_name(f"{out.name}.csv")), ["--order", "drawn"] if has_order(made.tables) else []
-    export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
-    hint = f"The plan is in {out}. Next, write what people are to judge:\n  {export}"
+    worklist = new_path(out.with_name(f"{out.name}.csv"))
+    hint = f"The plan is in {out}. {_to_judge(made, out, worklist)}"
     if rounds > 1:
         again = ["--refit", "--budget", f"{made.tables.manifest.arguments.budget:g}"]
         more = command_line("extend", out, worklist, *again, "--out", new_path(out.with_name(f"{out.name}-2")))
@@ -221,6 +220,19 @@ def _planned(made: Plan, out: Path, grades: str = "", rounds: int = 1, refitted:
         hint += f"\nWhen it is judged, the grades can be fitted once more, for another round:\n  {more}"
     content = {"plan": str(out), **made.manifest, "caution": made.caution} | ({"grades": grades} if grades else {})
     return Answer(content, f"{made}\n\n{grades}" if grades else str(made), hint)
+
+
+def _to_judge(made: Plan, out: Path, worklist: Path) -> str:
+    """The two ways to let people judge a plan: in their browsers, or in a file."""
+    order = ["--order", "drawn"] if has_order(made.tables) else []
+    alone = len(made.rankers) == 1
+    browsers = command_line("judge", out, *(["--margin", "X"] if alone else []))
+    export = command_line("export", out, "--out", worklist, "--format", TABLE_FORMAT, *order)
+    what = " (X is how far off the estimate may be)" if alone else ""
+    return (
+        f"Next, let people judge it in their browsers{what}:\n  {browsers}\n"
+        f"Or write what they are to judge to a file, for a spreadsheet:\n  {export}"
+    )
 
 
 def _numbered(folder: Path) -> Path:

@@ -19,7 +19,6 @@ from pt_active.frames.checks import Argument, ArgumentError, agreeing, how_many,
 from pt_active.frames.columns import grade_columns
 from pt_active.frames.parquet import read_parquet
 from pt_active.frames.qrels import checked_qrels
-from pt_active.frames.topics import read_texts
 from pt_active.frames.trec import read_qrels, read_run
 from pt_active.relevance.costs import Cost
 from pt_active.relevance.grades.auto import GRADES, AutoGrades
@@ -354,29 +353,3 @@ def cross_graded_pool(
 
 def _folds(frame: pd.DataFrame) -> str:
     return some(sorted(frame["fold"].unique().tolist()), 20)
-
-
-def with_texts(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """Give the documents of a pool their texts; a warning counts those that have none.
-
-    Args:
-        frame: Any frame with ``docno``.
-        path: A file of texts, as `topics.read_texts` reads it: TSV, JSON lines or Parquet with ``docno`` and ``text``.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is malformed.
-    """
-    texts = read_texts(path, docnos=frame["docno"])
-    text = frame["docno"].map(texts.set_index("docno")["text"])
-    absent = frame["docno"][text.isna()].unique()
-    if len(absent) and text.isna().all():
-        raise ValueError(
-            f"{path}: no document of the pool has a text there; the file is of {some(texts['docno'])}, "
-            f"the pool of {some(absent)}"
-        )
-    if len(absent):
-        warnings.warn(
-            f"{path}: no text for {how_many('document', len(absent))} of the pool: {some(absent)}", stacklevel=2
-        )
-    return frame.assign(text=text)

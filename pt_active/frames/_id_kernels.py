@@ -17,23 +17,49 @@ def rows_by_group(group, rows, groups):  # type: ignore[no-untyped-def]
     """Some rows group by group, in their own order within each.
 
     Args:
-        group: int64[N], the group of each row.
-        rows: int64[n], rows.
+        group: int[N], the group of each row.
+        rows: int[n], rows.
         groups: The number of groups.
 
     Returns:
-        The rows, int64[n], and where those of each group begin, int64[groups+1].
+        The rows, of the type of ``rows``, and where those of each group begin, int64[groups+1].
     """
     start = np.zeros(groups + 1, dtype=np.int64)
     for z in rows:
         start[group[z] + 1] += 1
     for g in range(groups):
         start[g + 1] += start[g]
-    place, grouped = start.copy(), np.empty(len(rows), dtype=np.int64)
+    place, grouped = start.copy(), np.empty(len(rows), dtype=rows.dtype)
     for z in rows:
         grouped[place[group[z]]] = z
         place[group[z]] += 1
     return grouped, start
+
+
+@numba.njit(cache=True, nogil=True)
+def number_firsts(first, rows):  # type: ignore[no-untyped-def]
+    """Number the rows that are first of their kind.
+
+    Args:
+        first: int[N], the first of the rows of the same kind as each; overwritten.
+        rows: int[n], the rows, in an order that says which of them is first.
+
+    Returns:
+        The rows that are first, in their order, and int[n], the number of the first row of each row's kind.
+    """
+    new, number = np.empty(len(rows), dtype=rows.dtype), np.empty(len(rows), dtype=rows.dtype)
+    count = 0
+    for i in range(len(rows)):
+        z = rows[i]
+        if first[z] == z:
+            new[count] = z
+            # From here on the first row says its number, as one that no row can have.
+            first[z] = -1 - count
+            count += 1
+            number[i] = count - 1
+        else:
+            number[i] = -1 - first[first[z]]
+    return new[:count].copy(), number
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
@@ -54,15 +80,16 @@ def first_with_id(rows, start, offsets, content):  # type: ignore[no-untyped-def
     """The first row of the same group that has the same id.
 
     Args:
-        rows: int64[n], the rows group by group.
+        rows: int[n], the rows group by group.
         start: int64[m+1], where the rows of each group begin.
         offsets: int64[N+1], where the id of each row begins.
         content: uint8, the bytes of all ids.
 
     Returns:
-        int64[N]; the row itself if no earlier row of its group has its id. Other rows than ``rows`` have no answer.
+        int[N], of the type of ``rows``; the row itself if no earlier row of its group has its id. Other rows than
+        ``rows`` have no answer.
     """
-    first = np.empty(len(offsets) - 1, dtype=np.int64)
+    first = np.empty(len(offsets) - 1, dtype=rows.dtype)
     for g in numba.prange(len(start) - 1):
         size = 1
         while size < 2 * (start[g + 1] - start[g]):

@@ -45,7 +45,7 @@ def read_clean(
             pa.BufferReader(content),
             csv.ReadOptions(column_names=list(columns), block_size=_BLOCK),
             csv.ParseOptions(delimiter=separator, quote_char=False),
-            csv.ConvertOptions(column_types=types, include_columns=list(wanted), null_values=[]),
+            csv.ConvertOptions(check_utf8=False, column_types=types, include_columns=list(wanted), null_values=[]),
         )
     except (pa.ArrowException, UnicodeDecodeError):
         return None

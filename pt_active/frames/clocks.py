@@ -7,6 +7,11 @@ from hashlib import blake2b
 import numpy as np
 import pandas as pd
 
+from pt_active.frames.ids import Texts
+
+_BLOCK = 1 << 18
+"""Ids that are hashed at a time, so that few of them are kept as objects."""
+
 _HALF = 2.0**-54
 """Half of the distance between the uniform numbers that 53 bits of a hash give."""
 
@@ -14,9 +19,7 @@ _BELOW_ONE = 1 - 2.0**-53
 """The largest number below 1, to which the last of them would be rounded otherwise."""
 
 
-def clocks(
-    seed: int, qid: pd.Series | np.ndarray, docno: pd.Series | np.ndarray | None = None, *, stage: int = 0
-) -> np.ndarray:
+def clocks(seed: int, qid: pd.Series | Texts, docno: pd.Series | Texts | None = None, *, stage: int = 0) -> np.ndarray:
     """Exponential variables of units, each from a hash of the seed and the unit's ids alone [theory 14].
 
     ``E = −log u``, where u in (0, 1) holds 53 bits of the SipHash of ``qid`` or ``qid, docno``, keyed by the seed and
@@ -35,8 +38,15 @@ def clocks(
         float64[n], positive.
     """
     key = blake2b(f"{seed} {stage}".encode(), digest_size=8).hexdigest()
-    ids = np.asarray(qid, dtype=object)
-    if docno is not None:
-        ids = ids + "\t" + np.asarray(docno, dtype=object)
-    bits = pd.util.hash_array(ids, hash_key=key, categorize=False)
+    bits = np.empty(len(qid), dtype=np.uint64)
+    for start in range(0, len(bits), _BLOCK):
+        block = slice(start, start + _BLOCK)
+        ids = _objects(qid, block)
+        if docno is not None:
+            ids = ids + "\t" + _objects(docno, block)
+        bits[block] = pd.util.hash_array(ids, hash_key=key, categorize=False)
     return np.asarray(-np.log(np.minimum((bits >> np.uint64(11)) * 2.0**-53 + _HALF, _BELOW_ONE)))
+
+
+def _objects(ids: pd.Series | Texts, block: slice) -> np.ndarray:
+    return np.asarray(ids.iloc[block] if isinstance(ids, pd.Series) else ids[block], dtype=object)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def dataset_id(path: str | Path) -> str | None:
     return next((text.removeprefix(prefix) for prefix in PREFIXES if text.startswith(prefix)), None)
 
 
-def dataset_texts(name: str, docnos: Collection[str] | None = None) -> pd.DataFrame:
+def dataset_texts(name: str, docnos: Iterable[str] | None = None) -> pd.DataFrame:
     """``docno, text`` of a data set.
 
     Args:
@@ -38,8 +38,9 @@ def dataset_texts(name: str, docnos: Collection[str] | None = None) -> pd.DataFr
         if docnos is None:
             documents = list(dataset.docs_iter())
         else:
-            known = dataset.docs_store().get_many(list(dict.fromkeys(docnos)))
-            documents = [known[docno] for docno in dict.fromkeys(docnos) if docno in known]
+            wanted = list(dict.fromkeys(docnos))
+            known = dataset.docs_store().get_many(wanted)
+            documents = [known[docno] for docno in wanted if docno in known]
         return pd.DataFrame(
             {"docno": [each.doc_id for each in documents], "text": [each.default_text() for each in documents]},
             dtype=object,

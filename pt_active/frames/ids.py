@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -15,6 +15,13 @@ _FEW_ROWS = 20_000
 _HASHED = 1 << 18
 """Strings that are hashed at a time, so that few of them are kept as objects."""
 
+_TEXT = pd.Series([""]).dtype
+"""How pandas keeps texts by default: as Arrow's strings from version 3 on, as objects before."""
+
+
+Texts: TypeAlias = "np.ndarray | pd.api.extensions.ExtensionArray"
+"""N ids, as objects or as Arrow's strings; see `texts`."""
+
 
 class Strings(NamedTuple):
     """Ids as Arrow keeps them.
@@ -26,6 +33,21 @@ class Strings(NamedTuple):
 
     offsets: np.ndarray
     content: np.ndarray
+
+
+def texts(column: pd.Series) -> Texts:
+    """The ids of a column as pandas keeps texts by default, so that frames take them without a copy.
+
+    Args:
+        column: N strings, none missing.
+    """
+    if column.dtype == _TEXT:
+        return column.values
+    objects = column.to_numpy(dtype=object)
+    try:
+        return pd.Series(objects).values
+    except UnicodeEncodeError:
+        return objects
 
 
 def strings(column: pd.Series) -> Strings | None:
@@ -98,7 +120,12 @@ def holds_nul(column: pd.Series) -> bool:
     known = strings(column)
     if known is None:
         return bool(column.str.contains("\0", regex=False).any())
-    return not known.content[known.offsets[0] : known.offsets[-1]].all()
+    return not known.content[known.offsets[0] : known.offsets[-1]].view(np.bool_).all()
+
+
+def row_type(size: int) -> type[np.signedinteger[Any]]:
+    """The smallest type that holds the numbers of so many rows; large frames take half the memory with it."""
+    return np.int32 if size <= np.iinfo(np.int32).max else np.int64
 
 
 def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarray:
@@ -114,15 +141,15 @@ def among(column: pd.Series, ids: pd.Series | pd.Index | np.ndarray) -> np.ndarr
 
 
 def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = None) -> np.ndarray:
-    """int64[N], the first row that has the same query and the same docno as each row.
+    """int[N], the first row that has the same query and the same docno as each row.
 
     Args:
-        query: int64[N], a code of each row's query, from 0.
+        query: int[N], a code of each row's query, from 0.
         docno: N strings, none missing.
-        rows: int64[n], the rows that count, in an order that says which of them is first; all if left out. The answer
+        rows: int[n], the rows that count, in an order that says which of them is first; all if left out. The answer
             for other rows has no meaning.
     """
-    rows = np.arange(len(query)) if rows is None else rows
+    rows = np.arange(len(query), dtype=row_type(len(query))) if rows is None else rows
     known = strings(docno) if len(rows) > _FEW_ROWS else None
     if known is None:
         return _first_rows_by_pandas(query, docno, rows)
@@ -130,6 +157,27 @@ def first_rows(query: np.ndarray, docno: pd.Series, rows: np.ndarray | None = No
 
     grouped, start = rows_by_group(query, rows, int(query.max()) + 1)
     return first_with_id(grouped, start, known.offsets, known.content)
+
+
+def numbered(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number the pairs of query and docno of some rows as they first appear.
+
+    Args:
+        query: int[N], a code of each row's query, from 0.
+        docno: N strings, none missing.
+        rows: int[n], the rows, in an order that says which of them is first.
+
+    Returns:
+        The rows that have a new pair, and int[n], the number of each row's pair.
+    """
+    first = first_rows(query, docno, rows)
+    if len(rows) > _FEW_ROWS:
+        from pt_active.frames._id_kernels import number_firsts
+
+        return number_firsts(first, rows)
+    new, number = rows[first[rows] == rows], np.empty(len(first), dtype=np.int64)
+    number[new] = np.arange(len(new))
+    return new, number[first[rows]]
 
 
 def _first_rows_by_pandas(query: np.ndarray, docno: pd.Series, rows: np.ndarray) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +12,9 @@ import pandas as pd
 from pt_active.frames.checks import data_frame, how_many, shown, some
 from pt_active.frames.columns import check_pairs, with_string_ids
 from pt_active.frames.ids import id_codes, is_range
+
+_SORTED = 1 << 17
+"""Rows that are sorted at a time, or those of a query if it has more."""
 
 
 def ranked_run(run: pd.DataFrame, name: str = "run") -> pd.DataFrame:
@@ -98,12 +102,11 @@ def ranking_of(run: pd.DataFrame, name: str, depth: int | None = None) -> Rankin
     if np.isnan(score).any():
         raise ValueError(f"{what}: {how_many('score', int(np.isnan(score).sum()), 'is')} not a number")
     query, qids = id_codes(run["qid"])
-    with np.errstate(over="ignore"):
-        single = score.astype(np.float32)
-    order = _trec_order(query, single, run["docno"])
-    rank = _position_in_group(query[order])
+    order = _trec_order(query, score, run["docno"])
+    ordered = query if _ascend(query) else query[order]
+    rank = _position_in_group(ordered)
     if "rank" in run.columns:
-        _warn_if_reordered(run["rank"].take(order), query[order], single[order], what)
+        _warn_if_reordered(run["rank"].take(order), ordered, _single(score)[order], what)
     if depth is not None:
         order, rank = order[rank < depth], rank[rank < depth]
     return Ranking(run, order, rank, query, qids)
@@ -114,14 +117,40 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
 
     Args:
         query: int64[N], query codes.
-        score: float32[N].
+        score: float64[N].
         docno: N strings; only those of tied documents are compared.
     """
+    if not _ascend(query):
+        return _sorted_rows(query, _single(score), docno)
+    # The rows come query by query, so those of some queries can be sorted at a time, in little memory.
+    ends = np.searchsorted(query, query[_SORTED::_SORTED])
+    order = np.empty(len(query), dtype=np.int64)
+    for start, stop in pairwise(np.unique(np.r_[0, ends, len(query)]).tolist()):
+        block = slice(start, stop)
+        order[block] = _sorted_rows(query[block], _single(score[block]), docno.iloc[block]) + start
+    return order
+
+
+def _ascend(query: np.ndarray) -> bool:
+    return bool((query[1:] >= query[:-1]).all())
+
+
+def _single(score: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return score.astype(np.float32)
+
+
+def _sorted_rows(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.ndarray:
+    """The rows sorted as `_trec_order` does; ``score`` is float32[N]."""
     # Strings are slow to sort, so docnos are compared only where the integer keys of query and score are equal.
-    key = (query.astype(np.int64) << 32) | _descending_code(score)
+    key = query.astype(np.int64) << 32
+    key |= _descending_code(score)
+    if (key[1:] > key[:-1]).all():
+        return np.arange(len(key))
     # Rows mostly come query by query, and a stable sort makes use of it.
     order = np.argsort(key, kind="stable")
-    same = np.diff(key[order]) == 0
+    key = key.take(order)
+    same = key[1:] == key[:-1]
     if not same.any():
         return order
     tied = np.zeros(len(order), dtype=bool)
@@ -135,18 +164,20 @@ def _trec_order(query: np.ndarray, score: np.ndarray, docno: pd.Series) -> np.nd
 
 
 def _descending_code(score: np.ndarray) -> np.ndarray:
-    """int64[N], codes from 0 to 2³² − 1 that ascend as the float32 scores descend."""
+    """uint32[N], codes that ascend as the float32 scores descend."""
     # The bits of IEEE floats sort as integers, except that negative numbers sort backwards. Adding 0 turns −0 into +0.
     bits = (score + np.float32(0)).view(np.uint32)
     positive = bits < np.uint32(1 << 31)
     np.bitwise_xor(bits, np.uint32((1 << 31) - 1), out=bits, where=positive)
-    return bits.astype(np.int64)
+    return bits
 
 
 def _position_in_group(group: np.ndarray) -> np.ndarray:
     """int64[N], the position from 0 of each row among consecutive rows of the same group."""
     start = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    return np.arange(len(group)) - np.repeat(start, np.diff(np.append(start, len(group))))
+    position = np.arange(len(group))
+    position -= np.repeat(start, np.diff(np.append(start, len(group))))
+    return position
 
 
 def _warn_if_reordered(given: pd.Series, query: np.ndarray, score: np.ndarray, what: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -72,7 +72,7 @@ def _topics(source: Source) -> pd.DataFrame:
     return frame
 
 
-def read_texts(path: str | Path, no_limit: bool = False, docnos: Collection[str] | None = None) -> pd.DataFrame:
+def read_texts(path: str | Path, no_limit: bool = False, docnos: Iterable[str] | None = None) -> pd.DataFrame:
     """Read document texts from lines of ``docno<TAB>text``, JSON lines, or a Parquet frame.
 
     The first tab ends the docno. Further tabs and quotation marks are part of the text.

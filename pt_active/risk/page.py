@@ -18,7 +18,9 @@ from pt_active.plans.answers.report.page import rendered
 from pt_active.plans.answers.report.rounding import from_to, minus, number, with_interval
 from pt_active.plans.answers.report.shown import Section, shown_table
 from pt_active.plans.answers.results import Comparison
+from pt_active.risk.judged import KnownZero
 from pt_active.risk.report import KNOWN, AuditReport
+from pt_active.sampling.designs import STRATIFIED
 
 _GROUPS = {
     "How often is a judge wrong?": ("error", "precision", "recall", "f1"),
@@ -123,10 +125,28 @@ def _next(report: AuditReport) -> str:
     if basis.census:
         return "Nothing: every pair is judged."
     if len(report.judges) == 1:
-        return "Decide whether so many errors are acceptable; more labels narrow the interval."
+        wide = report.further
+        more = wide.advice if wide and wide.advice else "To halve the interval takes labels of most pairs."
+        return f"Decide whether so many errors are acceptable. {more}{_how_to_go_on(report)}"
     if len(report.kept) == 1:
         return f"Keep {report.kept[0]}; nothing more is to be judged for this question."
-    return "Judge more pairs, or choose among those that cannot be told apart by their price."
+    if isinstance(report.ranking, KnownZero):
+        return "Choose by their price: no label can tell judges apart that give every pair the same grade."
+    if report.further is None:
+        return (
+            "Choose by their price, or judge more pairs. How many cannot be said: it takes labels that show a judge "
+            "wrong where another is right."
+        )
+    return f"{report.further.advice}{_how_to_go_on(report)}"
+
+
+def _how_to_go_on(report: AuditReport) -> str:
+    """How more pairs are judged without losing the labels, if that is the advice."""
+    more = report.further
+    made = report.manifest["arguments"]
+    if more is None or not more.within_reach or made["replace"] or made["design"] == STRATIFIED:
+        return ""
+    return " Make the audit again with a larger budget and the same seed: it holds all pairs of this one."
 
 
 def _verdict(report: AuditReport) -> Section:

@@ -13,11 +13,13 @@ from pt_active.frames.visible import visible
 from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.ranking import Ranking, rank_judged
 from pt_active.plans.answers.report.campaign import Campaign
+from pt_active.plans.answers.report.further import Further
 from pt_active.plans.answers.results import Comparison, Estimate
 from pt_active.plans.making.artifact import Printed, plain_rows
 from pt_active.relevance.losses import F1, Accuracy, CostMatrix, Loss, Precision, Recall, ZeroOne, check_rel
 from pt_active.risk.agreement import JudgedAgreement
 from pt_active.risk.audit import Audit
+from pt_active.risk.further import labels_to_halve, labels_to_settle
 from pt_active.risk.judged import JudgedPairs, KnownZero, usual_estimator
 
 QUANTITIES: dict[str, Callable[[int], Loss] | str] = {
@@ -70,6 +72,8 @@ class AuditReport(Printed):
         rel: The lowest grade that counts as relevant.
         manifest: The manifest of the audit.
         campaign: Who judged how much, and when.
+        further: How many more labels would settle which judge errs least often, or halve the interval of one judge's
+            error; None if it is settled, or nobody can say.
     """
 
     estimates: Mapping[str, Mapping[str, Estimate]]
@@ -79,6 +83,7 @@ class AuditReport(Printed):
     rel: int
     manifest: dict[str, Any]
     campaign: Campaign
+    further: Further | None = None
 
     @classmethod
     def of(
@@ -115,15 +120,19 @@ class AuditReport(Printed):
         judges = range(len(audit.predictors))
         asked = {name: asked_for(judged, name, rel) for name in QUANTITIES}
         estimates = {name: {each.names[s]: each.estimate(s, how) for s in judges} for name, each in asked.items()}
-        two = len(audit.predictors) == 2
+        two, ranking = len(audit.predictors) == 2, _ranking(asked["error"], how)
+        one = next(iter(estimates["error"].values()))
+        open_pairs = _open_pairs(ranking)
+        more = labels_to_halve(judged, one) if ranking is None else labels_to_settle(asked["error"], open_pairs)
         return cls(
             estimates=estimates,
             by_grade=_by_grade(judged, how) if by_grade else pd.DataFrame(columns=_BY_GRADE),
-            ranking=_ranking(asked["error"], how),
+            ranking=ranking,
             drift=_drift(judged, how, rel) if two else pd.DataFrame(columns=_DRIFT),
             rel=rel,
             manifest=audit.manifest,
             campaign=_campaign(judged, audit.manifest, records),
+            further=more,
         )
 
     @property
@@ -156,7 +165,8 @@ class AuditReport(Printed):
             return f"{self.judges[0]} and {self.judges[1]} give every pair the same grade, so they err equally often."
         if len(self.kept) == 1:
             return f"Keep {self.kept[0]}: it errs least often; each of the others errs more often."
-        tied = ", ".join(self.kept)
+        *before, last = self.kept
+        tied = f"{', '.join(before)} and {last}"
         return f"The labels do not say which of {tied} errs least often."
 
     def table(self) -> pd.DataFrame:
@@ -204,6 +214,17 @@ def _ranking(judged: JudgedPairs, how: How[Any]) -> Comparison | Ranking | None:
     if len(judged.names) == 1:
         return None
     return judged.compare(0, 1, how) if len(judged.names) == 2 else rank_judged(judged, how)
+
+
+def _open_pairs(ranking: Comparison | Ranking | None) -> list[tuple[Comparison, float]]:
+    """The pairs of judges with the best one that are not settled, with the levels of their intervals."""
+    if isinstance(ranking, Ranking):
+        best, level = ranking.names[0], ranking.pair_confidence
+        pairs = zip(ranking.comparisons, ranking.winners, strict=True)
+        return [(each, level) for each, winner in pairs if winner is None and best in (each.first, each.second)]
+    if ranking is None or ranking.winner or isinstance(ranking, KnownZero):
+        return []
+    return [(ranking, ranking.confidence_level)]
 
 
 def _by_grade(judged: JudgedPairs, how: How[Any]) -> pd.DataFrame:

@@ -206,7 +206,7 @@ def test_what_is_judged_so_far_can_be_shown(stopped):
     assert status["low"] < found["difference"] < status["high"]
     large = json.loads(run("status", "plan", "part.csv", "--looks", "asymptotic", "--json"))
     assert found["difference"] == pytest.approx(large["value"], rel=1e-12)
-    assert "that of `status` holds" in found["note"]
+    assert "that of the status holds" in found["note"]
     assert "estimates" in json.loads(run("estimate", "plan", "part.csv", "--so-far", "--json"))
     looked = json.loads(run("budget", "plan", "part.csv", "--so-far", "--width", "0.5", "--json"))
     assert "optimism" in looked["rows"][0]

@@ -54,6 +54,7 @@ COMMANDS = (
 def test_the_whole_road(files):
     said = run("plan", *RUNS, *TRAINING, *MEASURED, "--topics", "topics.tsv", "--texts", "texts.tsv")
     assert said.startswith("Plan for DCG@5 of a, b")
+    assert "in their browsers:\n  pt-active judge plan\nOr write " in said
     proposed = shlex.split(said.splitlines()[-1])
     assert proposed == shlex.split("pt-active export plan --out plan.csv --format csv --order drawn")
     said = run(*proposed[1:])
@@ -103,9 +104,7 @@ def test_labels_come_in_bit_by_bit(files):
     lacking, budget = found["needed"] - 100, float(more[1].split()[5])
     assert lacking <= budget < 1.01 * lacking + 1
     assert "in extension 1 (drawn by hedged)" in run(*shlex.split(more[1])[1:])
-    assert (
-        run("export", "plan-more", "--out", "more.csv", "--format", "csv").rstrip().endswith("EARLIER-LABELS more.csv")
-    )
+    assert run("export", "plan-more", "--out", "more.csv", "--format", "csv").rstrip().endswith("QRELS more.csv")
     fill("more.csv")
     again = json.loads(run("status", "plan-more", "plan.csv", "more.csv", "--json"))
     assert again["judged"] == again["drawn"] > found["drawn"]
@@ -259,7 +258,7 @@ def test_documents_from_plan_to_verdict_in_two_rounds(files):
     second = Plan.load("p2").assessments
     assert second["text"].notna().all()
     second[["qid", "docno"]].assign(label=1).to_csv("judged2.csv", index=False)
-    assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    assert "pt-active compare p2 QRELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     said = complaint("status", "p2", "judged.csv", "--looks", "always")
     assert "use --looks end, after each of many rounds --looks asymptotic, or make a plan with --design succ" in said
     assert "valid at the end" in run("status", "p2", "judged.csv")
@@ -303,7 +302,7 @@ def test_documents_that_come_one_after_the_other(files):
     first.to_csv("judged.csv", index=False)
     text = run("extend", "p1", "judged.csv", "--budget", "10", "--out", "p2")
     assert "judge     10 more documents of" in text
-    assert "pt-active compare p2 EARLIER-LABELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
+    assert "pt-active compare p2 QRELS p2.csv" in run("export", "p2", "--out", "p2.csv", "--format", "csv")
     pd.read_csv("p2.csv", dtype=str).assign(label=0).to_csv("judged2.csv", index=False)
     found = json.loads(run("compare", "p2", "judged.csv", "judged2.csv", "--json"))
     assert (found["n_judged"], found["n_rounds"]) == (40, 1)

@@ -16,6 +16,7 @@ from small_collection import (
     TRAINING,
     UNIFORM,
     complaint,
+    fill,
     invoke,
     planned,
     qrels_lines,
@@ -164,6 +165,29 @@ def test_missing_texts_are_counted(files):
     result = invoke("plan", *RUNS, *UNIFORM, *MEASURED, "--texts", "texts.tsv")
     assert result.exit_code == 0
     assert result.stderr.startswith(f"warning: texts.tsv: no text for {DOCUMENTS - 1} documents of the pool")
+
+
+def test_texts_of_other_documents_are_refused_and_a_few_are_counted(files):
+    planned(*UNIFORM)
+    run("export", "plan", "--out", "plan.csv", "--format", "csv")
+    fill("plan.csv")
+    write(files / "other.tsv", "E-1\tone\n")
+    first = Plan.load("plan").assessments["docno"].iloc[0]
+    write(files / "one.tsv", f"{first}\tone\n")
+    wanted = "other.tsv: no document of the plan has a text there; the file is of 'E-1', the plan of 'D-"
+    for words in (
+        ("report", "plan", "plan.csv", "--out", "r.html"),
+        ("export", "plan", "--out", "e.csv", "--format", "csv"),
+        ("export", "plan", "--out", "e.html", "--format", "html", "--annotator", "ann"),
+        ("judge", "plan"),
+        ("extend", "plan", "plan.csv", "--budget", "20", "--out", "p2"),
+    ):
+        assert complaint(*words, "--texts", "other.tsv").startswith(wanted)
+    several = Plan.load("plan").assessments["docno"].nunique() - 1
+    for words in (("report", "plan", "plan.csv", "--out", "r.md"), ("export", "plan", "--out", "e.jsonl")):
+        told = invoke(*words, "--texts", "one.tsv")
+        assert told.exit_code == 0
+        assert told.stderr.startswith(f"warning: one.tsv: no text for {several} documents of the plan: ")
 
 
 BAD_PLANS = {

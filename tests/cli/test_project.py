@@ -88,7 +88,7 @@ def test_five_commands_need_no_options(files, monkeypatch):
         "pt-active plan",
         "pt-active judge",
         "pt-active status",
-        "pt-active report",
+        "pt-active report --so-far",
     ]
     assert run("plan").startswith("Plan for DCG@10 of new, old\n")
     plan = Plan.load("my-plan")

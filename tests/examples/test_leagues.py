@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -108,6 +109,28 @@ def test_the_lowest_cells_come_with_their_errors(script, pool_file, tmp_path, mo
         assert float(median) > 0.2
         assert where.startswith("fitted, fold ")
     assert table in page.read_text()
+
+
+def test_the_lowest_cells_of_the_league_are_replayed(script, pool_file, tmp_path, monkeypatch) -> None:
+    module, page, csv = script("lowest_cells"), tmp_path / "page.md", tmp_path / "league.csv"
+    page.write_text(f"{module.BEGIN}\nold\n{module.END}\n")
+    cases = sys.modules[module.cases.__module__]
+    monkeypatch.setattr(cases, "MEASURES", ("DCG@10",))
+    monkeypatch.setattr(cases, "SPOILERS", {"fitted": np.copy})
+    tasks = ["one ranker", "clear pair", "near-tied pair"]
+    league = pd.DataFrame({"data": "small", "measure": "DCG@10", "task": tasks, "model": "fitted"})
+    league = league.assign(method="default", ratio=[0.9, 0.8, 1.1])
+    pd.concat([league, league.assign(method="PPI++", ratio=0.1)]).to_csv(csv, index=False)
+    words = [str(csv), str(pool_file), "--cells", "2", "--repetitions", "40", "--docs", str(page)]
+    monkeypatch.setattr("sys.argv", ["lowest_cells.py", *words])
+    module.main()
+    rows = [row.strip("| ").split(" | ") for row in page.read_text().splitlines() if row.startswith("| small")]
+    assert [row[2:5] for row in rows] == [["clear pair", "fitted", "0.80"], ["one ranker", "fitted", "0.90"]]
+    for row in rows:
+        ratio, error = map(float, row[5].split(" ± "))
+        assert 0.3 < ratio < 5
+        assert 0 < error < ratio
+        assert 0.7 < float(row[6]) <= 1
 
 
 def test_a_saving_is_read_off_the_curves(script) -> None:

@@ -16,6 +16,9 @@ def test_units_have_the_same_clocks_in_any_order_and_in_any_part():
     assert (clocks(3, IDS[::-1])[::-1] == whole).all()
     assert (clocks(3, IDS[100:200]) == whole[100:200]).all()
     assert (clocks(3, pd.Series(IDS)) == whole).all()
+    assert (clocks(3, pd.Series(IDS, index=np.arange(20_000)[::-1] / 2)) == whole).all()
+    many, docnos = np.repeat(IDS[:10], 30_000), np.tile(IDS, 15)
+    assert (clocks(3, many, pd.Series(docnos))[-9:] == clocks(3, many[-9:], docnos[-9:])).all()
 
 
 def test_clocks_are_exponential_and_differ_by_seed_stage_and_document():

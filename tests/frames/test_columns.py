@@ -27,6 +27,16 @@ def test_a_run_is_ordered_by_score_and_ranked_from_zero() -> None:
     assert "rank" not in RUN.columns
 
 
+def test_a_long_run_has_the_same_order_whether_its_rows_come_query_by_query_or_not() -> None:
+    rng = np.random.default_rng(1)
+    rows = {"qid": np.repeat([f"q{x}" for x in range(400)], 500), "docno": [f"d{z}" for z in range(200_000)]}
+    long = pd.DataFrame(rows).assign(score=rng.integers(0, 300, 200_000) / 8)
+    mixed = long.sort_values("docno", ignore_index=True)
+    mixed = pd.concat([mixed[~mixed.duplicated("qid")].set_index("qid").loc[long["qid"].unique()].reset_index(), mixed])
+    whole, other = ranked_run(long), ranked_run(mixed.drop_duplicates())
+    pd.testing.assert_frame_equal(whole, other)
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from("qp"), st.sampled_from("abcdef"), st.sampled_from([-1.5, 0.0, -0.0, 1.0, 1e30])),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pt_active.frames import ids
 from pt_active.frames.columns import with_string_ids
-from pt_active.frames.ids import among, first_rows, holds_nul, id_codes, id_hashes, strings
+from pt_active.frames.ids import among, first_rows, holds_nul, id_codes, id_hashes, numbered, strings, texts
 
 NAMES = st.sampled_from(["", "a", "b", "ab", "ba", "é", "日本", "a" * 40, "a" * 39 + "b", "\ud800"])
 
@@ -31,6 +31,9 @@ def test_first_rows_are_those_of_a_dictionary(few, pairs, random):
         patch.setattr(ids, "_FEW_ROWS", few)
         assert first_rows(query, docno, rows)[rows].tolist() == first_by_hand(pairs, rows)
         assert first_rows(query, docno).tolist() == first_by_hand(pairs, np.arange(len(pairs)))
+        new, number = numbered(query, docno, rows)
+        assert new[number].tolist() == first_by_hand(pairs, rows)
+        assert list(dict.fromkeys(number.tolist())) == list(range(len(new)))
 
 
 @given(st.lists(NAMES, max_size=30))
@@ -52,6 +55,18 @@ def test_strings_of_a_part_of_a_column(dtype):
     joined = strings(pd.concat([column, column]))
     assert np.diff(joined.offsets).tolist() == [2, 0, 6, 1] * 2
     assert strings(pd.Series(["a", None], dtype=dtype)) is None
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "string"])
+def test_texts_are_kept_as_a_new_frame_keeps_them(dtype):
+    names = ["a", "日本", ""]
+    kept = texts(pd.Series(names, dtype=dtype))
+    assert list(kept) == names
+    assert pd.DataFrame({"docno": kept}).dtypes.equals(pd.DataFrame({"docno": names}).dtypes)
+
+
+def test_texts_that_utf8_does_not_have_stay_objects():
+    assert list(texts(pd.Series(["a", "\ud800"], dtype=object))) == ["a", "\ud800"]
 
 
 @pytest.mark.parametrize("dtype", ["object", "str"])

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from pt_active import DCG, Plan
 from pt_active.cli.app import app
 from pt_active.judging.server.serve import listening
-from pt_active.judging.server.store import Store
+from pt_active.judging.server.store import Entry, Store
 
 
 @pytest.fixture(scope="module")
@@ -51,6 +51,23 @@ def test_judging_ends_with_what_to_type_and_goes_on_with_the_same_links(plan: Pa
         tokens = [[url.split("/", 3)[3] for url in each.values()] for each in (links, again)]
         assert tokens[0] == tokens[1]
         assert httpx.get(f"{again['ann']}work").json()["progress"]["mine"] == len(sent)
+
+
+@pytest.mark.parametrize("name", ["plan.sqlite", "elsewhere.sqlite"])
+def test_whoever_judges_in_a_browser_is_told_to_go_on_there(plan: Path, tmp_path: Path, name: str) -> None:
+    made = Plan.load(plan).save(tmp_path / "plan")
+    store = Store(tmp_path / name, made.id)
+    drawn = made.assessments.head(4)
+    store.append(
+        [
+            Entry(f"key-{docno}-{qid}", qid, docno, 1, "ann", "judged", "2026-01-01T00:00:00Z", "", made.id)
+            for qid, docno in zip(drawn["qid"], drawn["docno"], strict=True)
+        ]
+    )
+    store.close()
+    said = CliRunner().invoke(app, ["status", str(tmp_path / "plan"), str(tmp_path / name)]).stdout
+    other = "" if name == "plan.sqlite" else f" --store {tmp_path / name}"
+    assert said.endswith(f"Next, let people judge on, and ask again:\n  pt-active judge {tmp_path / 'plan'}{other}\n")
 
 
 def test_what_does_not_fit_is_one_line(plan: Path, tmp_path: Path) -> None:

@@ -483,3 +483,14 @@ def test_moments_of_some_systems():
         np.testing.assert_array_equal(some.mean[0], moments.mean[0, [2, 0]])
         assert some.covariance[0, 0, 1] == moments.covariance[0, 2, 0]
         assert (some.monte_carlo_error is not None) == sampled
+
+
+@pytest.mark.parametrize("name", ["DCG@10", "ERR(max_rel=4)"])
+def test_one_row_of_grades_for_all_documents_needs_no_copy_and_gives_the_same_moments(name):
+    rng, queries = np.random.default_rng(1), 6000
+    ranks = np.argsort(rng.random((2, queries, 100)), axis=2).reshape(2, -1).astype(np.int32) + np.int32(1)
+    indptr, shape = np.arange(queries + 1) * 100, (queries * 100, 5)
+    one, all_rows = np.broadcast_to(0.2, shape), np.full(shape, 0.2)
+    mine, full = (label_moments(parse_measure(name), indptr, ranks, grades) for grades in (one, all_rows))
+    assert (mine.mean == full.mean).all()
+    assert (mine.covariance == full.covariance).all()

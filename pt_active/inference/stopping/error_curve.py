@@ -164,9 +164,15 @@ class ErrorCurve:
         return float(3 * part.sum() ** 2 / square - 1) if square > 0 else np.inf
 
     def half_width(self, budget: float, confidence: float) -> float:
-        """Half-width of the interval, ``t · SE``; infinite without degrees of freedom, 0 if everything is judged."""
+        """Half-width of the interval, ``t · SE``.
+
+        It is 0 if everything is judged, and infinite if too few degrees of freedom are left (`_MAX_QUANTILE`).
+        """
         error = self.standard_error(budget)
-        return error * _quantile(self.degrees_of_freedom(budget), confidence) if error > 0 else 0.0
+        if error == 0:
+            return 0.0
+        quantile = _quantile(self.degrees_of_freedom(budget), confidence)
+        return error * quantile if quantile <= _MAX_QUANTILE else np.inf
 
     def power(self, budget: float, difference: float, confidence: float) -> float:
         """The probability of finding a difference (`t_power`); 1 if the standard error is 0 [theory 10]."""

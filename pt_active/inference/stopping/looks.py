@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,12 @@ query in eight carries the difference; where one in 32 does, it needs 1,200 (``e
 
 PLANNED_LOOKS = 5
 """Number of looks of a group-sequential plan, at equal steps."""
+
+_STACKED = 1 << 15
+"""Units of all samples that are estimated from at a time."""
+
+_UNREACHED = 1e100
+"""Stands for the inclusion probability of units beyond the end of a sample, so that they weigh nothing in any sum."""
 
 SIMULATED_PATHS = 4000
 """Simulated continuations of the judging."""
@@ -92,9 +98,29 @@ def nested_estimates(
     Returns:
         The estimates; each field is float64[L].
     """
-    rows = [estimator(sample, controls).estimate(values[: len(sample.rows)]) for sample in samples]
+    several = [estimator(each, controls).estimate(values[: each.rows.shape[1]]) for each in _stacked(samples)]
     fields = ("value", "standard_error", "degrees_of_freedom")
-    return MeanEstimate(*(np.array([float(getattr(row, field)) for row in rows]) for field in fields))
+    return MeanEstimate(*(np.concatenate([np.empty(0), *(getattr(each, f) for each in several)]) for f in fields))
+
+
+def _stacked(samples: Iterable[Sample]) -> Iterator[Sample]:
+    """Samples of which each is the beginning of the next, some at a time as rows of one sample."""
+    some = list[Sample]()
+    for sample in samples:
+        if some and (len(some) + 1) * len(sample.rows) > _STACKED:
+            yield _as_rows(some)
+            some.clear()
+        some.append(sample)
+    if some:
+        yield _as_rows(some)
+
+
+def _as_rows(samples: list[Sample]) -> Sample:
+    rows = np.broadcast_to(samples[-1].rows, (len(samples), len(samples[-1].rows)))
+    count, expected = np.zeros(rows.shape, dtype=np.int64), np.full(rows.shape, _UNREACHED)
+    for i, sample in enumerate(samples):
+        count[i, : len(sample.rows)], expected[i, : len(sample.rows)] = sample.count, sample.expected
+    return Sample(rows, count, expected, samples[-1].repeated)
 
 
 def look_sizes(looks: str | None, total: int) -> np.ndarray:

@@ -34,8 +34,8 @@ from pt_active.sampling.chances import Clipped
 from pt_active.sampling.sample import Sample
 
 CUT_CAUTION = (
-    "the plan was cut to what is judged; intervals of `estimate` and `compare` are those of a sample whose end was "
-    "fixed beforehand, that of `status` holds however often one has looked"
+    "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that "
+    "of the status holds however often one has looked"
 )
 """The caution of estimates from a plan that was cut."""
 

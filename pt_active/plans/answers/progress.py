@@ -190,7 +190,7 @@ def _past(
     values = question.contrast.of(judged_values(tables.pool, label, question.measure, first))
     estimates = nested_estimates(
         estimator_named(ESTIMATOR).weigh,
-        [order.first(size) for size in sizes.tolist()],
+        (order.first(size) for size in sizes.tolist()),
         Controls(tables.pool.query_weight, expected),
         values,
     )

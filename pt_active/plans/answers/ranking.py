@@ -39,6 +39,9 @@ _COMMON_FIELDS = (
 )
 """Fields of `Basis` that are the same for all comparisons."""
 
+HOLM = "holm"
+"""The correction for many pairs unless another is asked for."""
+
 _RANKED = {"query": "rankers", "document": "rankers", "pair": "predictors"}
 """Level → what is ranked."""
 
@@ -73,6 +76,26 @@ class Ranking(Drawn):
     def pair_confidence(self) -> float:
         """The level of each pair's interval at which those of all pairs hold at once (Bonferroni)."""
         return 1 - self.alpha / len(self.comparisons)
+
+    @property
+    def pair_confidences(self) -> tuple[float, ...]:
+        """The level of each pair's interval at which it excludes 0 just where the corrected test finds a winner.
+
+        That is `pair_confidence`, except for pairs that only a later step of Holm's test tells apart: with ``h``
+        hypotheses left it is ``1 − α/h``. With another correction that disagrees with Bonferroni on a pair, it is the
+        level at which that correction decides.
+        """
+        pvalues = np.array([each.pvalue for each in self.comparisons])
+        known = np.sort(pvalues[~np.isnan(pvalues)])
+        agree = np.isnan(pvalues) | (
+            (pvalues < self.alpha / len(pvalues)) == [each is not None for each in self.winners]
+        )
+        with np.errstate(divide="ignore", invalid="ignore"):
+            together = np.array(self.corrected) / pvalues
+            if self.correction == HOLM:
+                together = len(known) - np.searchsorted(known, pvalues)
+            levels = np.where(agree, self.pair_confidence, 1 - self.alpha / together)
+        return tuple(map(float, levels))
 
     @property
     def basis(self) -> Basis:
@@ -127,13 +150,14 @@ class Ranking(Drawn):
         return "; ".join(notes)
 
     def _drawn(self) -> Picture:
-        """All pairs with intervals that hold at once; sure are those that are told apart."""
-        ends = [each.confidence_interval(self.pair_confidence) for each in self.comparisons]
+        """All pairs with intervals that agree with the verdicts; sure are those that are told apart."""
+        levels = zip(self.comparisons, self.pair_confidences, strict=True)
+        ends = [each.confidence_interval(level) for each, level in levels]
         columns: dict[str, object] = {"name": [f"{each.first} − {each.second}" for each in self.comparisons]}
         columns |= {"estimate": [each.difference for each in self.comparisons]}
         columns |= {"low": [low for low, _ in ends], "high": [high for _, high in ends]}
         table = pd.DataFrame(columns | {"sure": [winner is not None for winner in self.winners]})
-        return Picture(table, f"difference in {self.basis.measure}", compared=True)
+        return Picture(table, f"difference in {self.basis.measure}; filled: told apart", compared=True)
 
     def to_frame(self) -> pd.DataFrame:
         """One row per ranker or predictor, best first: ``name, estimate, low, high, groups``."""
@@ -199,7 +223,7 @@ class Ranking(Drawn):
         return rows + ([f"… and {rest} more, see to_frame()"] if rest else [])
 
 
-def rank_judged(judged: Judged, how: How[Any], correction: str = "holm") -> Ranking:
+def rank_judged(judged: Judged, how: How[Any], correction: str = HOLM) -> Ranking:
     """Rank the systems of a sample with labels [theory 5].
 
     Args:

@@ -19,6 +19,7 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
 )
 from pt_active.plans.answers.gaps import Gap, in_words
+from pt_active.plans.answers.report.rounding import roughly
 from pt_active.plans.making.artifact import Facts, Printed, printed
 
 _MIN_CHANCE = 0.05
@@ -187,10 +188,19 @@ class Status(Printed):
             return f"judge on, from {self.waiting}{self._outlook}"
         if np.isnan(self.needed):
             return "judge everything, or accept that the labels do not say"
-        whole = ", for all that can change the result" if self.needed >= self.everything else ""
-        return (
-            f"about {self.needed:.4g}{self.cost_unit} would have to be spent in all{whole}, were the estimate the truth"
-        )
+        if self.needed >= self.everything:
+            return f"{self._lacking}, all that can change the result; or accept that the labels do not say"
+        return f"{self._lacking}: that would settle it if the truth is what it looks like now"
+
+    @property
+    def _lacking(self) -> str:
+        """How much more to judge until `needed` is spent, and what that makes in all."""
+        more, whole = roughly(max(self.needed - self.spent, 1)), f"{self.needed:.4g} in all"
+        if self.cost_unit:
+            return f"judge for about {self.needed - self.spent:.2g}{self.cost_unit} more, {whole}"
+        if self.spent == self.n_judged:
+            return f"judge about {more} more documents, {whole}"
+        return f"judge on, for about {more} more, {whole}"
 
     @property
     def _outlook(self) -> str:

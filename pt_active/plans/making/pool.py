@@ -22,7 +22,7 @@ from pt_active.frames.columns import (
     with_query_columns,
     with_string_ids,
 )
-from pt_active.frames.ids import among, id_codes
+from pt_active.frames.ids import Texts, among, id_codes, texts
 from pt_active.frames.progress import working
 from pt_active.plans.making.pool_columns import (
     Columns,
@@ -56,7 +56,7 @@ class Pool:
     Attributes:
         names: The k rankers.
         queries: Frame of m rows: ``qid``, then the query columns of the topics (``query``, …).
-        docno: object[N].
+        docno: N ids, as `ids.texts` gives them.
         indptr: int64[m+1].
         ranks: int32[k, N], from 1; 0 = not retrieved.
         grades: float64[N, G+1], ``P(y = g)``.
@@ -67,7 +67,7 @@ class Pool:
 
     names: tuple[str, ...]
     queries: pd.DataFrame
-    docno: np.ndarray
+    docno: Texts
     indptr: np.ndarray
     ranks: np.ndarray
     grades: np.ndarray
@@ -103,12 +103,14 @@ class Pool:
         grades = np.empty((len(order), len(columns)))
         for g, column in enumerate(columns):
             grades[:, g] = frame[column].to_numpy(dtype=np.float64)[order]
-        docno = frame["docno"].to_numpy(dtype=object)[order]
+        docno = texts(frame["docno"]).take(order)
         if not are_distributions(grades):
             check_grades(frame.take(order), grades)
         indptr = np.searchsorted(query, np.arange(len(qids) + 1))
         seen = seen_documents(ranks, measure)
-        document_cost, query_cost = costs_of(Columns(frame, order[seen]), qids, query, seen, cost or UnitCost())
+        document_cost, query_cost = costs_of(
+            Columns(frame, order if seen.all() else order[seen]), qids, query, seen, cost or UnitCost()
+        )
         queries = frame[["qid", *(c for c in query_columns(frame.columns) if c != "qid")]].take(order[indptr[:-1]])
         queries = queries.reset_index(drop=True)
         weight = query_weights(queries)
@@ -132,7 +134,7 @@ class Pool:
     @cached_property
     def keys(self) -> pd.DataFrame:
         """``qid, docno`` of each document; the frame is shared and must not be changed."""
-        return pd.DataFrame({"qid": self.qids[self.query_of_document], "docno": self.docno})
+        return pd.DataFrame({"qid": self._qid_of(self.query_of_document), "docno": self.docno})
 
     def keys_of(self, documents: np.ndarray) -> pd.DataFrame:
         """``qid, docno`` of some documents.
@@ -141,12 +143,15 @@ class Pool:
             documents: int64[n], their places in the pool.
         """
         query = np.searchsorted(self.indptr, documents, side="right") - 1
-        return pd.DataFrame({"qid": self.qids[query], "docno": self.docno[documents]})
+        return pd.DataFrame({"qid": self._qid_of(query), "docno": self.docno.take(documents)})
+
+    def _qid_of(self, query: np.ndarray) -> Texts:
+        return texts(self.queries["qid"]).take(query)
 
     @property
     def by_name(self) -> np.ndarray:
         """int64[N], the documents query by query in the order of their docnos, which no ranking can change."""
-        return np.lexsort((self.docno.astype(str), self.query_of_document))
+        return np.lexsort((np.asarray(self.docno, dtype=object).astype(str), self.query_of_document))
 
     def seen(self, measure: irm.Measure) -> np.ndarray:
         """bool[N], the documents above the measure's cutoff in some ranker."""
@@ -183,12 +188,12 @@ class Pool:
             samples: Label vectors per query, for measures that need Monte Carlo.
             seed: Seed of the Monte Carlo draws.
         """
-        grades = np.full_like(self.grades, 1 / self.grades.shape[1]) if uniform_grades else self.grades
+        grades = np.broadcast_to(1 / self.grades.shape[1], self.grades.shape) if uniform_grades else self.grades
         return label_moments(measure, self.indptr, self.ranks, grades, samples=samples, seed=seed, progress=True)
 
     def document_frame(self) -> pd.DataFrame:
         """The pool as a frame, ``qid, docno, rank_<name>, grade_<g>, doc_cost``, with ranks from 0."""
-        columns: dict[str, np.ndarray] = {"qid": self.qids[self.query_of_document], "docno": self.docno}
+        columns: dict[str, Texts] = {"qid": self._qid_of(self.query_of_document), "docno": self.docno}
         columns |= {f"rank_{name}": rank - 1 for name, rank in zip(self.names, self.ranks, strict=True)}
         columns |= {f"grade_{g}": column for g, column in enumerate(self.grades.T)}
         return pd.DataFrame(columns | {"doc_cost": self.document_cost})
@@ -204,7 +209,7 @@ class Pool:
         return cls(
             names,
             queries[query_columns(queries.columns)],
-            documents["docno"].to_numpy(dtype=object),
+            texts(documents["docno"]),
             np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             np.ascontiguousarray(ranks),
             np.ascontiguousarray(documents[grade_columns(documents.columns)].to_numpy()),

@@ -118,8 +118,9 @@ def costs_of(
     """
     overhead = check_per_query(cost)
     document_cost = np.full(len(query), np.nan)
-    document_cost[seen] = cost.document_costs(columns, query[seen])
-    total = np.bincount(query[seen], weights=document_cost[seen], minlength=len(qids)) + overhead
+    which = slice(None) if seen.all() else seen
+    document_cost[which] = cost.document_costs(columns, query[which])
+    total = np.bincount(query[which], weights=document_cost[which], minlength=len(qids)) + overhead
     if not (total > 0).all():
         raise ValueError(
             f"query {shown(qids[np.argmin(total)])} has no document above the measure's cutoff in any ranker"

@@ -56,6 +56,7 @@ class AutoGrades(FittedGrades):
             document), ``gain`` (in mean log-likelihood over the shares by rank, or of grades alone), ``gain_error``,
             and the ``slope`` of labels on expected grades with its interval.
         correction_: float64[G+1], the parameters of the winner's `recalibration`; None if it does not help.
+        misleads_: Whether the winner misleads on queries that it has not seen, and recalibration does not help.
     """
 
     schematic = {"label": "AutoGrades", "help_url": HELP}  # noqa: RUF012
@@ -114,7 +115,8 @@ class AutoGrades(FittedGrades):
         self.winner_ = str(self.table_["model"].iloc[0])
         self.correction_ = safe_recalibration(grades[self.winner_], known, qid)
         slope = Slope.of(grades[self.winner_], known, qid)
-        if self.correction_ is None and slope.misleads:
+        self.misleads_ = self.correction_ is None and slope.misleads
+        if self.misleads_:
             warnings.warn(slope.caution, stacklevel=5)
 
     def _predict(self, frame: pd.DataFrame) -> np.ndarray:
@@ -131,7 +133,15 @@ class AutoGrades(FittedGrades):
             return f"Grade model: {self.winner_}; one query is too few to compare models"
         slopes = ["slope", "slope_low", "slope_high"]
         table = self.table_.assign(**self.table_[slopes].where(np.isfinite(self.table_[slopes])))
-        return f"{head}\n{table.to_string(index=False, na_rep='–', float_format=lambda number: f'{number:.4g}')}"
+        shown = f"{head}\n{table.to_string(index=False, na_rep='–', float_format=lambda number: f'{number:.4g}')}"
+        return f"{shown}\n{_FAR_OFF}" if self.misleads_ else shown
+
+
+_FAR_OFF = (
+    "This model misleads on queries that it has not seen, so what is expected with it, such as the ± of a plan, may be "
+    "far off. Intervals from labels hold all the same."
+)
+"""What stands below the table of a model that misleads."""
 
 
 def _numbers(

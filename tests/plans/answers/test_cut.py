@@ -37,7 +37,7 @@ def prefix(plan: Plan, labels: pd.DataFrame, n: int) -> pd.DataFrame:
     return wanted(plan, labels)[lambda frame: frame.qid.isin(in_order(plan)[:n])]
 
 
-CUT = "the plan was cut to what is judged; intervals of `estimate` and `compare` are those of a sample whose end was"
+CUT = "the plan was cut to what is judged: the interval here takes this number of labels as fixed beforehand, and that"
 
 
 @pytest.mark.parametrize("n", [2, 9, 23])

@@ -19,11 +19,13 @@ import pytest
 
 from pt_active import DCG, Plan
 from pt_active.demo.collection import DemoCollection
+from pt_active.frames.columns import grade_columns
 from pt_active.plans.answers.report.charts import Row, Scale, intervals
 from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.report import FORMATS, Report
 from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
+from pt_active.plans.answers.report.sections import sections_of
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +136,7 @@ def test_what_is_missing_is_where_the_error_has_fallen_far_enough(reported) -> N
     assert "decide on other grounds" in hopeless.advice
     half = (pair.high - pair.low) / 2
     doubled = half * curve.standard_error(2 * spent) / curve.standard_error(spent)
-    assert hopeless.advice.startswith(f"As many labels again would narrow the interval to about ±{doubled:.2g}.")
+    assert hopeless.advice.endswith(f" As many labels again would narrow their interval to about ±{doubled:.2g}.")
     assert further(curve, spent, [replace(pair, winner="candidate")], np.nan) is None
     halved = further(curve, spent, (), 1.0)
     assert curve.standard_error(spent + halved.labels) == pytest.approx(curve.standard_error(spent) / 2, rel=0.01)
@@ -213,17 +215,54 @@ def test_an_early_stop_has_one_interval(pool, demo) -> None:
     assert "the plan was cut" not in header
 
 
+def test_an_open_question_has_no_second_verdict(pool, demo, tmp_path) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "candidate")])
+    plan = Plan.create(frame, None, DCG @ 10, budget=300, level="document", seed=1)
+    listed = pd.read_csv(plan.export(tmp_path / "list.csv", "csv", order="drawn"), dtype=str)
+    qrels = demo.judge(listed.head(40))
+    status = plan.status(qrels)
+    assert not status.resolved
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, qrels, status=status)
+    (full,) = [each for each in sections_of(found) if each.title == "The result in full"]
+    assert {"winner", "p-value"} & {name for name, _ in found.result.facts()}
+    assert not {"winner", "p-value"} & {name for name, _ in full.facts}
+    said = dict(found.headline.facts)["next"]
+    assert re.fullmatch(r"Judge on: about [\d,]+ more labels may do; those of the plan that are left .*\d+%\.", said)
+
+
+def test_words_of_documents_are_not_explained(pool, demo) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "random")])
+    texts = frame[["docno"]].drop_duplicates().assign(text="the AP wrote of recall and of evidence in groups")
+    plan = Plan.create(frame, None, DCG @ 10, budget=300, level="document", seed=1)
+    page = Report.of(plan, demo.judge(plan.assessments), texts=texts).to_html()
+    assert "the AP wrote" in page
+    assert "Discounted cumulative gain" in page
+    assert "Average precision" not in page
+
+
+def test_an_interval_without_0_does_not_seem_to_touch_it() -> None:
+    assert with_interval(3.1, 0.02, 6.2, sign=True) == "+3.10 (+0.02 to +6.20)"
+    assert with_interval(-3.1, -6.2, -0.004) == "−3.100 (−6.200 to −0.004)"
+    assert with_interval(3.2, -0.02, 6.2, sign=True) == "+3.2 (0.0 to +6.2)"
+
+
 # --- who, when, and of what -------------------------------------------------------------------------------------------
 
 
-def test_it_says_who_judged_how_much_and_when(reported) -> None:
+def test_it_says_who_judged_how_much_and_when(reported, pool) -> None:
     found = reported(records=True)
     facts, counts = dict(found.headline.facts), found.made.counts
     basis = found.result.basis
+    ranks = pool[["rank_production", "rank_candidate"]]
+    counting = int(((ranks >= 0) & (ranks < 10)).any(axis=1).sum())
+    assert 500 < counting < counts.documents
     assert facts["judged"] == (
-        f"500 of {counts.documents:,} query–document pairs ({share(500, counts.documents)}), in {basis.n_queries} of "
-        "120 queries"
+        f"500 of the {counting:,} query–document pairs that count for DCG@10 ({share(500, counting)}), in "
+        f"{basis.n_queries} of 120 queries"
     )
+    assert facts["holds for"] == "these 120 queries, not for others"
     assert facts["by"] == "2 judges: ana, bo"
     assert facts["when"].startswith("2026-03-01 to 2026-03-02; report of 20")
     unknown = dict(reported().headline.facts)
@@ -339,3 +378,20 @@ def test_places_in_a_chart_are_those_of_the_numbers() -> None:
     assert drawn.count("var(--ground)") == 1
     assert 'width="100%"' in drawn
     assert "viewBox" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("turned", "said"),
+    [(False, "Yes, as far as these labels can tell: it is right on average."), (True, "No: it says the opposite of")],
+)
+def test_a_report_says_whether_the_model_can_be_trusted(pool, demo, turned: bool, said: str) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "random")])
+    columns = grade_columns(frame.columns)
+    if turned:
+        frame = frame.assign(**dict(zip(columns, frame[columns[::-1]].to_numpy().T, strict=True)))
+    plan = Plan.create(frame, None, DCG @ 10, budget=600, level="document", seed=1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, demo.judge(plan.assessments))
+    (trust,) = [each for each in sections_of(found) if each.title == "Can the grade model be trusted?"]
+    assert trust.words[0].startswith(said)

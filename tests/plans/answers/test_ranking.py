@@ -226,6 +226,29 @@ def test_what_is_resolved_alone_may_not_be_among_all() -> None:
     assert "told apart  1 of 3 pairs (0.05 level, holm)" in str(ranking)
 
 
+@pytest.mark.parametrize("correction", ["holm", "tukey", "bonferroni", "fdr_bh", "fdr_by", "holm-sidak"])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_drawn_agrees_with_the_verdicts(correction: str, seed: int) -> None:
+    """An interval in the figure excludes 0 just where the corrected test finds a winner."""
+    values = np.random.default_rng(seed).normal(0, 2.2, size=6)
+    ranking = rank_judged(judged_of(values, 1.0), HOW, correction)
+    (axes,) = ranking.plot().axes
+    ends = np.array([each[:, 0] for each in axes.collections[0].get_segments()])
+    apart = np.array([winner is not None for winner in ranking.winners])
+    np.testing.assert_array_equal((ends[:, 0] > 0) | (ends[:, 1] < 0), apart)
+    hollow = next(each for each in axes.lines if each.get_markerfacecolor() == "white")
+    differences = np.array([each.difference for each in ranking.comparisons])
+    np.testing.assert_allclose(hollow.get_xdata(), differences[~apart])
+
+
+def test_only_a_later_step_has_an_interval_of_its_own() -> None:
+    ranking = rank_judged(judged_of(np.array([0.0, 1.9, 4.35]), 1.0), HOW, "holm")
+    assert ranking.winners == ("<r2>", "<r2>", None)
+    pvalues = [each.pvalue for each in ranking.comparisons]
+    assert 0.05 / 3 < pvalues[0] < 0.05 / 2
+    np.testing.assert_allclose(ranking.pair_confidences, [1 - 0.05 / 2, 1 - 0.05 / 3, 1 - 0.05 / 3])
+
+
 def test_cautions_are_warned_of_once() -> None:
     with pytest.warns(UserWarning, match=r"it rests on little \(the first of 1 such note\)") as caught:
         ranking = rank_judged(judged_of(np.arange(4.0), 1.0, "it rests on little"), HOW, "holm")

@@ -13,6 +13,7 @@ import pytest
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, TimeCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.stopping.looks import ASYMPTOTIC
+from pt_active.plans.answers.report.rounding import roughly
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +61,9 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
     for each in (status, large):
         assert (each.resolution, each.answer) == (None, "this budget did not settle it")
     assert large.advice == "judge everything, or accept that the labels do not say"
-    everything = "for all that can change the result, were the estimate the truth"
-    assert status.advice == f"about {status.everything:.4g} would have to be spent in all, {everything}"
+    more = f"{roughly(status.everything - status.spent)} more documents, {status.everything:.4g} in all"
+    kept = "all that can change the result; or accept that the labels do not say"
+    assert status.advice == f"judge about {more}, {kept}"
 
 
 def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> None:
@@ -69,7 +71,8 @@ def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> No
     assert (status.answer, status.advice[:8]) == ("not settled yet", "judge on")
     low = replace(status, chance=0.04)
     assert low.answer == "this budget will not settle it"
-    assert low.advice.startswith("about 700 would have to be spent in all")
+    more = roughly(700 - status.spent)
+    assert low.advice.startswith(f"judge about {more} more documents, 700 in all: that would settle it")
 
 
 def test_one_screen(plan: Plan, labels: pd.DataFrame) -> None:
@@ -137,7 +140,7 @@ def test_hours_are_said(graded: pd.DataFrame, labels: pd.DataFrame) -> None:
     plan = Plan.create(graded, None, DCG @ 10, TimeCost(30, 60), budget=8.0, seed=3, level="query")
     status = plan.status(prefix(plan, labels, 9))
     assert f"of {status.budget:.6g} hours spent" in str(status)
-    assert "hours left" in status.advice or "hours would have to be spent" in status.advice
+    assert "hours left" in status.advice or "hours more, " in status.advice
     assert f"of {plan.manifest['pool_cost']:.6g} hours for the whole pool" in str(plan)
     resolved = plan.status(wanted(plan, labels), margin=9.0)
     assert f"stop: equivalent within ±9, after {resolved.resolved_at:.6g} hours" in str(resolved)

@@ -15,9 +15,11 @@ from pt_active.demo.collection import demo_collection
 from pt_active.inference.rounds import draw_round, estimate_rounds, judged_before
 from pt_active.plans.making.labelled import measured_values, round_chance
 from pt_active.plans.making.pool import Pool, graded_pool
+from pt_active.relevance.grades import auto
 from pt_active.relevance.grades.auto import TABLE_COLUMNS
 from pt_active.relevance.grades.ordered_logit import fit_ordered_logit, ordered_logit_objective
 from pt_active.relevance.grades.refitting import refitted_grades
+from pt_active.relevance.grades.validation import Slope
 from pt_active.sampling.drawings import RoundSettings
 
 COLLECTION = demo_collection(queries=90)
@@ -50,6 +52,16 @@ class TestAuto:
         place = dict(zip(model.table_["model"], model.table_.index, strict=True))
         assert place["useless"] > place["ordered-logit"]
         assert_allclose(model.transform(RUN)[GRADES].sum(axis=1), 1)
+
+    def test_a_model_that_misleads_stands_below_its_table_with_a_warning(self, monkeypatch):
+        """Where recalibration does not help, as is forced here, what a plan expects with it is not to be relied on."""
+        said = "so what is expected with it, such as the ± of a plan, may be far off. "
+        assert said not in AutoGrades(3).fit(RUN, QRELS).described()
+        monkeypatch.setattr(auto, "safe_recalibration", lambda *_: None)
+        monkeypatch.setattr(Slope, "of", lambda *_: Slope(0.1, 0.05, 0.2))
+        with pytest.warns(UserWarning, match="the grade model misleads on queries that it has not seen"):
+            model = AutoGrades(3).fit(RUN, QRELS)
+        assert said in model.described().splitlines()[-1]
 
     def test_one_query(self):
         one = RUN[RUN["qid"] == RUN["qid"].iloc[0]]

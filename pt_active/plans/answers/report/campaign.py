@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -32,6 +32,8 @@ class Campaign:
         since: The day of the first judgment, as in ``2026-03-01``; empty if it is not known.
         until: The day of the last judgment.
         written: The day of the report.
+        measure: The measure of the plan; empty if it does not matter here.
+        counting: The query–document pairs that can change it; all of the pool if it is not known which do.
     """
 
     judged: int
@@ -43,18 +45,22 @@ class Campaign:
     since: str = ""
     until: str = ""
     written: str = ""
+    measure: str = ""
+    counting: int = 0
 
     @classmethod
-    def of(cls, basis: Basis, made: Manifest, records: pd.DataFrame | None) -> Campaign:
+    def of(cls, basis: Basis, made: Manifest, counting: int, records: pd.DataFrame | None) -> Campaign:
         """The campaign behind a result.
 
         Args:
             basis: What the result rests on.
             made: The manifest of the plan.
+            counting: The query–document pairs of its pool that can change its measure.
             records: Records of judgments; None if it is not known who judged.
         """
         counts = made.counts
-        return cls.counted((basis.n_judged, counts.documents, basis.n_queries, counts.queries, basis.level), records)
+        sizes = basis.n_judged, counts.documents, basis.n_queries, counts.queries, basis.level
+        return replace(cls.counted(sizes, records), measure=made.arguments.measure, counting=counting)
 
     @classmethod
     def counted(cls, sizes: tuple[int, int, int, int, str], records: pd.DataFrame | None) -> Campaign:
@@ -74,11 +80,19 @@ class Campaign:
     def extent(self) -> str:
         """How much was judged of how much."""
         part = f"{self.judged:,} of {self.documents:,} query–document pairs ({share(self.judged, self.documents)})"
+        if self.judged <= self.counting < self.documents:
+            count = f"the {self.counting:,} query–document pairs that count for {self.measure}"
+            part = f"{self.judged:,} of {count} ({share(self.judged, self.counting)})"
         if not self.all_queries:
             return part
         if self.queries == self.all_queries:
             return f"{part}, in all {how_many('query', self.all_queries)}"
         return f"{part}, in {self.queries:,} of {self.all_queries:,} queries"
+
+    @property
+    def scope(self) -> str:
+        """Which queries a result is about."""
+        return f"these {how_many('query', self.all_queries)}, not for others" if self.all_queries else "these queries"
 
     @property
     def people(self) -> str:

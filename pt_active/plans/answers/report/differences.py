@@ -102,7 +102,7 @@ def differences(
         return ()
     best, few = result.names[0], len(result.comparisons) <= MAX_PAIRS
     pairs = []
-    for pair, winner, level in zip(result.comparisons, result.winners, _levels(result), strict=True):
+    for pair, winner, level in zip(result.comparisons, result.winners, result.pair_confidences, strict=True):
         one = turned(pair) if pair.difference < 0 else pair
         found = _difference(judged, one, winner, replace(how, confidence=level), few or best in (one.first, one.second))
         alone = level != result.pair_confidence
@@ -121,20 +121,6 @@ def how_sure(pairs: Sequence[Difference], confidence: float) -> str:
         f"{said}, except for {named}. Only a later step of Holm's test tells them apart, and the interval, at the "
         "level of that step, holds for the pair by itself."
     )
-
-
-def _levels(result: Ranking) -> list[float]:
-    """The level of each pair's interval at which it excludes 0 just where Holm's test finds a winner.
-
-    That is the level at which all intervals hold at once, except for pairs that only a later step of the test tells
-    apart: with ``h`` hypotheses left it is ``1 − α/h``.
-    """
-    pvalues = np.array([each.pvalue for each in result.comparisons])
-    first = result.alpha / len(pvalues)
-    return [
-        float(1 - result.alpha / np.sum(pvalues >= pvalue)) if winner and pvalue >= first else result.pair_confidence
-        for pvalue, winner in zip(pvalues, result.winners, strict=True)
-    ]
 
 
 def turned(comparison: Comparison) -> Comparison:

@@ -29,6 +29,7 @@ class Further:
         better: The better one of the pair that is to be settled; None of one ranker.
         other: The other one.
         doubled: Half the width of their interval if as much again is spent; NaN if the pool has not as much.
+        what: What is judged.
     """
 
     labels: float
@@ -36,6 +37,7 @@ class Further:
     better: str | None = None
     other: str | None = None
     doubled: float = np.nan
+    what: str = "documents"
 
     @property
     def within_reach(self) -> bool:
@@ -43,19 +45,24 @@ class Further:
         return bool(self.labels < _MOST * self.all)
 
     @property
+    def narrowed(self) -> str:
+        """Half the width of the interval after as many labels again."""
+        return f"±{self.doubled:.2g}"
+
+    @property
     def advice(self) -> str:
         """What to do, in a sentence or two."""
         if self.better is None:
             return f"About {roughly(self.labels)} more labels would halve the interval." if self.within_reach else ""
         if not self.within_reach:
-            narrowed = f"As many labels again would narrow the interval to about ±{self.doubled:.2g}. "
+            narrowed = f" As many labels again would narrow their interval to about {self.narrowed}."
             said = (
                 f"If {self.better} and {self.other} differ as little as it looks now, most of the pool would have to "
                 "be judged to see it: decide on other grounds, such as cost."
             )
-            return narrowed + said if np.isfinite(self.doubled) else said
+            return said + narrowed if np.isfinite(self.doubled) else said
         return (
-            f"Judge about {roughly(self.labels)} more documents. If the true difference of {self.better} and "
+            f"Judge about {roughly(self.labels)} more {self.what}. If the true difference of {self.better} and "
             f"{self.other} is what it looks like now, that settles it four times out of five."
         )
 

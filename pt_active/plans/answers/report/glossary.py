@@ -15,11 +15,17 @@ WORDS = {
     "(Bonferroni). Holm's test decides who is told apart, and can see slightly more: a pair that only a later step of "
     "it tells apart has the interval of that step, which holds for the pair by itself.",
     "pool": "All queries, and all documents that the rankers returned for them, from which the sample was drawn.",
-    "p-value": "How often chance alone would show a difference at least this large if there were none.",
+    "p-value": "How often other samples of the same queries would show a difference at least this large if there were "
+    "none. It says nothing about other queries.",
     "SE": "Standard error: the typical distance between the estimate and the true number.",
     "effective": "How many labels that all count the same would say as much as these, which count differently.",
     "reference": "How the interval was computed: by Student's t, or by replaying the whole sampling.",
     "error from": "How much of the error comes from which queries, and from which documents, were drawn.",
+    "replays": "The whole sampling, done again many times by computer with labels from the grade model, to see how far "
+    "off estimates come out.",
+    "degrees of freedom": "How many independent numbers an error is computed from. With few, it is itself uncertain.",
+    "variance": "The square of the standard error, or of the distances from the mean: what varies, in one number.",
+    "bets": "Stakes on who is better, which each label raises or lowers. They may be looked at after every label.",
     "evidence": "The e-value: how many times a stake has grown that was bet against no difference. A winner at 95% "
     "needs 20. It may be looked at after every label.",
     "regression": "The estimator: labels, corrected by a line through what the grade model expected.",
@@ -40,7 +46,8 @@ WORDS = {
     "costs labels; it does not make results wrong.",
     "slope": "1 if the grade model is right on average. Near 0 it says nothing, below 0 the opposite of the truth.",
     "one label": "How many labels of plain random queries one label of this plan is worth.",
-    "DCG": "Discounted cumulative gain: good documents near the top count most. Higher is better; it has no upper end.",
+    "DCG": "Discounted cumulative gain: a document of grade g counts 2^g − 1, divided by log2(1 + rank), unless the "
+    "measure says otherwise. Higher is better; it has no upper end.",
     "nDCG": "Normalised DCG: 1 is the best order that is possible, 0 finds nothing.",
     "ERR": "Expected reciprocal rank: how early a user who reads from the top is satisfied. Higher is better, up to 1.",
     "AP": "Average precision: how many of the documents down to each relevant one are relevant. At most 1.",

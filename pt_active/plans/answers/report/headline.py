@@ -70,8 +70,8 @@ def headline(
         campaign: Who judged how much, and when.
         more: What is still to be judged; None if nothing is or nobody can say.
     """
-    facts = [("judged", campaign.extent), ("by", campaign.people), ("when", campaign.days)]
-    facts.append(("next", _next(result, pairs, status, more)))
+    facts = [("judged", campaign.extent), ("holds for", campaign.scope)]
+    facts += [("by", campaign.people), ("when", campaign.days), ("next", _next(result, pairs, status, more))]
     if isinstance(result, Estimate):
         return _of_one(result, status, facts)
     return _of_many(result, pairs, facts) if isinstance(result, Ranking) else _of_pair(result, pairs[0], status, facts)
@@ -205,8 +205,8 @@ def _next_of_status(status: Status) -> str:
     unit = how_many(status.unit, 2).partition(" ")[2]
     if status.within_reach:
         if np.isfinite(status.more):
-            bad = f", {roughly(status.more_high)} with bad luck" if np.isfinite(status.more_high) else ""
-            return f"Judge on: about {roughly(max(status.more, 1))} more labels should settle it{bad}."
+            odds = f"; those of the plan that are left settle it with a chance of {status.chance:.0%}"
+            return f"Judge on: about {roughly(max(status.more, 1))} more labels may do{odds}."
         return f"Judge on: {status.drawn - status.judged} {unit} of the plan are left."
     if not np.isfinite(status.needed):
         return "Judge everything, or accept that the labels do not say."

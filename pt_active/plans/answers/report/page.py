@@ -91,11 +91,15 @@ def rendered(
         "data": _in_script(data),
     }
     template = environment.get_template("report.html.jinja")
-    words = _TAG.sub(" ", template.render(known, glossary=[], without_data=True).partition("<body>")[2])
+    own = _QUOTED.sub(" ", template.render(known, glossary=[], without_data=True).partition("<body>")[2])
+    words = _TAG.sub(" ", own)
     return template.render(known, glossary=used_in(words), without_data=False)
 
 
 _TAG = re.compile(r"<[^>]*>")
+
+_QUOTED = re.compile(r'<(?P<tag>details|span) class="(?:text|name)">.*?</(?P=tag)>', re.DOTALL)
+"""Texts and ids of documents, whose words are not the report's."""
 
 
 def _in_script(data: dict[str, Any]) -> str:

@@ -36,7 +36,8 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
     """Estimates with their intervals.
 
     Args:
-        table: ``name, estimate, low, high``; the first `MAX_ESTIMATES` rows are drawn.
+        table: ``name, estimate, low, high``; the first `MAX_ESTIMATES` rows are drawn. With a column ``sure``, the
+            points of rows that are not sure are hollow.
         xlabel: What is estimated.
         null: A value to mark, such as 0 for differences.
 
@@ -49,6 +50,9 @@ def plot_estimates(table: pd.DataFrame, xlabel: str = "estimate", null: float | 
         places, value = np.arange(len(rows)), rows["estimate"].to_numpy(float)
         arms = np.array([value - rows["low"].to_numpy(float), rows["high"].to_numpy(float) - value])
         axes.errorbar(value, places, xerr=np.where(np.isfinite(arms), arms, 0.0), fmt="o", color=FIRST, capsize=4, lw=2)
+        if "sure" in rows.columns:
+            open_ones = ~rows["sure"].to_numpy(bool)
+            axes.plot(value[open_ones], places[open_ones], "o", color=FIRST, mfc="white")
         if null is not None:
             axes.axvline(null, color=INK, lw=1, ls=":")
         axes.set_yticks(places, _labels(rows["name"]))

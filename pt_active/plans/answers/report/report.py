@@ -51,6 +51,9 @@ N_PER_PAIR = 5
 N_CLASSES = 8
 """Classes of queries, by cost and by expected performance."""
 
+_ROUNDING = 1e-12
+"""Expected differences of a query that are smaller than this part of its expected values are 0."""
+
 _SLICE_COLUMNS = (
     *("column", "value", "queries", "share", "name", "estimator", "judged"),
     *("estimate", "standard_error", "low", "high", "note"),
@@ -114,7 +117,7 @@ class Report(Findings):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             made = cls._gathered(labelled, how, result, slices, status)
-            return made._told(labelled, how, judged, Campaign.of(result.basis, tables.manifest, records), texts)
+            return made._told(labelled, how, judged, _campaign(result, tables, records), texts)
 
     @classmethod
     def _gathered(
@@ -274,6 +277,11 @@ def _result(
     return judged.compare(one, other, how)
 
 
+def _campaign(result: Estimate | Comparison | Ranking, tables: PlanTables, records: pd.DataFrame | None) -> Campaign:
+    counting = tables.pool.seen(tables.measure).sum()
+    return Campaign.of(result.basis, tables.manifest, int(counting), records)
+
+
 def _pair(names: tuple[str, ...], result: Estimate | Comparison | Ranking) -> tuple[int, int] | None:
     """Indices of the two rankers whose difference is taken apart; None if there is one ranker."""
     if (two := compared(result)) is None:
@@ -318,7 +326,9 @@ def _design(labelled: LabelledPlan[Any], contrast: np.ndarray) -> pd.DataFrame:
     """Classes of queries by cost and by expected performance, and how much of them was to be judged."""
     tables, (chance, chance_of) = labelled.tables, labelled.planned
     queries = tables.queries
-    means = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy() @ contrast
+    expected = queries[[f"q_mean_{name}" for name in tables.pool.names]].to_numpy()
+    means = expected @ contrast
+    means = np.where(np.abs(means) <= _ROUNDING * np.nanmax(np.abs(expected), initial=0.0), 0.0, means)
     what = "expected difference" if (contrast < 0).any() else "expected performance"
     rows = []
     for axis, values in (("cost of a query", queries["q_cost"].to_numpy(float)), (what, means)):

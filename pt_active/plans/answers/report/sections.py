@@ -11,6 +11,7 @@ import pandas as pd
 from pt_active.frames.checks import how_many
 from pt_active.frames.strays import Strays
 from pt_active.frames.trec import dropped_in_words
+from pt_active.inference.calibration import Calibration
 from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report import charts, verdict
 from pt_active.plans.answers.report.charts import Row, Series
@@ -55,16 +56,25 @@ def sections_of(report: Findings) -> list[Section]:
 
 def _estimate(report: Findings) -> Section:
     result = report.result
-    words = [] if report.status is None or report.status.looks is None else [_FIXED_END]
+    looked = report.status is not None and report.status.looks is not None
+    words = [report.answer, _FIXED_END] if looked else [report.answer]
     if isinstance(result, Ranking):
         alone = shown_table(report.estimates, "Each ranker alone; compare the pairs, not these intervals")
-        return Section("The result in full", [*words, report.answer], tables=[_pairs(report), alone])
+        return Section("The result in full", words, tables=[_pairs(report), alone])
     tables = [shown_table(report.estimates, "Estimates and intervals")]
-    return Section("The result in full", [*words, report.answer], facts=result.facts(), tables=tables)
+    facts = result.facts()
+    if isinstance(result, Comparison):
+        behind = f"Differences are {result.first} − {result.second}: they are negative where {result.second} is better."
+        words.append(behind)
+    if looked and report.status is not None and not report.status.resolved:
+        facts = [(name, said) for name, said in facts if name not in ("winner", "p-value")]
+    return Section("The result in full", words, facts=facts, tables=tables)
 
 
 def _pairs(report: Findings) -> Shown:
     pairs = pd.DataFrame(report.to_dict()["result"]["pairs"])
+    pairs = pairs.loc[:, (pairs.notna() & (pairs != "")).any()]
+    pairs = pairs.rename(columns={"pvalue": "p-value", "pvalue_corrected": "p-value, corrected"})
     return shown_table(pairs, "All pairs, with p-values in view of all of them")
 
 
@@ -120,7 +130,7 @@ def _beside(report: Findings) -> list[Section]:
     first, second = report.pair
     words = [
         f"The judged queries in which {first} and {second} differ most, with the documents that both return at each "
-        "rank and the grades that people gave. Documents without a grade count as the grade model expects."
+        "rank and their grades. Documents that were not judged count in the values as the grade model expects."
     ]
     return [Section("Where the rankers differ", words, beside=report.beside, sides=report.pair)]
 
@@ -130,17 +140,19 @@ def _budget(report: Findings) -> Section:
     if report.budget_note:
         return Section(title, [f"There is no budget curve: {report.budget_note}."])
     table, unit = report.budget, report.cost_unit
+    what = "This plan" if report.status is None else "What is judged so far"
     words = [
-        f"This plan cost {number(report.spent)}{unit}. The curves show what to expect for "
+        f"{what} cost {number(report.spent)}{unit}. The curves show what to expect for "
         f"{report.check.measure} from one round without replacement. They use the errors that the labels show instead "
-        "of those that the model promised."
+        "of those that the model promised. Each interval is of one difference alone, for a number of labels that is "
+        "fixed beforehand."
     ]
     said = budget_in_words(table, report.spent)
     chart = charts.plot(
         _curves(table, report.spent),
         f"budget,{unit}" if unit else "budget, in labels",
         "± of the interval (half its width)",
-        (report.spent, "this plan"),
+        (report.spent, "this plan" if report.status is None else "so far"),
     )
     svg = chart.svg("budget", "Half-width of the interval over the budget", said)
     caption = (
@@ -190,9 +202,13 @@ def _class(low: float, high: float, chance: float) -> Row:
 
 def _contributions(report: Findings) -> Section:
     apart, sides = report.contributions, verdict.sides_of(report)
+    model = "grade model"
+    if report.result.basis.level == "document":
+        model += ", once corrected by the labels,"
     words = [
-        f"If all labels were as the grade model expects, {report.contrast} would be {number(apart.base)}. The labels "
-        "of each query moved it by the query's contribution; this value and all contributions sum to the estimate.",
+        f"If each label were as the {model} expects, {report.contrast} would be {number(apart.base)}. The labels "
+        "of each query moved it by the query's contribution; this value and all contributions sum to the estimate. "
+        "The interval does not rest on the model: where it is wrong, the contributions are larger.",
         f"Blue bars, to the right, moved it {sides[1]}; orange ones, to the left, moved it {sides[0]}.",
     ]
     table = apart.queries.head(MAX_CONTRIBUTIONS)
@@ -244,7 +260,23 @@ def _check(report: Findings) -> Section:
     svg = chart.svg("calibration", f"Calibration of the grade model, {check.variable}", said)
     caption = "Weighted means of the labels, over what the model expected; arms are one standard error."
     tables = [shown_table(bins, "Bins of documents")]
-    return Section("Can the grade model be trusted?", [f"{check.head}."], svg, caption, tables, check.facts())
+    words = [f"{_trusted(line)} The result does not depend on it: a bad model costs labels.", check.head]
+    return Section("Can the grade model be trusted?", words, svg, caption, tables, check.facts())
+
+
+def _trusted(line: Calibration) -> str:
+    """What the line through the labels says of the grade model, in a sentence."""
+    low, high = line.interval
+    if not np.isfinite([low, high]).all():
+        return "These labels do not say."
+    if low <= 0 <= high:
+        return "These labels do not show that it knows anything." if high < 1 else "These labels are too few to say."
+    if high < 0:
+        return "No: it says the opposite of the truth."
+    if low <= 1 <= high:
+        return "Yes, as far as these labels can tell: it is right on average."
+    few, more = "Partly: documents differ less than it says.", "Partly: documents differ more than it says."
+    return few if high < 1 else more
 
 
 def _weights(report: Findings) -> Section:

@@ -86,12 +86,13 @@ class Section:
 
 
 def shown_table(table: pd.DataFrame, caption: str) -> Shown:
-    """A frame as a page shows it: numbers with four digits, and the first `MAX_ROWS` rows."""
+    """A frame as a page shows it: numbers with four digits, the first `MAX_ROWS` rows, no columns of empty texts."""
+    table = table.loc[:, [name for name in table.columns if len(table) == 0 or not (table[name] == "").all()]]
     head = table.head(MAX_ROWS)
     kinds = [pd.api.types.is_numeric_dtype(table[name]) for name in table.columns]
     rows = [
         [
-            (number(v), True) if kind else ("" if pd.isna(v) else str(v), False)
+            (number(v), True) if kind else ("–" if pd.isna(v) else str(v), False)
             for v, kind in zip(row, kinds, strict=True)
         ]
         for row in head.astype(object).itertuples(index=False)

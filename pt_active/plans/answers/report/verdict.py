@@ -49,11 +49,16 @@ def _of_few(report: Findings) -> Section:
     caption = "The point is the estimate, the bar its interval"
     if isinstance(result, Comparison):
         ahead = report.differences[0]
-        rows = [Row(f"{ahead.better} ahead by", rows[0].value, rows[0].low, rows[0].high, text)]
-        caption += f"; right of the dotted line {result.first} is better, left of it {result.second}"
+        rows = [Row(f"lead of {ahead.better}", ahead.value, ahead.low, ahead.high, text, _settled(ahead))]
+        sides = (f"for {ahead.other}", f"for {ahead.better}")
+        caption += f"; right of the dotted line {ahead.better} is better, left of it {ahead.other}"
     said = estimates_in_words(shown, report.answer)
     svg = charts.intervals(rows, null, axis, sides).svg("estimates", "Estimates with intervals", said)
     return Section("", svg=svg, caption=f"{caption}.", tables=[])
+
+
+def _settled(pair: Difference) -> bool:
+    return pair.winner is not None or pair.certain or pair.equal
 
 
 def _of_many(report: Findings) -> list[Section]:
@@ -68,7 +73,8 @@ def _of_many(report: Findings) -> list[Section]:
     svg = chart.svg("estimates", f"Differences to {best} with intervals", said)
     caption = (
         f"How far each ranker is from {best}. Filled: told apart from it; hollow: not. "
-        f"{how_sure(to_best[:MAX_PAIRS], 1 - result.alpha)}"
+        f"{how_sure(to_best[:MAX_PAIRS], 1 - result.alpha)} A difference is estimated by itself, more precisely than "
+        "the values of two rankers, so it need not be their difference."
     )
     pairs = [_pairs(report, result)] if len(report.differences) <= MAX_OPEN_PAIRS else []
     return [Section("", svg=svg, caption=caption, open=_groups(report, result)), *pairs]

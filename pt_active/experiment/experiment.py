@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import pyterrier as pt
 
+from pt_active.experiment.table import HIGHLIGHTS, Rounding, highlighted, summary
 from pt_active.frames.checks import how_many, shown, some
 from pt_active.frames.columns import query_columns, with_string_ids
 from pt_active.frames.qrels import MISSING_LABELS, check_policy, checked_qrels, whole_labels
 from pt_active.frames.runs import ranked_run
-from pt_active.inference.estimators import ESTIMATOR, effective_size
-from pt_active.inference.significance import TUKEY, check_correction, corrected_pvalues
+from pt_active.inference.estimators import effective_size
+from pt_active.inference.significance import TUKEY, check_correction
 from pt_active.plans.answers.basis import Basis
-from pt_active.plans.answers.judged import How
 from pt_active.plans.answers.judged_queries import JudgedQueries
 from pt_active.plans.answers.replayed import QueryReplays
 from pt_active.plans.making.labelled import match_labels
@@ -29,13 +29,6 @@ from pt_active.plans.plan import Plan
 from pt_active.relevance.measures import has_rank_form, parse_measure
 
 System = pt.Transformer | pd.DataFrame
-
-HIGHLIGHTS = {
-    "bold": "font-weight: bold",
-    "color": "background-color: lightgreen",
-    "colour": "background-color: lightgreen",
-}
-"""Value of ``highlight`` → the CSS that marks the best mean of each measure."""
 
 
 @overload
@@ -108,7 +101,7 @@ def Experiment(
             The test of one baseline against another counts once.
         correction_alpha: Significance level after correction.
         highlight: ``"bold"`` or ``"color"`` marks the best mean of each measure.
-        round: Decimal places; or measure → decimal places of its mean and interval.
+        round: Decimal places; or measure → decimal places of its mean, interval and values.
         confidence: Confidence level of the intervals.
         missing: How to treat a document above a measure's cutoff that has no label: ``"error"`` or ``"nonrelevant"``.
         **kwargs: Passed on to ``pt.Experiment`` (``batch_size``, ``verbose``, ``save_dir``, …).
@@ -121,7 +114,8 @@ def Experiment(
 
     Raises:
         ValueError: If an argument is unknown, the labels do not fit the plan, or labels are missing.
-        TypeError: If ``test`` is given: such a test sees two vectors of values and would ignore the weights.
+        TypeError: If ``test`` is given: such a test sees two vectors of values and would ignore the weights. Or if
+            ``dataframe`` is False.
     """
     if plan.tables.rounds:
         raise ValueError(
@@ -129,6 +123,8 @@ def Experiment(
             "plan.compare, and plan.with_rankers(name=run) for systems that came after the plan; or plan whole "
             'queries, with level="query"'
         )
+    if not kwargs.pop("dataframe", True):
+        raise TypeError("dataframe=False is not there: the answer is a frame, of which to_dict makes a dictionary")
     if "test" in kwargs:
         raise TypeError("test cannot be chosen: a test on two vectors of values would ignore the sampling weights")
     check_policy(missing, MISSING_LABELS)
@@ -146,31 +142,17 @@ def Experiment(
     labels = _labels(plan, sampled, runs, qrels, missing)
     unlabelled = {m: _unlabelled(sampled, runs, labels, m, missing) for m in measures}
     values = _values(runs, plan, labels, measures, kwargs)
+    names_shown = [str(measure) for measure in measures]
+    rounding = Rounding.of(round, names_shown, plan.tables.pool.max_grade)
     if perquery not in (False, "both"):
-        return values
+        return rounding.values(values)
     controls = _matching_rankers(runs, plan, measures)
     judged = {m: _judged(plan, list(runs), values, m, controls, unlabelled[m], missing) for m in measures}
     if all(controls.values()):
         judged = {m: replace(each, replays=_replays(plan, controls, m, labels)) for m, each in judged.items()}
-    frame = _summary(judged, controls, baselines, confidence, correction, correction_alpha)
-    names_shown = [str(measure) for measure in measures]
-    frame = frame if round is None else frame.round(_places(round, names_shown, plan.tables.pool.max_grade))
-    frame = frame if highlight is None else _highlighted(frame, names_shown, highlight)
-    return (frame, values) if perquery == "both" else frame
-
-
-def _places(round: int | Mapping[str, int], known: list[str], max_grade: int) -> int | dict[str, int]:
-    """Decimal places, or those of each column.
-
-    Raises:
-        ValueError: If a measure is not among those evaluated.
-    """
-    if not isinstance(round, Mapping):
-        return round
-    places = {str(parse_measure(name, max_grade)): number for name, number in round.items()}
-    if unknown := [name for name in places if name not in known]:
-        raise ValueError(f"round has {unknown[0]}, which is not evaluated; the measures are {', '.join(known)}")
-    return {f"{name}{end}": number for name, number in places.items() for end in ("", " low", " high")}
+    frame = rounding.means(summary(judged, controls, baselines, confidence, correction, correction_alpha))
+    frame = frame if highlight is None else highlighted(frame, names_shown, highlight)
+    return (frame, rounding.values(values)) if perquery == "both" else frame
 
 
 def _named(systems: Sequence[System] | Mapping[str, System], names: Sequence[str] | None) -> dict[str, System]:
@@ -354,76 +336,3 @@ def _replays(
     sample = sample_of(plan.tables)
     replays = QueryReplays(pool, sample, measure, whole_labels(pool.keys, labels))
     return replays if replays.possible else None
-
-
-def _summary(
-    judged: dict[irm.Measure, JudgedQueries],
-    controls: dict[str, str | None],
-    baselines: dict[int, str],
-    confidence: float,
-    correction: str | None,
-    correction_alpha: float,
-) -> pd.DataFrame:
-    estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
-    columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
-    for measure, sample in judged.items():
-        columns |= _means(How(measure, confidence=confidence), sample, estimators)
-    for measure, sample in judged.items():
-        how = How(measure, confidence=confidence)
-        pvalues = {s: _pvalues(how, sample, estimators, s) for s in baselines}
-        corrections = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
-        for s, suffix in baselines.items():
-            columns |= _against(str(measure), suffix, sample, s, pvalues[s])
-            if correction is not None:
-                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = corrections[s]
-    return pd.DataFrame(columns)
-
-
-def _means(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]) -> dict[str, Any]:
-    estimates = [sample.estimate(s, replace(how, estimator=name)) for s, name in enumerate(estimators)]
-    intervals = [estimate.confidence_interval() for estimate in estimates]
-    measure = str(how.measure)
-    return {
-        measure: [estimate.value for estimate in estimates],
-        f"{measure} low": [low for low, _ in intervals],
-        f"{measure} high": [high for _, high in intervals],
-    }
-
-
-def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str], baseline: int) -> np.ndarray:
-    """float64[k], the p-value of each system against a baseline; NaN for the baseline itself."""
-    pvalue = np.full(len(estimators), np.nan)
-    for s in range(len(estimators)):
-        if s != baseline:
-            both = ESTIMATOR if {estimators[s], estimators[baseline]} == {ESTIMATOR} else "snis"
-            pvalue[s] = sample.compare(s, baseline, replace(how, estimator=both)).pvalue
-    return pvalue
-
-
-def _corrected(
-    pvalues: dict[int, np.ndarray], correction: str, alpha: float
-) -> dict[int, tuple[np.ndarray, np.ndarray]]:
-    """Baseline → rejections bool[k] and corrected p-values float64[k]; two baselines share one test of each other."""
-    tests = {frozenset((s, t)): p for s, row in pvalues.items() for t, p in enumerate(row) if s != t}
-    reject, corrected = corrected_pvalues(np.array(list(tests.values())), alpha, correction)
-    place = {pair: i for i, pair in enumerate(tests)}
-    by_baseline = {}
-    for s, row in pvalues.items():
-        at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
-        by_baseline[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
-    return by_baseline
-
-
-def _against(measure: str, suffix: str, sample: JudgedQueries, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
-    """Columns against a baseline: queries improved, queries degraded and p-value; empty in the baseline's own row."""
-    gain = sample.values - sample.values[:, [baseline]]
-    counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
-    columns: dict[str, Any] = {
-        f"{measure} {sign}{suffix}": [None if s == baseline else int(n) for s, n in enumerate(count)]
-        for sign, count in counts.items()
-    }
-    return columns | {f"{measure} p-value{suffix}": pvalue}
-
-
-def _highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any:
-    return frame.style.highlight_max(subset=list[Any](measures), props=HIGHLIGHTS[highlight])

@@ -1,0 +1,169 @@
+"""How are means, intervals and tests of systems put into one table?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import ir_measures.measures as irm
+import numpy as np
+import pandas as pd
+
+from pt_active.frames.checks import whole_number
+from pt_active.inference.estimators import ESTIMATOR
+from pt_active.inference.significance import corrected_pvalues
+from pt_active.plans.answers.judged import How
+from pt_active.plans.answers.judged_queries import JudgedQueries
+from pt_active.relevance.measures import parse_measure
+
+HIGHLIGHTS = {
+    "bold": "font-weight: bold",
+    "color": "background-color: lightgreen",
+    "colour": "background-color: lightgreen",
+}
+"""Value of ``highlight`` → the CSS that marks the best mean of each measure."""
+
+
+MAX_PLACES = 15
+"""Decimal places that a number may be rounded to, at most; more have no meaning."""
+
+
+@dataclass(frozen=True)
+class Rounding:
+    """To how many decimal places a table is shown.
+
+    Attributes:
+        places: Of all numbers, or of single measures; None for all digits.
+    """
+
+    places: int | dict[str, int] | None
+
+    @classmethod
+    def of(cls, round: int | Mapping[str, int] | None, known: list[str], max_grade: int) -> Rounding:
+        """The rounding that is asked for.
+
+        Args:
+            round: Decimal places, or measure → decimal places.
+            known: The measures that are evaluated.
+            max_grade: The highest grade of the plan, which a measure may need.
+
+        Raises:
+            ValueError: If a number of places is no whole number from 0, or a measure is not among those evaluated.
+        """
+        if not isinstance(round, Mapping):
+            return cls(None if round is None else _places(round))
+        places = {str(parse_measure(name, max_grade)): _places(number) for name, number in round.items()}
+        if unknown := [name for name in places if name not in known]:
+            raise ValueError(f"round has {unknown[0]}, which is not evaluated; the measures are {', '.join(known)}")
+        return cls(places)
+
+    def means(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The table of means, rounded; with places of single measures their means and intervals alone."""
+        if not isinstance(self.places, dict):
+            return frame if self.places is None else frame.round(self.places)
+        ends = ("", " low", " high")
+        return frame.round({f"{name}{end}": number for name, number in self.places.items() for end in ends})
+
+    def values(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """``name, qid, measure, value, weight`` with rounded values; weights keep their digits."""
+        places = self.places if isinstance(self.places, dict) else dict.fromkeys(frame["measure"], self.places)
+        rounded = frame["value"].copy()
+        for name, number in places.items():
+            if number is not None:
+                rounded = rounded.mask(frame["measure"] == name, rounded.round(number))
+        return frame.assign(value=rounded)
+
+
+def _places(number: int) -> int:
+    return whole_number("round", number, 0, MAX_PLACES)
+
+
+def highlighted(frame: pd.DataFrame, measures: list[str], highlight: str) -> Any:
+    """The table with the best mean of each measure marked.
+
+    Args:
+        frame: The table of means.
+        measures: The columns of the means.
+        highlight: A name in `HIGHLIGHTS`.
+    """
+    return frame.style.highlight_max(subset=list[Any](measures), props=HIGHLIGHTS[highlight])
+
+
+def summary(
+    judged: dict[irm.Measure, JudgedQueries],
+    controls: dict[str, str | None],
+    baselines: dict[int, str],
+    confidence: float,
+    correction: str | None,
+    correction_alpha: float,
+) -> pd.DataFrame:
+    """One row per system, as `experiment.Experiment` returns it, before it is rounded.
+
+    Args:
+        judged: Measure → its values on the sampled queries.
+        controls: System → the plan's ranker that ranks the same, or None.
+        baselines: Index of each baseline → the suffix of its columns.
+        confidence: Confidence level of the intervals.
+        correction: A method of statsmodels' ``multipletests``; None for no correction.
+        correction_alpha: Significance level after correction.
+    """
+    estimators = ["snis" if ranker is None else ESTIMATOR for ranker in controls.values()]
+    columns: dict[str, Any] = {"name": list(controls), "estimator": estimators}
+    for measure, sample in judged.items():
+        columns |= _means(How(measure, confidence=confidence), sample, estimators)
+    for measure, sample in judged.items():
+        how = How(measure, confidence=confidence)
+        pvalues = {s: _pvalues(how, sample, estimators, s) for s in baselines}
+        corrections = {} if correction is None else _corrected(pvalues, correction, correction_alpha)
+        for s, suffix in baselines.items():
+            columns |= _against(str(measure), suffix, sample, s, pvalues[s])
+            if correction is not None:
+                columns[f"{measure} reject{suffix}"], columns[f"{measure} p-value corrected{suffix}"] = corrections[s]
+    return pd.DataFrame(columns)
+
+
+def _means(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str]) -> dict[str, Any]:
+    estimates = [sample.estimate(s, replace(how, estimator=name)) for s, name in enumerate(estimators)]
+    intervals = [estimate.confidence_interval() for estimate in estimates]
+    measure = str(how.measure)
+    return {
+        measure: [estimate.value for estimate in estimates],
+        f"{measure} low": [low for low, _ in intervals],
+        f"{measure} high": [high for _, high in intervals],
+    }
+
+
+def _pvalues(how: How[irm.Measure], sample: JudgedQueries, estimators: list[str], baseline: int) -> np.ndarray:
+    """float64[k], the p-value of each system against a baseline; NaN for the baseline itself."""
+    pvalue = np.full(len(estimators), np.nan)
+    for s in range(len(estimators)):
+        if s != baseline:
+            both = ESTIMATOR if {estimators[s], estimators[baseline]} == {ESTIMATOR} else "snis"
+            pvalue[s] = sample.compare(s, baseline, replace(how, estimator=both)).pvalue
+    return pvalue
+
+
+def _corrected(
+    pvalues: dict[int, np.ndarray], correction: str, alpha: float
+) -> dict[int, tuple[np.ndarray, np.ndarray]]:
+    """Baseline → rejections bool[k] and corrected p-values float64[k]; two baselines share one test of each other."""
+    tests = {frozenset((s, t)): p for s, row in pvalues.items() for t, p in enumerate(row) if s != t}
+    reject, corrected = corrected_pvalues(np.array(list(tests.values())), alpha, correction)
+    place = {pair: i for i, pair in enumerate(tests)}
+    by_baseline = {}
+    for s, row in pvalues.items():
+        at = np.array([place.get(frozenset((s, t)), -1) for t in range(len(row))])
+        by_baseline[s] = (at >= 0) & reject[at], np.where(at >= 0, corrected[at], np.nan)
+    return by_baseline
+
+
+def _against(measure: str, suffix: str, sample: JudgedQueries, baseline: int, pvalue: np.ndarray) -> dict[str, Any]:
+    """Columns against a baseline: queries improved, queries degraded and p-value; empty in the baseline's own row."""
+    gain = sample.values - sample.values[:, [baseline]]
+    counts = {"+": (gain > 0).sum(axis=0), "-": (gain < 0).sum(axis=0)}
+    columns: dict[str, Any] = {
+        f"{measure} {sign}{suffix}": [None if s == baseline else int(n) for s, n in enumerate(count)]
+        for sign, count in counts.items()
+    }
+    return columns | {f"{measure} p-value{suffix}": pvalue}
