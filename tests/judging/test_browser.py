@@ -248,31 +248,32 @@ def test_a_file_works_without_a_server(plan: Path, browser, tmp_path: Path) -> N
     assert browser.execute_script("return window.ran") is None
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_nothing_is_wider_than_the_window(plan: Path, browser, width: int, tmp_path: Path) -> None:
+def test_nothing_is_wider_than_the_window(plan: Path, browser, tmp_path: Path) -> None:
     store = str(tmp_path / "other.sqlite")
     names = ("--grade-names", "not relevant,related,highly relevant,perfectly relevant")
     with served(plan, "--judges", "ann", "--port", "0", "--store", store, *names) as (_, links):
-        browser.execute_cdp_cmd(
-            "Emulation.setDeviceMetricsOverride",
-            {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500},
-        )
-        try:
-            for url in (links["ann"], links["organiser"]):
-                browser.get(url)
-                WebDriverWait(browser, 15).until(
-                    lambda _: browser.execute_script("return document.readyState") == "complete"
-                )
-                wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-                assert browser.execute_script(wide) <= 0
-            page = Page(browser, links["ann"])
-            buttons = browser.find_elements(By.CSS_SELECTOR, ".answer button")
-            low = browser.execute_script("return innerHeight")
-            shown = [each.rect for each in buttons if each.is_displayed()]
-            assert len(shown) == 8
-            assert all(rect["height"] >= 40 for rect in shown)
-            bottom = "return document.querySelector('.answer').getBoundingClientRect().bottom"
-            assert browser.execute_script(bottom) <= low
-            assert page.here
-        finally:
-            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        for width in (1280, 390):
+            metrics = {"width": width, "height": 844, "deviceScaleFactor": 1, "mobile": width < 500}
+            browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+            try:
+                check_width(browser, links)
+            finally:
+                browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def check_width(browser, links: dict[str, str]) -> None:
+    """The pages of a judge and the organiser fit the window, and so do the buttons of a judge."""
+    for url in (links["ann"], links["organiser"]):
+        browser.get(url)
+        WebDriverWait(browser, 15).until(lambda _: browser.execute_script("return document.readyState") == "complete")
+        wide = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        assert browser.execute_script(wide) <= 0
+    page = Page(browser, links["ann"])
+    buttons = browser.find_elements(By.CSS_SELECTOR, ".answer button")
+    low = browser.execute_script("return innerHeight")
+    shown = [each.rect for each in buttons if each.is_displayed()]
+    assert len(shown) == 8
+    assert all(rect["height"] >= 40 for rect in shown)
+    bottom = "return document.querySelector('.answer').getBoundingClientRect().bottom"
+    assert browser.execute_script(bottom) <= low
+    assert page.here
