@@ -24,6 +24,7 @@ from pt_active.plans.answers.report.further import further
 from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.report import FORMATS, Report
 from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
+from pt_active.plans.making.queries import in_drawing_order
 
 
 @pytest.fixture(scope="module")
@@ -211,6 +212,19 @@ def test_an_early_stop_has_one_interval(pool, demo) -> None:
     assert found.headline.number in chart
     header = found.to_html().partition("<main>")[0]
     assert "the plan was cut" not in header
+
+
+def test_what_is_judged_so_far_has_no_note_on_another_interval(pool, demo) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "candidate")])
+    plan = Plan.create(frame, None, DCG @ 10, budget=900, level="document", seed=1)
+    qrels = demo.judge(in_drawing_order(plan.tables, "drawn").head(200))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, qrels, status=plan.status(qrels))
+    assert "the plan was cut" in found.note
+    assert "the plan was cut" not in found.first_note
+    assert "the plan was cut" not in found.to_html().partition("<main>")[0]
+    assert "the plan was cut" not in found.to_markdown()
 
 
 # --- who, when, and of what -------------------------------------------------------------------------------------------
