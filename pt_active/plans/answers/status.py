@@ -19,7 +19,6 @@ from pt_active.inference.stopping.looks import (
     needed_degrees,
 )
 from pt_active.plans.answers.gaps import Gap, in_words
-from pt_active.plans.answers.report.rounding import roughly
 from pt_active.plans.making.artifact import Facts, Printed, printed
 
 _MIN_CHANCE = 0.05
@@ -195,9 +194,9 @@ class Status(Printed):
     @property
     def _lacking(self) -> str:
         """How much more to judge until `needed` is spent, and what that makes in all."""
-        more, whole = roughly(max(self.needed - self.spent, 1)), f"{self.needed:.4g} in all"
+        more, whole = f"{self.needed - self.spent:.4g}", f"{self.needed:.4g} in all"
         if self.cost_unit:
-            return f"judge for about {self.needed - self.spent:.2g}{self.cost_unit} more, {whole}"
+            return f"judge for about {more}{self.cost_unit} more, {whole}"
         if self.spent == self.n_judged:
             return f"judge about {more} more documents, {whole}"
         return f"judge on, for about {more} more, {whole}"

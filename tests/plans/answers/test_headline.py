@@ -26,6 +26,7 @@ from pt_active.plans.answers.report.headline import in_percent
 from pt_active.plans.answers.report.report import FORMATS, Report
 from pt_active.plans.answers.report.rounding import decimals, fixed, from_to, minus, roughly, share, with_interval
 from pt_active.plans.answers.report.sections import sections_of
+from pt_active.plans.making.queries import in_drawing_order
 
 
 @pytest.fixture(scope="module")
@@ -246,6 +247,19 @@ def test_an_interval_without_0_does_not_seem_to_touch_it() -> None:
     assert with_interval(3.1, 0.02, 6.2, sign=True) == "+3.10 (+0.02 to +6.20)"
     assert with_interval(-3.1, -6.2, -0.004) == "−3.100 (−6.200 to −0.004)"
     assert with_interval(3.2, -0.02, 6.2, sign=True) == "+3.2 (0.0 to +6.2)"
+
+
+def test_what_is_judged_so_far_has_no_note_on_another_interval(pool, demo) -> None:
+    frame = pool.drop(columns=[f"rank_{name}" for name in ("twin", "worse", "candidate")])
+    plan = Plan.create(frame, None, DCG @ 10, budget=900, level="document", seed=1)
+    qrels = demo.judge(in_drawing_order(plan.tables, "drawn").head(200))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        found = Report.of(plan, qrels, status=plan.status(qrels))
+    assert "the plan was cut" in found.note
+    assert "the plan was cut" not in found.first_note
+    assert "the plan was cut" not in found.to_html().partition("<main>")[0]
+    assert "the plan was cut" not in found.to_markdown()
 
 
 # --- who, when, and of what -------------------------------------------------------------------------------------------

@@ -19,7 +19,6 @@ from pt_active.inference.stopping.boundaries import half_widths, mixture_boundar
 from pt_active.inference.stopping.looks import ASYMPTOTIC, MIN_DEGREES, MIN_PLANNED, Looks, critical_values
 from pt_active.plans.answers.outlook import own_method
 from pt_active.plans.answers.progress import Question, grown_documents, grown_queries
-from pt_active.plans.answers.report.rounding import roughly
 from pt_active.plans.making.queries import DrawingOrder
 
 
@@ -241,13 +240,13 @@ def test_unresolvable_says_what_would_be_needed(graded: pd.DataFrame, labels: pd
     assert (status.judged, status.chance, status.further) == (16, 0.0, 0.0)
     assert status.answer == "this budget did not settle it"
     assert status.budget < status.needed <= status.everything
-    more = roughly(status.needed - status.spent)
+    more = f"{status.needed - status.spent:.4g}"
     assert status.advice == (
         f"judge about {more} more documents, {status.needed:.4g} in all: that would settle it if the truth is what it "
         "looks like now"
     )
     dear = replace(status, cost_unit=" hours").advice
-    assert dear.startswith(f"judge for about {status.needed - status.spent:.2g} hours more, {status.needed:.4g} in all")
+    assert dear.startswith(f"judge for about {more} hours more, {status.needed:.4g} in all")
     other = replace(status, n_judged=status.n_judged + 1).advice
     assert other.startswith(f"judge on, for about {more} more, {status.needed:.4g} in all: that would settle it")
 

@@ -13,7 +13,6 @@ import pytest
 from pt_active import DCG, OrderedLogitGrades, Plan, Runs, TimeCost
 from pt_active.demo.collection import DemoCollection
 from pt_active.inference.stopping.looks import ASYMPTOTIC
-from pt_active.plans.answers.report.rounding import roughly
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +60,7 @@ def test_a_hopeless_comparison_is_called_so(graded: pd.DataFrame, labels: pd.Dat
     for each in (status, large):
         assert (each.resolution, each.answer) == (None, "this budget did not settle it")
     assert large.advice == "judge everything, or accept that the labels do not say"
-    more = f"{roughly(status.everything - status.spent)} more documents, {status.everything:.4g} in all"
+    more = f"{status.everything - status.spent:.4g} more documents, {status.everything:.4g} in all"
     kept = "all that can change the result; or accept that the labels do not say"
     assert status.advice == f"judge about {more}, {kept}"
 
@@ -71,7 +70,7 @@ def test_a_chance_of_a_twentieth_is_hope(plan: Plan, labels: pd.DataFrame) -> No
     assert (status.answer, status.advice[:8]) == ("not settled yet", "judge on")
     low = replace(status, chance=0.04)
     assert low.answer == "this budget will not settle it"
-    more = roughly(700 - status.spent)
+    more = f"{700 - status.spent:.4g}"
     assert low.advice.startswith(f"judge about {more} more documents, 700 in all: that would settle it")
 
 

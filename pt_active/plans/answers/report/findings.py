@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -100,6 +100,14 @@ class Findings(Printed):
     def note(self) -> str:
         """What a reader must know before trusting the result; empty if there is nothing."""
         return self.result.note
+
+    @property
+    def first_note(self) -> str:
+        """`note` beside the first number: of a status, without the caution of a cut plan, on other intervals."""
+        result = self.result
+        if self.status is None or self.status.looks is None or isinstance(result, Ranking):
+            return self.note
+        return replace(result, basis=replace(result.basis, stopping_caution="")).note
 
     @property
     def pair(self) -> tuple[str, str] | None:

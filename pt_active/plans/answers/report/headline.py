@@ -215,6 +215,6 @@ def _next_of_status(status: Status) -> str:
     further = max(status.needed - status.spent, 1)
     what = f"{status.cost_unit} of judging" if status.cost_unit else " labels"
     return (
-        f"This budget is too small. About {roughly(further)}{what} more would settle it, if the true difference "
+        f"This budget is too small. About {roughly(further)} more{what} would settle it, if the true difference "
         "is what it looks like now."
     )

@@ -21,8 +21,8 @@ _MAX_PAIRS = 28
 def markdown(report: Findings) -> str:
     """The first screen of a plan's report and the numbers behind it."""
     lines = first_screen(report.headline)
-    if report.note:
-        lines += [f"**Before you trust this:** {escaped(report.note)}.", ""]
+    if report.first_note:
+        lines += [f"**Before you trust this:** {escaped(report.first_note)}.", ""]
     if isinstance(report.result, Ranking):
         letters = report.result.letters
         rows = [(str(place), name, letters[name]) for place, name in enumerate(report.result.names, start=1)]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from pt_active.frames.visible import json_text, visible
-from pt_active.plans.answers.ranking import Ranking
 from pt_active.plans.answers.report.findings import Findings
 from pt_active.plans.answers.report.glossary import meaning, used_in
 from pt_active.plans.answers.report.headline import Headline
@@ -27,20 +25,12 @@ def page(report: Findings) -> str:
         head=report.headline,
         verdict=verdict_of(report),
         status=None if report.status is None else report.status.facts(),
-        note=_note(report),
+        note=report.first_note,
         reassures=reassures(report.result),
         sections=sections_of(report),
         made="plan",
         data=report.to_dict(),
     )
-
-
-def _note(report: Findings) -> str:
-    """The note of the result; beside a status without the caution of a cut plan, which is on other intervals."""
-    result = report.result
-    if report.status is None or report.status.looks is None or isinstance(result, Ranking):
-        return report.note
-    return replace(result, basis=replace(result.basis, stopping_caution="")).note
 
 
 def rendered(
