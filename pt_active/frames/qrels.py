@@ -21,6 +21,7 @@ from pt_active.frames.checks import (
     some,
 )
 from pt_active.frames.columns import with_string_ids
+from pt_active.frames.ids import first_rows, id_codes
 from pt_active.frames.strays import Strays, not_found
 
 UNJUDGED = -1
@@ -163,8 +164,13 @@ def labels_of(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
         keys: ``qid, docno``, string ids, N rows.
         qrels: ``qid, docno, label``, each pair once.
     """
-    matched = keys[["qid", "docno"]].merge(qrels[["qid", "docno", "label"]], how="left", on=["qid", "docno"])
-    return matched["label"].to_numpy(dtype=np.float64)
+    if qrels.empty or not len(keys):
+        return np.full(len(keys), np.nan)
+    # The qrels come first, so that each document whose pair they have finds its label there.
+    qid, docno = (pd.concat([qrels[name], keys[name]], ignore_index=True) for name in ("qid", "docno"))
+    first = first_rows(id_codes(qid)[0], docno)[len(qrels) :]
+    label = np.append(qrels["label"].to_numpy(dtype=np.float64, na_value=np.nan), np.nan)
+    return label[np.minimum(first, len(qrels))]
 
 
 def whole_labels(keys: pd.DataFrame, qrels: pd.DataFrame) -> np.ndarray:
