@@ -24,7 +24,7 @@ from pt_active.logs import on_dask
 
 pytestmark = pytest.mark.slow  # A cluster takes seconds to start, and a shuffle takes one.
 
-SETTINGS = Settings("DCG@10", budget=150.0, seed=3)
+SETTINGS = Settings("DCG@10", budget=150.0, seed=3, level="query")
 
 
 @pytest.fixture(scope="module")
